@@ -1,0 +1,191 @@
+"""The words of the registry as frozen values; everything above speaks in these."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, get_args
+
+JsonValue: TypeAlias = (
+    "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+)
+
+Scope: TypeAlias = Literal["project", "team", "personal", "community", "bundled"]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+"""All scopes, the strongest first: a skill hides its namesakes in weaker scopes."""
+
+Severity: TypeAlias = Literal["error", "warning", "info"]
+SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
+
+Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+
+SCHEMA_REVISION: Final = "0001"
+"""The newest migration; a test holds it against the migrations folder."""
+
+DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
+"""Spellings of the skill file, the one that counts first (DESIGN.md, Toolsets)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about a skill.
+
+    ``code`` is stable kebab-case; ``line`` counts from 1 in ``path``, which is relative to the
+    skill's folder (None: the folder itself); ``fix`` says in words what to do.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    line: int | None = None
+    fix: str | None = None
+    path: str | None = None
+
+    @property
+    def sort_key(self) -> tuple[int, str, int, str, str]:
+        """Worst first, then by place."""
+        severity = SEVERITIES.index(self.severity)
+        return severity, self.path or "", self.line or 0, self.code, self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter that a skill declares; ``default`` is None where it has none."""
+
+    name: str
+    type: str
+    description: str
+    required: bool
+    default: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What a SKILL.md says, in canonical fields.
+
+    ``text`` is the whole decoded file without its byte order mark, ``body`` the Markdown after the
+    front matter, ``body_line`` the line (from 1) on which that starts. ``front_matter`` is what the
+    file says with every scalar as its text. ``name`` falls back to the folder's name; times are
+    UTC, ISO 8601, ending in ``Z``. ``usable`` is False where a diagnostic is an error.
+    """
+
+    text: str
+    body: str
+    body_line: int
+    front_matter: Mapping[str, JsonValue]
+    name: str
+    description: str
+    kind: str | None = None
+    category: str | None = None
+    version: str | None = None
+    license: str | None = None
+    author: str | None = None
+    compatibility: str | None = None
+    tags: tuple[str, ...] = ()
+    created: str | None = None
+    updated: str | None = None
+    required_tools: tuple[str, ...] = ()
+    allowed_tools: tuple[str, ...] = ()
+    requires: Mapping[str, JsonValue] = field(default_factory=dict)
+    parameters: tuple[Parameter, ...] = ()
+    hidden: bool = False
+    user_invocable: bool = True
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Whether agents may be shown this skill."""
+        return all(finding.severity != "error" for finding in self.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A registered root folder that holds skills; ``priority``: the higher is the stronger."""
+
+    id: int
+    name: str
+    path: str
+    scope: Scope
+    priority: int
+    enabled: bool
+    last_sync_at: str | None
+    last_result: str | None
+    skills: int = 0
+
+
+@dataclass(frozen=True)
+class Skill:
+    """One skill as listings show it. Its identity is (source, path).
+
+    ``ref`` is the shortest handle that finds exactly this skill; ``path`` is the folder below the
+    source's root, ``.`` for the root itself. No slots: rows are poured into ``__dict__``
+    (`catalog.rows`), which makes a long listing three times faster.
+    """
+
+    ref: str
+    name: str
+    description: str
+    kind: str | None
+    category: str | None
+    tags: tuple[str, ...]
+    scope: Scope
+    source: str
+    path: str
+    version: str | None
+    license: str | None
+    author: str | None
+    created_at: str
+    updated_at: str
+    content_hash: str | None
+    tree_hash: str | None
+    status: Status
+    shadowed: bool
+
+
+@dataclass(frozen=True)
+class SearchHit(Skill):
+    """A skill that a search found; a higher ``score`` is a better match."""
+
+    score: float
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """One file of a skill's folder; ``path`` is relative to it, ``size`` in bytes."""
+
+    path: str
+    size: int
+    hash: str | None
+    executable: bool
+
+
+@dataclass(frozen=True)
+class SkillDetail(Skill):
+    """A skill with everything that is known of it."""
+
+    body: str | None
+    files: tuple[SkillFile, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    front_matter: Mapping[str, JsonValue]
+    compatibility: str | None
+    required_tools: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    location: str
+    """The skill file's (or, without one, the folder's) absolute path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Sequence[Skill]):
+    """Some skills of a listing, and how many there are in ``total`` without limit and offset."""
+
+    items: tuple[Skill, ...]
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Skill]:
+        return iter(self.items)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def,override]  # int or slice, as a tuple
+        return self.items[index]
