@@ -114,11 +114,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Skill:
-    """One skill as listings show it. Its identity is (source, path).
+    """One skill as listings show it. Its identity is (source, folder).
 
-    ``ref`` is the shortest handle that finds exactly this skill; ``path`` is the folder below the
-    source's root, ``.`` for the root itself. No slots: rows are poured into ``__dict__``
-    (`catalog.rows`), which makes a long listing three times faster.
+    ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
+    source's root (``.``: the root itself) and ``path`` the same as an absolute path. No slots:
+    rows are poured into ``__dict__`` (`catalog.rows`), which makes a long listing three times
+    faster.
     """
 
     ref: str
@@ -129,6 +130,7 @@ class Skill:
     tags: tuple[str, ...]
     scope: Scope
     source: str
+    folder: str
     path: str
     version: str | None
     license: str | None

@@ -1,0 +1,33 @@
+"""Run migrations: on the connection the program hands over, else on alembic.ini's database."""
+
+from alembic import context
+from registry.store.engine import make_engine
+from registry.store.schema import SEARCH_TABLE, metadata
+
+
+def include_name(name: str | None, kind: str, _parents: object) -> bool:
+    """Leave SQLite's full-text tables to the migrations that write them in SQL."""
+    return not (kind == "table" and name is not None and name.startswith(SEARCH_TABLE))
+
+
+def run(connection: object) -> None:
+    """Migrate on ``connection`` within its transaction."""
+    context.configure(
+        connection=connection,  # type: ignore[arg-type]  # handed over by registry.store.migrate
+        target_metadata=metadata,
+        include_name=include_name,
+        render_as_batch=True,
+        compare_type=True,
+        transactional_ddl=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+given = context.config.attributes.get("connection")
+if given is not None:
+    run(given)
+else:
+    url = context.config.get_main_option("sqlalchemy.url") or ""
+    with make_engine(url.removeprefix("sqlite:///")).begin() as own:
+        run(own)

@@ -1,0 +1,63 @@
+"""The one resolver: a name or ref in, one skill out.
+
+A handle is tried as ``source/folder/path``, then ``source/name``, then as a name. `store.names`
+gives each skill the shortest handle that this order answers with exactly that skill.
+"""
+
+import difflib
+from typing import Any
+
+from registry.catalog.connection import Reader
+from registry.catalog.filters import FROM, VISIBLE
+from registry.catalog.rows import COLUMNS
+from registry.errors import SkillAmbiguous, SkillNotFound
+from registry.text import name_key
+
+SUGGESTIONS = 5
+LONGEST_HANDLE = 4096
+
+
+def find(reader: Reader, handle: str) -> tuple[int, tuple[Any, ...]]:
+    """Return the version id and the row (`rows.COLUMNS`) of the skill that ``handle`` names.
+
+    Raises `SkillAmbiguous` with the refs to choose from, `SkillNotFound` with near names.
+    """
+    if 0 < len(handle) <= LONGEST_HANDLE and "\0" not in handle:
+        with reader.snapshot():
+            for found in _attempts(reader, handle):
+                if len(found) == 1:
+                    return found[0][0], found[0][1:]
+                if found:
+                    raise SkillAmbiguous(handle, sorted(row[1] for row in found))
+    raise SkillNotFound(handle[:200], near(reader, handle))
+
+
+def near(reader: Reader, handle: str) -> list[str]:
+    """Return the refs of visible skills whose names look like ``handle``, the nearest first."""
+    wanted = name_key(handle[:100].rsplit("/", 1)[-1]).replace("_", "-").replace(" ", "-")
+    if not wanted:
+        return []
+    candidates: dict[str, str] = {}
+    for ref, key, folder in reader.rows(
+        f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}"  # noqa: S608  # own text
+    ):
+        candidates.setdefault(key.replace("_", "-").replace(" ", "-"), ref)
+        candidates.setdefault(name_key(folder.rsplit("/", 1)[-1]), ref)
+    # Similarity is slow; with very many names only those that share a beginning are compared.
+    keys = list(candidates)
+    if len(keys) > 20_000:
+        keys = [key for key in keys if key[:2] == wanted[:2] or wanted in key]
+    close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
+    if len(wanted) > 2:
+        close += [key for key in keys if wanted in key and key not in close][: SUGGESTIONS]
+    return list(dict.fromkeys(candidates[key] for key in close))[:SUGGESTIONS]
+
+
+def _attempts(reader: Reader, handle: str) -> "list[list[tuple[Any, ...]]] | Any":
+    source, slash, rest = handle.partition("/")
+    select = f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND "  # noqa: S608  # own text, values bound
+    if slash:
+        yield reader.rows(select + "src.name = ? AND s.folder = ?", (source, rest))
+        yield reader.rows(select + "src.name = ? AND s.name = ?", (source, rest))
+    named = reader.rows(f"{select} s.name = ? AND {VISIBLE}", (handle,))
+    yield named or reader.rows(f"{select} s.name = ?", (handle,))

@@ -1,0 +1,56 @@
+"""Rows into values. A listing of thousands spends its time here, so this is kept bare."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
+
+from registry.model import Diagnostic, Parameter, SearchHit, Skill
+
+COLUMNS: Final = (
+    "s.ref, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
+    "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, "
+    "s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash, "
+    "s.status, s.shadowed"
+)
+"""What a listing selects, in the order of `Skill`'s fields."""
+
+FIELDS: Final = tuple(Skill.__dataclass_fields__)
+_TAGS: Final = FIELDS.index("tags")
+
+S = TypeVar("S", bound=Skill)
+
+
+def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
+    """Turn rows of `COLUMNS` into skills."""
+    return tuple([fill(Skill, row) for row in rows])
+
+
+def fill(kind: type[S], row: tuple[Any, ...], **more: object) -> S:
+    """Make one skill of a row of `COLUMNS`, and of ``more`` for the fields of a subclass.
+
+    Writing into ``__dict__`` leaves out the frozen ``__init__``, which costs three times as much.
+    """
+    value = object.__new__(kind)
+    facts = value.__dict__
+    facts.update(zip(FIELDS, row, strict=False))
+    tags = row[_TAGS]
+    facts["tags"] = tuple(tags.split("\n")) if tags else ()
+    facts["shadowed"] = facts["shadowed"] == 1
+    if more:
+        facts.update(more)
+    return value
+
+
+def hit(row: tuple[Any, ...], score: float, snippet: str) -> SearchHit:
+    """Make a search result of a row of `COLUMNS`."""
+    return fill(SearchHit, row, score=score, snippet=snippet)
+
+
+def diagnostic(row: tuple[Any, ...]) -> Diagnostic:
+    """Make a finding of (code, severity, message, line, fix, path)."""
+    return Diagnostic(*row)
+
+
+def parameters(text: str) -> tuple[Parameter, ...]:
+    """Read the stored JSON of a skill's parameters."""
+    return tuple(Parameter(**entry) for entry in json.loads(text))

@@ -1,0 +1,20 @@
+"""Registered sources, as the database knows them."""
+
+from registry.catalog.connection import Reader
+from registry.model import Source
+
+_SQL = """
+SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
+       src.last_result,
+       (SELECT count(*) FROM skills s
+        WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document')
+FROM sources src ORDER BY src.strength, src.name
+"""
+
+
+def list_sources(reader: Reader) -> list[Source]:
+    """Return all sources, the strongest first."""
+    return [
+        Source(*row[:5], enabled=row[5] == 1, last_sync_at=row[6], last_result=row[7], skills=row[8])
+        for row in reader.rows(_SQL)
+    ]

@@ -1,0 +1,1 @@
+"""Skill folders on disk: walk them, read them, and never write into them."""

@@ -1,0 +1,305 @@
+"""Walk a source: every skill folder with what stat says of its files, in a stable order.
+
+A walk reads no file and follows no link out of the sources. It yields children before their
+parent, in the order of `paths.position`, so that it can be merged with the database's rows.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from stat import S_ISDIR, S_ISREG
+from typing import Final, NamedTuple, TypeAlias
+
+from registry.disk.links import Leads, Link, finding, follow
+from registry.disk.paths import ROOT, entry_order, is_ignored, join, storable
+from registry.model import DOCUMENT_NAMES, Diagnostic
+from registry.settings import Limits
+
+DEPTH_SEEN: Final = 32
+"""How deep the walk looks for skills that lie too deep, so that it can name them."""
+
+Entry: TypeAlias = "os.DirEntry[str]"
+
+
+class FileStat(NamedTuple):
+    """What stat says of one file; ``path`` is relative to the skill's folder."""
+
+    path: str
+    mode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One folder that holds a skill, or a top-level folder that holds none.
+
+    ``document`` is the skill file's name (None: there is none, or none that may be read),
+    ``name`` the folder's own, ``problems`` what the walk itself noticed.
+    """
+
+    folder: str
+    document: str | None
+    files: Sequence[FileStat] = ()
+    problems: Sequence[Diagnostic] = ()
+    name: str = ""
+
+    @property
+    def is_skill(self) -> bool:
+        """Whether the folder holds a skill file, readable or not."""
+        return self.document is not None or bool(self.problems)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything stat says of the folder and of what the walk noticed there."""
+        facts = (self.document, self.files, [problem.code for problem in self.problems])
+        return blake2b(repr(facts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+    @property
+    def newest_ns(self) -> int:
+        """The latest time stat gives for any file, changes of its mode included; 0 without files."""
+        return max((max(file.mtime_ns, file.ctime_ns) for file in self.files), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something about a place that is no skill; ``lost``: what lies there could not be seen."""
+
+    folder: str
+    diagnostic: Diagnostic
+    lost: bool = False
+
+
+class RootMissing(Exception):  # noqa: N818  # a state of the disk that sync expects, no failure
+    """The root of a source is not there."""
+
+
+class RootUnreadable(Exception):  # noqa: N818  # as above
+    """The root of a source can't be listed; the argument says why."""
+
+
+class _Collector:
+    """Gathers the files of one skill, within the limits."""
+
+    def __init__(self, home: str, limits: Limits) -> None:
+        self.home = home
+        self.files: list[FileStat] = []
+        self.problems: list[Diagnostic] = []
+        self._limits = limits
+        self._count = self._bytes = 0
+
+    def add(self, path: str, facts: os.stat_result) -> None:
+        if not S_ISREG(facts.st_mode):
+            message = "a pipe, socket or device has no place in a skill"
+            self.problems.append(
+                Diagnostic("special-file", "error", message, fix="remove it", path=path)
+            )
+            return
+        self._count += 1
+        self._bytes += facts.st_size
+        if self._count <= self._limits.files:
+            self.files.append(
+                FileStat(
+                    path,
+                    facts.st_mode,
+                    facts.st_size,
+                    facts.st_mtime_ns,
+                    facts.st_ctime_ns,
+                    facts.st_ino,
+                )
+            )
+
+    def finish(self) -> None:
+        """Note what is over the limits, and names that some disks could not tell apart."""
+        if self._count > self._limits.files:
+            message = f"the folder holds {self._count} files, {self._limits.files} are allowed"
+            fix = "move what is no part of the skill elsewhere, or raise limits.files"
+            self.problems.append(Diagnostic("too-many-files", "error", message, fix=fix))
+        if self._bytes > self._limits.skill_bytes:
+            message = (
+                f"the files add up to {self._bytes} bytes, {self._limits.skill_bytes} are allowed"
+            )
+            fix = "move large files elsewhere, or raise limits.skill_bytes"
+            self.problems.append(Diagnostic("skill-too-large", "error", message, fix=fix))
+
+
+class Walk:
+    """One walk of the source at ``root`` (absolute, resolved).
+
+    ``roots`` are the resolved roots of all sources: links that lead below one of them are counted
+    there, and another source's root inside this one is left to that source. Iterating raises
+    `RootMissing` or `RootUnreadable`; ``notices`` are complete when it has ended.
+    """
+
+    def __init__(self, root: str, limits: Limits, roots: Sequence[str] = ()) -> None:
+        self.root = root
+        self.limits = limits
+        self.notices: list[Notice] = []
+        self._roots = tuple({root, *roots})
+        self._others = frozenset(roots) - {root}
+
+    def __iter__(self) -> Iterator[Found]:
+        try:
+            os.scandir(self.root).close()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise RootMissing(self.root) from error
+        except OSError as error:
+            raise RootUnreadable(error.strerror or str(error)) from error
+        yield from self._visit(self.root, ROOT, 0, None, "")
+
+    def one(self, folder: str) -> Found | None:
+        """Look at one folder alone; None: it is gone, or holds no skill any more."""
+        level = 0 if folder == ROOT else folder.count("/") + 1
+        for found in self._visit(join(self.root, folder), folder, level, None, ""):
+            if found.folder == folder:
+                return found
+        return None
+
+    def _visit(
+        self, path: str, folder: str, level: int, outer: _Collector | None, below: str
+    ) -> Iterator[Found]:
+        """Visit a folder; ``below`` is its path (with a slash) in the skill of ``outer``."""
+        try:
+            with os.scandir(path) as listing:
+                entries = list(listing)
+        except OSError as error:
+            self._unreadable(folder, outer, below.rstrip("/"), error)
+            return
+        if len(entries) > 1:
+            entries.sort(key=lambda entry: entry_order(entry.name))
+        collector = outer
+        documents = self._documents(entries, path, folder)
+        if documents:
+            collector, below = _Collector(path, self.limits), ""
+        skills = 0
+        for entry in entries:
+            name = entry.name
+            try:
+                if entry.is_symlink():
+                    found = self._link(entry, folder, level, collector, below + name, documents)
+                    if found:
+                        skills += 1
+                        yield found
+                elif entry.is_dir(follow_symlinks=False):
+                    if is_ignored(name) or level >= DEPTH_SEEN or entry.path in self._others:
+                        continue
+                    child = name if folder == ROOT else f"{folder}/{name}"
+                    inner = f"{below}{name}/" if collector else ""
+                    for found in self._visit(entry.path, child, level + 1, collector, inner):
+                        skills += 1
+                        yield found
+                elif collector is not None:
+                    collector.add(storable(below + name), entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue  # vanished between the listing and the look: the next sync sees to it
+            except OSError as error:
+                self._unreadable(folder, collector, below + name, error)
+        if documents and collector:
+            yield self._skill(folder, level, documents, collector)
+        elif level == 1 and not skills:
+            yield Found(storable(folder), None, name=storable(folder))
+
+    def _documents(self, entries: list[Entry], path: str, folder: str) -> list[Entry]:
+        """Return the skill files among ``entries``, the one that counts first.
+
+        A link to another skill's file makes no skill: that one is counted where it really lies.
+        """
+        documents = []
+        for entry in entries:
+            if entry.name not in DOCUMENT_NAMES or entry.is_dir(follow_symlinks=False):
+                continue
+            if entry.is_symlink():
+                link = follow(entry.path, path, self._roots)
+                if link.leads is Leads.KNOWN and os.path.basename(link.target) in DOCUMENT_NAMES:
+                    self._elsewhere(folder, link.target)
+                    continue
+            documents.append(entry)
+        documents.sort(key=lambda entry: DOCUMENT_NAMES.index(entry.name))
+        return documents
+
+    def _skill(
+        self, folder: str, level: int, documents: list[Entry], collector: _Collector
+    ) -> Found:
+        collector.finish()
+        problems = collector.problems
+        document: str | None = documents[0].name
+        if any(problem.path == document and problem.severity == "error" for problem in problems):
+            document = None
+        if level > self.limits.depth:
+            message = f"it lies {level} folders below its source, {self.limits.depth} are searched"
+            fix = "register a folder nearer to it as a source, or raise limits.depth"
+            problems.append(Diagnostic("too-deep", "error", message, fix=fix))
+        if len(documents) > 1:
+            others = ", ".join(entry.name for entry in documents[1:])
+            message = f"{documents[0].name} counts, but the folder also holds {others}"
+            fix = "keep one of them: on a disk that ignores case only one can exist"
+            problems.append(Diagnostic("second-document", "warning", message, fix=fix))
+        shown = storable(folder)
+        if shown != folder:
+            message = "the folder's name is no UTF-8 text"
+            problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))
+        name = os.path.basename(self.root if folder == ROOT else folder)
+        return Found(shown, document, collector.files, problems, storable(name))
+
+    def _link(
+        self,
+        entry: Entry,
+        folder: str,
+        level: int,
+        collector: _Collector | None,
+        where: str,
+        documents: list[Entry],
+    ) -> Found | None:
+        link = follow(entry.path, collector.home if collector else None, self._roots)
+        is_folder = link.facts is not None and S_ISDIR(link.facts.st_mode)
+        if collector is None:
+            return self._outer_link(entry, folder, level, link, is_folder)
+        document = entry in documents
+        usable = link.leads is Leads.INSIDE or (document and link.leads is Leads.KNOWN)
+        if usable and link.facts is not None and not is_folder:
+            collector.add(storable(where), link.facts)
+        elif link.leads is Leads.INSIDE and is_folder:
+            pass  # what it leads to is counted where it really lies
+        elif entry.name not in DOCUMENT_NAMES or document:
+            collector.problems.append(finding(link, storable(where), fatal=document))
+        return None
+
+    def _outer_link(
+        self, entry: Entry, folder: str, level: int, link: Link, is_folder: bool
+    ) -> Found | None:
+        child = entry.name if folder == ROOT else f"{folder}/{entry.name}"
+        if link.leads is Leads.KNOWN:
+            if is_folder:
+                self._elsewhere(child, link.target)
+            return None
+        if link.facts is not None and not is_folder:
+            return None
+        problem = finding(link, "", fatal=False)
+        problem = Diagnostic(problem.code, problem.severity, problem.message, fix=problem.fix)
+        holds_skill = link.leads is Leads.OUTSIDE and any(
+            os.path.lexists(f"{link.target}/{name}") for name in DOCUMENT_NAMES
+        )
+        if holds_skill and level + 1 <= DEPTH_SEEN:
+            return Found(storable(child), None, (), [problem], storable(entry.name))
+        self.notices.append(Notice(storable(child), problem))
+        return None
+
+    def _elsewhere(self, folder: str, target: str) -> None:
+        message = f"a link to {storable(target)}; what it holds is counted there"
+        self.notices.append(Notice(storable(folder), Diagnostic("link-known", "info", message)))
+
+    def _unreadable(
+        self, folder: str, collector: _Collector | None, where: str, error: OSError
+    ) -> None:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            return
+        message = f"it can't be read: {error.strerror}"
+        problem = Diagnostic(
+            "unreadable", "warning", message, fix="grant read access", path=storable(where) or None
+        )
+        if collector is not None:
+            collector.problems.append(problem)
+        self.notices.append(Notice(storable(folder), problem, lost=True))

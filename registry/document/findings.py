@@ -1,0 +1,45 @@
+"""What the checks of a document share: the shape of their tables, and how they quote."""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final, NamedTuple
+
+from registry.model import Severity
+
+SHOWN_LENGTH: Final = 80
+SHOWN_ITEMS: Final = 5
+_LONGEST_ITEM: Final = 40
+
+
+class Rule(NamedTuple):
+    """What a diagnostic's code stands for, so that documentation can be made from the tables."""
+
+    severity: Severity
+    meaning: str
+
+
+def shorten(text: str, length: int = SHOWN_LENGTH) -> str:
+    """Return ``text`` as one printable line of at most ``length`` characters.
+
+    What a message quotes comes from a skill: characters that steer a terminal or can't be seen
+    are shown as escapes (CONVENTIONS.md, "Escape").
+    """
+    if len(text) > length:
+        text = text[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    if text.isprintable():
+        return text
+    text = " ".join(text.split())
+    shown = "".join(char if char.isprintable() else _escape(char) for char in text)
+    return shown if len(shown) <= length else shown[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def join_some(items: Iterable[str]) -> str:
+    """Return the first few of ``items``, each shortened, and say how many there are beyond them."""
+    rest = iter(items)
+    shown = ", ".join(shorten(item, _LONGEST_ITEM) for item in islice(rest, SHOWN_ITEMS))
+    more = sum(1 for _ in rest)
+    return f"{shown} and {more} more" if more else shown
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

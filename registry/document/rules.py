@@ -1,0 +1,328 @@
+"""Every rule of the Agent Skills specification, as diagnostics: all problems, not the first.
+
+Nothing here makes a skill unusable; the parser decides that. A finding is a ``warning`` where the
+specification or its reference validator (skills-ref 0.1) rejects the file, ``info`` where the
+specification only advises. Keys are compared exactly, because the specification does.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from registry.document.findings import Rule, join_some, shorten
+from registry.document.references import REFERENCE_CODES, check_references
+from registry.model import Diagnostic, Document, JsonValue, SkillFile
+
+__all__ = ["RULES", "check_specification"]
+
+# The limits of https://agentskills.io/specification, by field.
+NAME_LENGTH: Final = 64
+DESCRIPTION_LENGTH: Final = 1024
+COMPATIBILITY_LENGTH: Final = 500
+BODY_LINES: Final = 500  # "Keep your main SKILL.md under 500 lines"
+BODY_TOKENS: Final = 5000  # "Instructions (< 5000 tokens recommended)"
+
+BYTES_PER_TOKEN: Final = 4  # the usual rule of thumb for English; close enough for CJK in UTF-8
+
+MOST_KEYS: Final = 10
+"""Unknown keys that get a finding each; one more finding names the rest."""
+
+FIELDS: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+"""The top-level keys of the specification, in its order."""
+
+CLIENT_FIELDS: Final = frozenset(
+    {
+        "agent",
+        "argument-hint",
+        "arguments",
+        "context",
+        "disable-model-invocation",
+        "disallowed-tools",
+        "effort",
+        "hooks",
+        "model",
+        "paths",
+        "shell",
+        "user-invocable",
+        "when_to_use",
+    }
+)
+"""Keys that Claude Code reads at the top level: moving them would switch them off."""
+
+RESERVED_WORDS: Final = ("anthropic", "claude")
+"""Words that Anthropic's API refuses in a skill's name; the open specification allows them."""
+
+RULES: Final[Mapping[str, Rule]] = {
+    "name-missing": Rule("warning", "there is no `name`"),
+    "name-not-text": Rule("warning", "`name` is a list or a mapping"),
+    "name-too-long": Rule("warning", f"`name` is longer than {NAME_LENGTH} characters"),
+    "name-upper-case": Rule("warning", "`name` has upper-case letters"),
+    "name-hyphen-edge": Rule("warning", "`name` begins or ends with a hyphen"),
+    "name-hyphen-double": Rule("warning", "`name` has two hyphens in a row"),
+    "name-characters": Rule("warning", "`name` has other characters than letters, digits, hyphens"),
+    "name-not-ascii": Rule("warning", "`name` has letters that some clients refuse"),
+    "name-differs-from-folder": Rule("warning", "`name` is not the folder's name"),
+    "name-reserved-word": Rule("info", "`name` has a word that some services refuse"),
+    "description-missing": Rule("warning", "there is no `description`"),
+    "description-not-text": Rule("warning", "`description` is a list or a mapping"),
+    "description-too-long": Rule(
+        "warning", f"`description` is longer than {DESCRIPTION_LENGTH} characters"
+    ),
+    "license-not-text": Rule("warning", "`license` is a list or a mapping"),
+    "compatibility-empty": Rule("warning", "`compatibility` is there but empty"),
+    "compatibility-not-text": Rule("warning", "`compatibility` is a list or a mapping"),
+    "compatibility-too-long": Rule(
+        "warning", f"`compatibility` is longer than {COMPATIBILITY_LENGTH} characters"
+    ),
+    "metadata-not-mapping": Rule("warning", "`metadata` is no mapping of keys to values"),
+    "metadata-not-text": Rule("warning", "a value below `metadata` is no text"),
+    "allowed-tools-not-text": Rule("warning", "`allowed-tools` is not one string"),
+    "allowed-tools-commas": Rule("info", "`allowed-tools` is separated by commas"),
+    "key-spelling": Rule("warning", "a key of the specification is spelled in another way"),
+    "key-unknown": Rule("warning", "a top-level key is not in the specification"),
+    "body-too-many-lines": Rule("info", f"the body has more than {BODY_LINES} lines"),
+    "body-too-many-tokens": Rule("info", f"the body has more than about {BODY_TOKENS} tokens"),
+    **REFERENCE_CODES,
+}
+"""Every code of this module: its severity and what it means."""
+
+_STRICT_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NOT_IN_A_SLUG = re.compile(r"[^a-z0-9]+")
+_KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
+_PARENTHESES = re.compile(r"\([^()]*\)")
+
+
+class _Field(NamedTuple):
+    """A value of the front matter and the key it was found under."""
+
+    key: str | None
+    value: JsonValue
+
+
+def check_specification(
+    document: Document, *, folder_name: str, files: Sequence[SkillFile]
+) -> Iterator[Diagnostic]:
+    """Yield all breaches of the Agent Skills specification in ``document``.
+
+    ``files`` are the skill's files, the skill file itself among them or not.
+    """
+    front = document.front_matter
+    fields = {field: _Field(field, front[field]) for field in FIELDS if field in front}
+    others = [key for key in front if key not in fields]
+    spelled = {}
+    for key in others:
+        field = key.lower().replace("_", "-").replace(" ", "-")
+        if field in FIELDS and field not in fields:
+            spelled[key] = field
+            fields[field] = _Field(key, front[key])
+    found = (
+        *_keys(others, spelled),
+        *_name(fields.get("name", _Field(None, None)), folder_name),
+        *_description(fields.get("description", _Field(None, None))),
+        *(_license(fields["license"]) if "license" in fields else ()),
+        *(_compatibility(fields["compatibility"]) if "compatibility" in fields else ()),
+        *(_metadata(fields["metadata"]) if "metadata" in fields else ()),
+        *(_allowed_tools(fields["allowed-tools"]) if "allowed-tools" in fields else ()),
+    )
+    if found:
+        lines = _key_lines(document)
+        for finding in found:
+            yield finding.diagnostic(lines)
+    yield from _body(document)
+    yield from check_references(document, files)
+
+
+class _Finding(NamedTuple):
+    """A problem with ``key``, before anyone looked up the key's line."""
+
+    code: str
+    key: str | None
+    message: str
+    fix: str
+
+    def diagnostic(self, lines: Mapping[str, int]) -> Diagnostic:
+        line = None if self.key is None else lines.get(self.key)
+        return Diagnostic(self.code, RULES[self.code].severity, self.message, line, self.fix)
+
+
+def _keys(others: Sequence[str], spelled: Mapping[str, str]) -> Iterator[_Finding]:
+    for key, field in spelled.items():
+        how = "in lower case" if key.lower() == field else "like this"
+        message = f"`{shorten(key)}` is not how the specification spells `{field}`"
+        yield _Finding("key-spelling", key, message, f"write `{field}` {how}")
+    unknown = [key for key in others if key not in spelled]
+    for key in unknown[:MOST_KEYS]:
+        message = f"`{shorten(key)}` is not a key of the specification"
+        fix = f"move it below `metadata` as text, or remove it (known are {', '.join(FIELDS)})"
+        if key in CLIENT_FIELDS:
+            fix = "keep it if the skill is for Claude Code; strict clients refuse the file"
+        yield _Finding("key-unknown", key, message, fix)
+    if rest := unknown[MOST_KEYS:]:
+        message = f"{len(rest)} more keys are not in the specification: {join_some(rest)}"
+        yield _Finding("key-unknown", rest[0], message, "move them below `metadata` as text")
+
+
+def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
+    key, name = field
+    folder = unicodedata.normalize("NFKC", folder_name)
+    if name is None or (isinstance(name, str) and not name.strip()):
+        fix = f"add `name: {_slug(folder)}`, and let the folder have that name"
+        yield _Finding("name-missing", key, "the skill has no `name`", fix)
+        return
+    if not isinstance(name, str):
+        message = "`name` must be text, not a list or a mapping"
+        yield _Finding("name-not-text", key, message, f"write `name: {_slug(folder)}`")
+        return
+    name = unicodedata.normalize("NFKC", name.strip())  # as the reference validator does
+    if not (_STRICT_NAME.fullmatch(name) and len(name) <= NAME_LENGTH):
+        yield from _name_spelling(key, name)
+    if name != folder:
+        message = f"the name `{shorten(name)}` is not the folder's name, `{shorten(folder)}`"
+        slug = _slug(name)
+        fix = f"rename the folder to `{slug}`, or write `name: {_slug(folder)}`"
+        yield _Finding("name-differs-from-folder", key, message, fix)
+    for word in RESERVED_WORDS:
+        if word in name.lower():
+            message = (
+                f"the name `{shorten(name)}` has the word `{word}`, which services may reserve"
+            )
+            fix = f"choose a name without `{word}` if you mean to upload the skill"
+            yield _Finding("name-reserved-word", key, message, fix)
+
+
+def _name_spelling(key: str | None, name: str) -> Iterator[_Finding]:
+    shown, slug = shorten(name), _slug(name)
+    write = f"write `name: {slug}`"
+    if len(name) > NAME_LENGTH:
+        message = f"the name `{shown}` has {len(name)} characters, {NAME_LENGTH} are allowed"
+        yield _Finding("name-too-long", key, message, f"shorten it to {NAME_LENGTH} characters")
+    if name != name.lower():
+        yield _Finding("name-upper-case", key, f"the name `{shown}` has upper-case letters", write)
+    if name[0] == "-" or name[-1] == "-":
+        message = f"the name `{shown}` begins or ends with a hyphen"
+        yield _Finding("name-hyphen-edge", key, message, write)
+    if "--" in name:
+        message = f"the name `{shown}` has two hyphens in a row"
+        yield _Finding("name-hyphen-double", key, message, write)
+    strange = sorted({char for char in name if not (char.isalnum() or char == "-")})
+    if strange:
+        message = f"the name `{shown}` has other characters than letters, digits and hyphens: "
+        yield _Finding("name-characters", key, message + join_some(map(_visible, strange)), write)
+    foreign = sorted({char for char in name if char.isalnum() and not char.isascii()})
+    if foreign:
+        message = f"the name `{shown}` has letters that other clients refuse: "
+        fix = "write the name with a-z, 0-9 and hyphens; the title in the body may stay as it is"
+        yield _Finding("name-not-ascii", key, message + join_some(foreign), fix)
+
+
+def _description(field: _Field) -> Iterator[_Finding]:
+    key, text = field
+    if text is None or (isinstance(text, str) and not text.strip()):
+        fix = "add `description:` with what the skill does and when to use it"
+        yield _Finding("description-missing", key, "the skill has no `description`", fix)
+    elif not isinstance(text, str):
+        fix = "write what the skill does and when to use it as one text"
+        message = "`description` must be text, not a list or a mapping"
+        yield _Finding("description-not-text", key, message, fix)
+    elif len(text) > DESCRIPTION_LENGTH:
+        message = f"the description has {len(text)} characters, {DESCRIPTION_LENGTH} are allowed"
+        fix = "keep what the skill does and when to use it; move the rest into the body"
+        yield _Finding("description-too-long", key, message, fix)
+
+
+def _license(field: _Field) -> Iterator[_Finding]:
+    if field.value is not None and not isinstance(field.value, str):
+        message = "`license` must be text, not a list or a mapping"
+        fix = "write the licence's name, or the name of the file that holds it"
+        yield _Finding("license-not-text", field.key, message, fix)
+
+
+def _compatibility(field: _Field) -> Iterator[_Finding]:
+    key, text = field
+    if text is None or (isinstance(text, str) and not text.strip()):
+        message = "`compatibility` is empty"
+        yield _Finding("compatibility-empty", key, message, "remove the key, or say what is needed")
+    elif not isinstance(text, str):
+        message = "`compatibility` must be text, not a list or a mapping"
+        fix = "write what the skill needs as one text, e.g. `Requires git and network access`"
+        yield _Finding("compatibility-not-text", key, message, fix)
+    elif len(text) > COMPATIBILITY_LENGTH:
+        message = f"`compatibility` has {len(text)} characters, {COMPATIBILITY_LENGTH} are allowed"
+        fix = "name only what must be there; move the rest into the body"
+        yield _Finding("compatibility-too-long", key, message, fix)
+
+
+def _metadata(field: _Field) -> Iterator[_Finding]:
+    key, metadata = field
+    if metadata is None:
+        return  # an empty mapping
+    if not isinstance(metadata, Mapping):
+        message = "`metadata` must be a mapping of keys to texts"
+        fix = 'write one `key: "value"` per line below `metadata:`'
+        yield _Finding("metadata-not-mapping", key, message, fix)
+        return
+    bad = [name for name, value in metadata.items() if not isinstance(value, str)]
+    if bad:
+        message = f"below `metadata` every value must be text; these are not: {join_some(bad)}"
+        fix = f'write each as one text, e.g. `{shorten(bad[0], 30)}: "one, two"`'
+        yield _Finding("metadata-not-text", key, message, fix)
+
+
+def _allowed_tools(field: _Field) -> Iterator[_Finding]:
+    key, tools = field
+    if tools is None:
+        return
+    if not isinstance(tools, str):
+        message = "`allowed-tools` must be one text with spaces between the tools"
+        fix = "write e.g. `allowed-tools: Read Grep Bash(git:*)`"
+        if isinstance(tools, Sequence) and tools and all(isinstance(tool, str) for tool in tools):
+            fix = f"write `allowed-tools: {shorten(' '.join(map(str, tools)))}`"
+        yield _Finding("allowed-tools-not-text", key, message, fix)
+    elif "," in tools and "," in _PARENTHESES.sub("", tools):
+        message = f"`allowed-tools` has commas, the specification has spaces: `{shorten(tools)}`"
+        yield _Finding("allowed-tools-commas", key, message, "put spaces in place of the commas")
+
+
+def _body(document: Document) -> Iterator[Diagnostic]:
+    body = document.body
+    lines = body.count("\n") + (not body.endswith("\n"))
+    if lines > BODY_LINES:
+        message = f"the body has {lines} lines; under {BODY_LINES} are advised"
+        fix = "move detail into files below references/ that are read only when needed"
+        yield _advice("body-too-many-lines", message, document.body_line + BODY_LINES, fix)
+    if len(body) <= BODY_TOKENS:
+        return  # a character has four bytes at most
+    size = len(body) if body.isascii() else len(body.encode("utf-8", "surrogatepass"))
+    tokens = size // BYTES_PER_TOKEN
+    if tokens > BODY_TOKENS:
+        message = f"the body has about {tokens} tokens; under {BODY_TOKENS} are advised"
+        fix = "move detail into files below references/ that are read only when needed"
+        yield _advice("body-too-many-tokens", message, document.body_line, fix)
+
+
+def _advice(code: str, message: str, line: int, fix: str) -> Diagnostic:
+    return Diagnostic(code, RULES[code].severity, message, line, fix)
+
+
+def _key_lines(document: Document) -> Mapping[str, int]:
+    """Map the top-level keys of the front matter to their lines in the file."""
+    lines: dict[str, int] = {}
+    head = document.text.split("\n", document.body_line - 1)[: document.body_line - 1]
+    for number, line in enumerate(head, 1):
+        if match := _KEY.match(line):
+            lines.setdefault(match[1], number)
+    return lines
+
+
+def _slug(name: str) -> str:
+    """Return the nearest name that the specification allows (NFKC first, accents dropped)."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    slug = _NOT_IN_A_SLUG.sub("-", plain.lower()).strip("-")
+    return slug[:NAME_LENGTH].rstrip("-") or "my-skill"
+
+
+def _visible(char: str) -> str:
+    if char == " ":
+        return "a space"
+    return f"`{char}`" if char.isprintable() and char != "`" else f"U+{ord(char):04X}"

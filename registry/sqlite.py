@@ -1,0 +1,79 @@
+"""What both lanes to a SQLite file agree on: its revision, its waiting time and its errors."""
+
+import sqlite3
+from enum import Enum
+from typing import Final
+
+from registry.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseProblem,
+    DatabaseTooNew,
+    RegistryError,
+)
+from registry.model import SCHEMA_REVISION
+
+BUSY_SECONDS: Final = 5.0
+
+OLDEST_SQLITE: Final = (3, 37, 0)
+
+KNOWN_REVISIONS: Final = ("0001",)
+"""All migrations, the oldest first; a test holds them against the migrations folder."""
+
+WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
+"""Patch releases without the bug that can lose a commit when a checkpoint meets a write."""
+
+
+class State(Enum):
+    """How the schema of a database relates to this program."""
+
+    EMPTY = "empty"
+    BEHIND = "behind"
+    CURRENT = "current"
+
+
+def schema_state(connection: sqlite3.Connection, path: str) -> State:
+    """Read the revision of the database at ``path``.
+
+    Raises `DatabaseTooNew` for a revision this program doesn't know and `DatabaseProblem` for a
+    database of another program.
+    """
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    if not tables:
+        return State.EMPTY
+    if "alembic_version" not in tables:
+        reason = "it is the database of another program (it has no alembic_version table)"
+        raise DatabaseProblem(path=path, reason=reason)
+    found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    if found is None:
+        return State.EMPTY
+    if found[0] == SCHEMA_REVISION:
+        return State.CURRENT
+    if found[0] in KNOWN_REVISIONS:
+        return State.BEHIND
+    raise DatabaseTooNew(path=path, revision=found[0])
+
+
+def check_version(path: str) -> None:
+    """Raise `DatabaseProblem` where the SQLite library is too old for the registry."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        needed = ".".join(map(str, OLDEST_SQLITE))
+        reason = f"SQLite {sqlite3.sqlite_version} is too old, {needed} is needed"
+        raise DatabaseProblem(path=path, reason=reason)
+
+
+def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
+    """Tell whether this SQLite has the bug (3.7.0 to 3.51.2) that the write lock closes for us."""
+    patched = any(version[:2] == fixed[:2] and version >= fixed for fixed in WAL_RESET_FIXED)
+    return (3, 7, 0) <= version <= (3, 51, 2) and not patched
+
+
+def translate(error: Exception, path: str) -> RegistryError:
+    """Turn an error of the driver, or of SQLAlchemy around it, into ours."""
+    origin = getattr(error, "orig", None) or error
+    name = getattr(origin, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return DatabaseBusy(path=path, seconds=BUSY_SECONDS)
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return DatabaseCorrupt(path=path, reason=str(origin))
+    return DatabaseProblem(path=path, reason=str(origin))

@@ -1,0 +1,1 @@
+"""The writing lane: the schema, its migrations, and transactions (SQLAlchemy)."""

@@ -1,0 +1,73 @@
+"""Who is visible under which name: shadowing and refs, kept beside each skill.
+
+Both depend on all skills of a name at once, so they are worked out when something changes and
+not at each listing. `catalog.resolve` reads handles in the order that makes these refs exact.
+"""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, text
+
+_RANKED = """
+WITH ranked AS (
+    SELECT s.id, s.name, s.folder, src.name AS source, s.source_id, src.strength,
+           s.status IN ('ok', 'warning') AND src.enabled = 1 AS usable
+    FROM skills s JOIN sources src ON src.id = s.source_id
+    WHERE s.live = 1 {touched}
+),
+best AS (
+    SELECT name, min(strength) AS strength FROM ranked WHERE usable GROUP BY name
+),
+placed AS (
+    SELECT r.*, coalesce(r.usable AND r.strength > b.strength, 0) AS shadowed,
+           -- Which of its namesakes a bare name means: the visible ones, else any.
+           CASE WHEN b.name IS NULL THEN 1
+                ELSE coalesce(r.usable AND r.strength = b.strength, 0) END AS meant
+    FROM ranked r LEFT JOIN best b ON b.name = r.name
+),
+counted AS (
+    SELECT p.*, sum(meant) OVER (PARTITION BY name) AS meant_by_name,
+           count(*) OVER (PARTITION BY source_id, name) AS in_source
+    FROM placed p
+),
+named AS (
+    SELECT c.id, c.shadowed,
+        CASE
+            WHEN c.meant AND c.meant_by_name = 1 AND NOT EXISTS (
+                SELECT 1 FROM sources other
+                WHERE instr(c.name, '/') > 0
+                  AND substr(c.name, 1, instr(c.name, '/') - 1) = other.name
+            ) THEN c.name
+            WHEN c.in_source = 1 AND NOT EXISTS (
+                SELECT 1 FROM skills twin
+                WHERE twin.source_id = c.source_id AND twin.live = 1
+                  AND twin.folder = c.name AND twin.id <> c.id
+            ) THEN c.source || '/' || c.name
+            ELSE c.source || '/' || c.folder
+        END AS ref
+    FROM counted c
+)
+UPDATE skills SET shadowed = named.shadowed, ref = named.ref FROM named
+WHERE skills.id = named.id
+  AND (skills.shadowed <> named.shadowed OR skills.ref <> named.ref)
+"""
+
+_ALL_ABOVE = 2000
+"""From this many names on, going over all skills is cheaper than naming them."""
+
+
+def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
+    """Work out shadowing and refs anew for the skills of ``names`` (None: for all)."""
+    touched = None if names is None else set(names)
+    if touched is None or len(touched) > _ALL_ABOVE:
+        connection.execute(text(_RANKED.format(touched="")))
+        return
+    if not touched:
+        return
+    connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS touched (name TEXT PRIMARY KEY)")
+    connection.exec_driver_sql("DELETE FROM touched")
+    # A skill's folder may stand in the way of another skill's ref, so folders count as names.
+    rows = [{"name": name} for name in touched]
+    connection.execute(text("INSERT OR IGNORE INTO touched VALUES (:name)"), rows)
+    restriction = "AND s.name IN (SELECT name FROM touched)"
+    connection.execute(text(_RANKED.format(touched=restriction)))

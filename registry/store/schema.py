@@ -1,0 +1,158 @@
+"""What is stored (DESIGN.md, What is stored). Migrations build it; a test holds both together.
+
+A row of ``skills`` is one version of a skill: a sync stages new versions with ``live`` 0, which no
+reader sees, and then makes all of them live at once. ``uid`` is what stays the same.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("priority", Integer, nullable=False, server_default=text("0")),
+    # Rank of the scope and priority in one number, the lowest is the strongest.
+    Column("strength", Integer, nullable=False),
+    Column("enabled", Integer, nullable=False, server_default=text("1")),
+    Column("added_at", Text, nullable=False),
+    Column("last_sync_at", Text),
+    Column("last_result", Text),
+    UniqueConstraint("name"),
+    UniqueConstraint("path"),
+)
+
+skills = Table(
+    "skills",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("uid", Text, nullable=False),
+    Column("live", Integer, nullable=False),
+    # The version that this staged one takes the place of.
+    Column("replaces", Integer),
+    Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("position", Text, nullable=False),
+    Column("ref", Text, nullable=False, server_default=""),
+    Column("shadowed", Integer, nullable=False, server_default=text("0")),
+    Column("name", Text, nullable=False),
+    Column("name_key", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("kind", Text),
+    Column("category", Text),
+    Column("version", Text),
+    Column("license", Text),
+    Column("author", Text),
+    Column("compatibility", Text),
+    # The tags again, one a line, so that a listing needs no second query.
+    Column("tags", Text, nullable=False, server_default=""),
+    Column("created_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+    Column("indexed_at", Text, nullable=False),
+    Column("content_hash", Text),
+    Column("tree_hash", Text),
+    Column("document", Text),
+    Column("bytes", BigInteger, nullable=False),
+    Column("file_count", Integer, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    # The files were so new when they were read that their timestamps prove nothing yet.
+    Column("racy", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("hidden", Integer, nullable=False, server_default=text("0")),
+    Column("required_tools", Text, nullable=False, server_default="[]"),
+    Column("parameters", Text, nullable=False, server_default="[]"),
+)
+Index(
+    "uq_skills_live_folder",
+    skills.c.source_id,
+    skills.c.folder,
+    unique=True,
+    sqlite_where=skills.c.live == 1,
+    postgresql_where=skills.c.live == 1,
+)
+Index("ix_skills_position", skills.c.source_id, skills.c.live, skills.c.position)
+Index("ix_skills_name", skills.c.name)
+Index("ix_skills_ref", skills.c.ref)
+Index("ix_skills_uid", skills.c.uid)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column(
+        "skill_id", ForeignKey("skills.id", ondelete="CASCADE"), primary_key=True, nullable=False
+    ),
+    Column("text", Text, nullable=False),
+    # Where the Markdown body starts in the text, in characters.
+    Column("body_start", Integer, nullable=False),
+    Column("front_matter", Text, nullable=False),
+)
+
+skill_files = Table(
+    "skill_files",
+    metadata,
+    Column(
+        "skill_id", ForeignKey("skills.id", ondelete="CASCADE"), primary_key=True, nullable=False
+    ),
+    Column("path", Text, primary_key=True, nullable=False),
+    Column("mode", Integer, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("mtime_ns", BigInteger, nullable=False),
+    Column("ctime_ns", BigInteger, nullable=False),
+    Column("inode", BigInteger, nullable=False),
+    Column("hash", Text),
+    sqlite_with_rowid=False,
+)
+
+skill_tags = Table(
+    "skill_tags",
+    metadata,
+    Column("tag", Text, primary_key=True, nullable=False),
+    Column(
+        "skill_id", ForeignKey("skills.id", ondelete="CASCADE"), primary_key=True, nullable=False
+    ),
+    sqlite_with_rowid=False,
+)
+Index("ix_skill_tags_skill_id", skill_tags.c.skill_id)
+
+diagnostics = Table(
+    "diagnostics",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    # NULL: the finding is about a place below the source that is no skill.
+    Column("skill_id", ForeignKey("skills.id", ondelete="CASCADE")),
+    Column("folder", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("path", Text),
+    Column("line", Integer),
+    Column("fix", Text),
+)
+Index("ix_diagnostics_skill_id", diagnostics.c.skill_id)
+Index("ix_diagnostics_source_id", diagnostics.c.source_id)
+
+SEARCH_TABLE = "skill_search"
+"""Full-text index over name, tags, description and body; see `registry.text.segment`."""

@@ -1,0 +1,231 @@
+"""Versions of skills: stage them unseen, make them live at once, clear away the dead.
+
+Readers see only rows with ``live`` 1. A sync stages its new versions in many short transactions
+and publishes them in one, so it is seen whole or not at all, and a killed sync leaves only rows
+that nobody sees.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
+
+from registry.model import Diagnostic
+from registry.store.names import refresh_names
+from registry.store.schema import diagnostics, documents, skill_files, skill_tags, skills
+from registry.text import segment
+
+
+@dataclass(slots=True)
+class NewVersion:
+    """One version to be stored: ``columns`` of skills, and what hangs on it.
+
+    ``text`` is None where there is no readable document; ``searchable`` is the body for the
+    full-text index, None for a skill that must not be found.
+    """
+
+    columns: dict[str, Any]
+    tags: Sequence[str] = ()
+    files: Sequence[dict[str, Any]] = ()
+    findings: Sequence[Diagnostic] = ()
+    text: str | None = None
+    body_start: int = 0
+    front_matter: str = "{}"
+    ids: list[int] = field(default_factory=list)
+
+
+_FIND = text(
+    "INSERT INTO skill_search (rowid, name, tags, description, body) "
+    "VALUES (:id, :name, :tags, :description, :body)"
+)
+_FORGET = text(
+    "INSERT INTO skill_search (skill_search, rowid, name, tags, description, body) "
+    "VALUES ('delete', :id, :name, :tags, :description, :body)"
+)
+_DEAD_AT_ONCE = 500
+
+
+def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0) -> list[int]:
+    """Store new versions, unseen by readers unless ``live`` is 1, and return their ids."""
+    batch = list(versions)
+    if not batch:
+        return []
+    first = (connection.execute(select(func.max(skills.c.id))).scalar() or 0) + 1
+    rows: dict[str, list[dict[str, Any]]] = {"d": [], "f": [], "t": [], "x": [], "s": []}
+    for number, version in enumerate(batch, first):
+        columns = version.columns
+        columns["id"], columns["live"] = number, live
+        rows["s"].append(columns)
+        rows["t"].extend({"tag": tag, "skill_id": number} for tag in version.tags)
+        for file in version.files:
+            file["skill_id"] = number
+        rows["f"].extend(version.files)
+        rows["x"].extend(
+            _finding(finding, columns["source_id"], number, columns["folder"])
+            for finding in version.findings
+        )
+        if version.text is not None:
+            rows["d"].append(
+                {
+                    "skill_id": number,
+                    "text": version.text,
+                    "body_start": version.body_start,
+                    "front_matter": version.front_matter,
+                }
+            )
+    connection.execute(insert(skills), rows["s"])
+    for table, key in ((documents, "d"), (skill_files, "f"), (skill_tags, "t"), (diagnostics, "x")):
+        if rows[key]:
+            connection.execute(insert(table), rows[key])
+    indexed = [_indexed(v.columns, v.text or "", v.body_start) for v in batch if _is_indexed(v)]
+    if indexed:
+        connection.execute(_FIND, indexed)
+    return [row["id"] for row in rows["s"]]
+
+
+def _is_indexed(version: NewVersion) -> bool:
+    return version.text is not None and version.columns["status"] in {"ok", "warning"}
+
+
+def _indexed(row: Any, body: str, body_start: int) -> dict[str, Any]:
+    """Return the full-text row of a version; giving the same again deletes it."""
+    return {
+        "id": row["id"],
+        "name": segment(row["name"]),
+        "tags": segment(row["tags"]),
+        "description": segment(row["description"]),
+        "body": segment(body[body_start:]),
+    }
+
+
+def publish(
+    connection: Connection, staged: Sequence[int], removed: Sequence[int], extra: Iterable[str] = ()
+) -> list[int]:
+    """Make staged versions live in the place of those they replace, and retire ``removed``.
+
+    A staged version whose predecessor is live no more, or whose folder has a live version by now,
+    lost to a change made meanwhile and is left out. Returns the ids that went live.
+    """
+    connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS incoming (id INTEGER PRIMARY KEY)")
+    connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS outgoing (id INTEGER PRIMARY KEY)")
+    connection.exec_driver_sql("DELETE FROM incoming")
+    connection.exec_driver_sql("DELETE FROM outgoing")
+    if removed:
+        connection.execute(text("INSERT INTO outgoing VALUES (:id)"), [{"id": i} for i in removed])
+    if staged:
+        connection.execute(text("INSERT INTO incoming VALUES (:id)"), [{"id": i} for i in staged])
+    connection.exec_driver_sql(
+        "DELETE FROM incoming WHERE id IN (SELECT n.id FROM incoming i JOIN skills n ON n.id = i.id "
+        "WHERE n.replaces IS NOT NULL AND NOT EXISTS "
+        "(SELECT 1 FROM skills o WHERE o.id = n.replaces AND o.live = 1))"
+    )
+    connection.exec_driver_sql(
+        "INSERT OR IGNORE INTO outgoing SELECT n.replaces FROM incoming i "
+        "JOIN skills n ON n.id = i.id WHERE n.replaces IS NOT NULL"
+    )
+    connection.exec_driver_sql(
+        "DELETE FROM incoming WHERE id IN (SELECT n.id FROM incoming i JOIN skills n ON n.id = i.id "
+        "JOIN skills o ON o.source_id = n.source_id AND o.folder = n.folder AND o.live = 1 "
+        "WHERE o.id NOT IN (SELECT id FROM outgoing))"
+    )
+    names = {row[0] for row in connection.exec_driver_sql(
+        "SELECT name FROM skills WHERE id IN (SELECT id FROM incoming UNION SELECT id FROM outgoing) "
+        "UNION SELECT folder FROM skills WHERE id IN (SELECT id FROM incoming UNION SELECT id FROM outgoing)"
+    )}
+    connection.exec_driver_sql("UPDATE skills SET live = 0 WHERE id IN (SELECT id FROM outgoing)")
+    connection.exec_driver_sql("UPDATE skills SET live = 1 WHERE id IN (SELECT id FROM incoming)")
+    refresh_names(connection, names | set(extra))
+    return [row[0] for row in connection.exec_driver_sql("SELECT id FROM incoming")]
+
+
+def bury(connection: Connection, *, source_id: int | None = None) -> int:
+    """Delete dead versions, at most a batch of them, or all versions of a source.
+
+    Returns how many were deleted; call it until that is 0. Only whoever may stage versions may
+    bury them: the holder of the sync lock, or a change within its own transaction.
+    """
+    which = skills.c.live == 0 if source_id is None else skills.c.source_id == source_id
+    query = (
+        select(
+            skills.c.id,
+            skills.c.name,
+            skills.c.tags,
+            skills.c.description,
+            skills.c.status,
+            documents.c.text,
+            documents.c.body_start,
+        )
+        .join_from(skills, documents, isouter=True)
+        .where(which)
+    )
+    if source_id is None:
+        query = query.limit(_DEAD_AT_ONCE)
+    ids: list[dict[str, int]] = []
+    forget: list[dict[str, Any]] = []
+    for row in connection.execute(query).mappings():
+        ids.append({"dead": row["id"]})
+        if row["text"] is not None and row["status"] in {"ok", "warning"}:
+            forget.append(_indexed(row, row["text"], row["body_start"]))
+    if forget:
+        connection.execute(_FORGET, forget)
+    if ids:
+        connection.execute(delete(skills).where(skills.c.id == bindparam("dead")), ids)
+    return len(ids)
+
+
+def refresh_fingerprints(
+    connection: Connection, rows: Sequence[dict[str, Any]], files: Sequence[dict[str, Any]]
+) -> None:
+    """Store new stat facts of versions whose content is unchanged.
+
+    ``rows``: known (the version's id), new_fingerprint, new_racy; ``files`` as in skill_files.
+    """
+    connection.execute(
+        update(skills)
+        .where(skills.c.id == bindparam("known"), skills.c.live == 1)
+        .values(fingerprint=bindparam("new_fingerprint"), racy=bindparam("new_racy")),
+        rows,
+    )
+    connection.execute(
+        delete(skill_files).where(skill_files.c.skill_id == bindparam("known")),
+        [{"known": row["known"]} for row in rows],
+    )
+    if files:
+        connection.execute(insert(skill_files), files)
+
+
+def replace_notices(
+    connection: Connection, source_id: int, notices: Iterable[tuple[str, Diagnostic]]
+) -> None:
+    """Store the findings about places of a source that are no skills, instead of the old ones."""
+    connection.execute(
+        delete(diagnostics).where(
+            diagnostics.c.source_id == source_id, diagnostics.c.skill_id.is_(None)
+        )
+    )
+    rows = [_finding(finding, source_id, None, folder) for folder, finding in notices]
+    if rows:
+        connection.execute(insert(diagnostics), rows)
+
+
+def _finding(
+    finding: Diagnostic, source_id: int, skill_id: int | None, folder: str
+) -> dict[str, Any]:
+    return {
+        "source_id": source_id,
+        "skill_id": skill_id,
+        "folder": folder,
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": finding.message,
+        "path": finding.path,
+        "line": finding.line,
+        "fix": finding.fix,
+    }
+
+
+def dump(value: object) -> str:
+    """Return ``value`` as the JSON text that is stored."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

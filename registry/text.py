@@ -1,0 +1,44 @@
+"""Text for matching: how names are compared, how text without spaces becomes words."""
+
+import re
+import unicodedata
+from typing import Final
+
+_SCRIPTS: Final = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d"  # Japanese kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Chinese characters
+    "\U00020000-\U0003ffff"
+)
+_UNSPACED: Final = re.compile(f"([{_SCRIPTS}])")
+_WORD: Final = re.compile(r"\w+")
+
+
+def segment(text: str) -> str:
+    """Return ``text`` with each character of a script without spaces as a word of its own.
+
+    Such text is then found by substring, as a phrase of characters. The full-text index holds
+    segmented text, and its rows are deleted by giving the same text again: whoever changes this
+    function writes a migration that fills the index anew.
+    """
+    if text.isascii() or not _UNSPACED.search(text):
+        return text
+    return _UNSPACED.sub(r" \1 ", text)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of ``text`` as the full-text index would split them."""
+    return _WORD.findall(segment(text).replace("_", " "))
+
+
+def name_key(name: str) -> str:
+    """Return the key by which names are sorted and compared loosely: NFKC, then casefold."""
+    if name.isascii():
+        return name.lower()
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+def has_unspaced(text: str) -> bool:
+    """Tell whether ``text`` holds a script that is written without spaces between words."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
