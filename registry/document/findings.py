@@ -1,14 +1,16 @@
 """What the checks of a document share: the shape of their tables, and how they quote."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
-from registry.model import Severity
+from registry.model import Document, Severity
 
 SHOWN_LENGTH: Final = 80
 SHOWN_ITEMS: Final = 5
 _LONGEST_ITEM: Final = 40
+_KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 
 
 class Rule(NamedTuple):
@@ -39,6 +41,16 @@ def join_some(items: Iterable[str]) -> str:
     shown = ", ".join(shorten(item, _LONGEST_ITEM) for item in islice(rest, SHOWN_ITEMS))
     more = sum(1 for _ in rest)
     return f"{shown} and {more} more" if more else shown
+
+
+def key_lines(document: Document) -> Mapping[str, int]:
+    """Map the top-level keys of the front matter to their lines in the file."""
+    lines: dict[str, int] = {}
+    head = document.text.split("\n", document.body_line - 1)[: document.body_line - 1]
+    for number, line in enumerate(head, 1):
+        if match := _KEY.match(line):
+            lines.setdefault(match[1], number)
+    return lines
 
 
 def _escape(char: str) -> str:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from registry.document.findings import Rule, join_some, shorten
+from registry.document.findings import Rule, join_some, key_lines, shorten
 from registry.document.references import REFERENCE_CODES, check_references
 from registry.model import Diagnostic, Document, JsonValue, SkillFile
 
@@ -89,7 +89,6 @@ RULES: Final[Mapping[str, Rule]] = {
 
 _STRICT_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_IN_A_SLUG = re.compile(r"[^a-z0-9]+")
-_KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 
 
@@ -126,7 +125,7 @@ def check_specification(
         *(_allowed_tools(fields["allowed-tools"]) if "allowed-tools" in fields else ()),
     )
     if found:
-        lines = _key_lines(document)
+        lines = key_lines(document)
         for finding in found:
             yield finding.diagnostic(lines)
     yield from _body(document)
@@ -303,16 +302,6 @@ def _body(document: Document) -> Iterator[Diagnostic]:
 
 def _advice(code: str, message: str, line: int, fix: str) -> Diagnostic:
     return Diagnostic(code, RULES[code].severity, message, line, fix)
-
-
-def _key_lines(document: Document) -> Mapping[str, int]:
-    """Map the top-level keys of the front matter to their lines in the file."""
-    lines: dict[str, int] = {}
-    head = document.text.split("\n", document.body_line - 1)[: document.body_line - 1]
-    for number, line in enumerate(head, 1):
-        if match := _KEY.match(line):
-            lines.setdefault(match[1], number)
-    return lines
 
 
 def _slug(name: str) -> str:

@@ -1,0 +1,122 @@
+"""Find characters that people don't see and models read; never those a script or emoji needs.
+
+Joiners belong in emoji and in Persian, Arabic and Indic text, the zero-width space in Thai and its
+neighbours, tag characters in the flags of regions; all of these occur in real skills and are left
+alone (CONVENTIONS.md, "What real SKILL.md files look like").
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+__all__ = ["Hidden", "find_hidden", "name_skeleton"]
+
+_ASCII = bytes(range(128))
+
+# Bidirectional controls, zero-width characters and invisible operators, variation selectors beyond
+# the two that emoji and CJK text use singly, and tag characters.
+_SUSPECT: Final = re.compile(
+    "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]+"
+    "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
+)
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+"""What Unicode calls default ignorable: it shows as nothing."""
+
+_BLACK_FLAG: Final = "\U0001f3f4"
+_REGION_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
+_EMOJI = re.compile(
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\ufe0f"
+    "\U0001f000-\U0001faff]"
+)
+# Scripts whose letters change shape with a joiner: Hebrew to Arabic Extended, the Indic scripts
+# to Tibetan, Myanmar, Khmer, Mongolian, and the Arabic presentation forms.
+_JOINING = re.compile(
+    "[\u0590-\u08ff\u0900-\u0fff\u1000-\u109f\u1780-\u18af\u1900-\u1cff\ua840-\uabff"
+    "\ufb1d-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001eeff]"
+)
+# Scripts without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, New Tai Lue, Tai Tham.
+_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua9e0-\uaa7f]")
+
+
+class Hidden(NamedTuple):
+    """Some invisible characters: the diagnostic's code, where they begin, and what they are."""
+
+    code: str
+    offset: int
+    what: str
+
+
+def find_hidden(text: str) -> Iterator[Hidden]:
+    """Yield the invisible characters of ``text`` that nothing legitimate explains.
+
+    Codes: ``hidden-text`` (tag characters and selectors, which can spell out instructions),
+    ``bidi-control`` and ``zero-width-character``.
+    """
+    if text.isascii():
+        return
+    residue = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)  # a few characters
+    if not _SUSPECT.search(residue.decode("utf-8", "surrogatepass")):
+        return
+    for match in _SUSPECT.finditer(text):
+        yield from _judge(text, match)
+
+
+def _judge(text: str, match: re.Match[str]) -> Iterator[Hidden]:
+    run = match[0]
+    start, end = match.span()
+    before, after = text[start - 1 : start], text[end : end + 1]
+    tags = [char for char in run if "\U000e0000" <= char <= "\U000e007f"]
+    if tags:
+        if not (before == _BLACK_FLAG and _REGION_FLAG.match(run)):
+            said = "".join(chr(ord(char) - 0xE0000) for char in tags)
+            what = f"{len(tags)} tag characters that spell `{said}`"
+            yield Hidden("hidden-text", start, what)
+    elif unicodedata.category(run[0]) == "Mn":
+        yield Hidden("hidden-text", start, f"{len(run)} variation selectors in a row")
+    elif bidi := next((char for char in run if _is_bidi(char)), None):
+        yield Hidden("bidi-control", start, _named(bidi))
+    elif not (len(run) == 1 and _belongs(run, before, after)):
+        what = _named(run[0])
+        if len(run) > 1:
+            what = f"{len(run)} invisible characters in a row, the first {what}"
+        yield Hidden("zero-width-character", start, what)
+
+
+def _belongs(char: str, before: str, after: str) -> bool:
+    """Tell whether a single zero-width ``char`` does what it is made for between its neighbours."""
+    if char == "\u200b":
+        return bool(_UNSPACED.match(before) or _UNSPACED.match(after))
+    if char in "\u200c\u200d":
+        if _JOINING.match(before) or _JOINING.match(after):
+            return True
+        return char == "\u200d" and bool(_EMOJI.match(before) and _EMOJI.match(after))
+    return False
+
+
+def _is_bidi(char: str) -> bool:
+    return "\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069"
+
+
+def _named(char: str) -> str:
+    return f"U+{ord(char):04X} {unicodedata.name(char, 'an unnamed character')}"
+
+
+def name_skeleton(name: str) -> str:
+    """Return what ``name`` looks like to a reader: invisible characters dropped, NFKC, casefold.
+
+    Two names with the same skeleton are look-alikes (Unicode's NFKC_Casefold; letters of other
+    scripts that merely resemble Latin ones stay apart).
+    """
+    if name.isascii():
+        return name.lower()
+    previous = ""
+    while name != previous:  # folding can bring forth characters that normalise again
+        previous = name
+        folded = unicodedata.normalize("NFKC", name).casefold()
+        name = _IGNORABLE.sub("", unicodedata.normalize("NFKC", folded))
+    return name
