@@ -15,11 +15,13 @@ from registry.sqlite import BUSY_SECONDS, State, schema_state, translate
 class Reader:
     """Runs SELECTs on the SQLite file at ``path``; safe for many threads and across a fork.
 
-    Readers never checkpoint: writes and checkpoints belong to whoever holds the write lock.
+    Readers never checkpoint: writes and checkpoints belong to whoever holds the write lock. While
+    ``empty``, the database is not made yet, and every SELECT finds nothing.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.empty = False
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
@@ -48,6 +50,8 @@ class Reader:
         self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()
     ) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""
+        if self.empty:
+            return []
         try:
             return self._connection().execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
@@ -57,6 +61,8 @@ class Reader:
         self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()
     ) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT without holding them all."""
+        if self.empty:
+            return
         try:
             yield from self._connection().execute(sql, parameters)
         except sqlite3.Error as error:
@@ -64,7 +70,7 @@ class Reader:
 
     def snapshot(self) -> "Snapshot":
         """Return a context in which this thread's reads all see one state of the database."""
-        return Snapshot(self._connection())
+        return Snapshot(None if self.empty else self._connection())
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -118,14 +124,14 @@ class Reader:
 class Snapshot:
     """A read transaction; nested ones join the outer."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._mine = not connection.in_transaction
+    def __init__(self, connection: sqlite3.Connection | None) -> None:
+        outer = connection is None or connection.in_transaction
+        self._mine = None if outer else connection
 
     def __enter__(self) -> None:
-        if self._mine:
-            self._connection.execute("BEGIN")
+        if self._mine is not None:
+            self._mine.execute("BEGIN")
 
     def __exit__(self, *_: object) -> None:
-        if self._mine and self._connection.in_transaction:
-            self._connection.execute("COMMIT")
+        if self._mine is not None and self._mine.in_transaction:
+            self._mine.execute("COMMIT")

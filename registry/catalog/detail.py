@@ -1,7 +1,7 @@
 """Everything that is stored of one skill."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from stat import S_IXUSR
 from typing import Any
@@ -94,3 +94,14 @@ def shadowers(reader: Reader, name: str) -> list[str]:
             (name,),
         )
     ]
+
+
+def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
+    """Return the refs of versions, live or not."""
+    found: dict[int, str] = {}
+    for start in range(0, len(ids), 500):
+        some = ids[start : start + 500]
+        marks = ",".join("?" * len(some))
+        sql = f"SELECT id, ref FROM skills WHERE id IN ({marks})"  # noqa: S608  # only marks
+        found.update((row[0], row[1]) for row in reader.rows(sql, some))
+    return found

@@ -33,7 +33,8 @@ def count(reader: Reader, filters: Filters) -> int:
     """Return how many skills pass the filters."""
     condition, values = where(filters)
     sql = f"SELECT count(*) FROM {FROM} WHERE {condition}"  # noqa: S608  # own text, values bound
-    return int(reader.rows(sql, values)[0][0])
+    rows = reader.rows(sql, values)
+    return int(rows[0][0]) if rows else 0
 
 
 @dataclass(frozen=True, slots=True)

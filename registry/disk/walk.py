@@ -19,6 +19,23 @@ from registry.settings import Limits
 DEPTH_SEEN: Final = 32
 """How deep the walk looks for skills that lie too deep, so that it can name them."""
 
+WALK_CODES: Final = frozenset(
+    {
+        "link-broken",
+        "link-inside",
+        "link-loop",
+        "link-outside",
+        "path-not-utf8",
+        "second-document",
+        "skill-too-large",
+        "special-file",
+        "too-deep",
+        "too-many-files",
+        "unreadable",
+    }
+)
+"""The findings a walk makes by itself, before any file is read."""
+
 Entry: TypeAlias = "os.DirEntry[str]"
 
 

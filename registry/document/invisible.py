@@ -20,6 +20,12 @@ _SUSPECT: Final = re.compile(
     "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]+"
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
 )
+# The same by one set, for a quick look: all of them but the two common selectors.
+_CANDIDATE: Final = re.compile(
+    "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0d\ufeff"
+    "\U000e0000-\U000e01ef]"
+)
+_PAIRS: Final = ("\ufe0f\ufe0f", "\ufe0f\ufe0e", "\ufe0e\ufe0f", "\ufe0e\ufe0e")
 _IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
@@ -59,8 +65,10 @@ def find_hidden(text: str) -> Iterator[Hidden]:
     """
     if text.isascii():
         return
-    residue = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)  # a few characters
-    if not _SUSPECT.search(residue.decode("utf-8", "surrogatepass")):
+    # Of most texts, a few characters are left without ASCII: much quicker to look through.
+    foreign = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    residue = foreign.decode("utf-8", "surrogatepass")
+    if not (_CANDIDATE.search(residue) or any(pair in residue for pair in _PAIRS)):
         return
     for match in _SUSPECT.finditer(text):
         yield from _judge(text, match)

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote
@@ -23,13 +24,13 @@ REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     "reference-deep": Rule("info", "the body points at a file more than one folder down"),
 }
 
-_FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,})", re.MULTILINE)
 # `[text](target "title")`; the target may stand in angle brackets. Bounded, so that a long run of
 # brackets costs no more than its length.
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,300})>|([^\s()<>]{1,300}))(?=\)|[ \t]+[\"'(])")
-_PATH = re.compile(
-    r"(?<![\w./~}\])>$%*-])((?:\.{1,2}/){0,8}(?:scripts|references|assets)/[\w./-]{1,200})"
-)
+_TAIL = re.compile(r"[\w./-]{1,200}", re.ASCII)
+# What stands before a path that begins elsewhere: `src/scripts/`, `~/scripts/`, `$HOME/scripts/`.
+_ELSEWHERE: Final = frozenset("_/.~}])>$%*-")
+_FENCES: Final = (re.compile("```+"), re.compile("~~~+"))
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/~\\]")
 _PLACEHOLDER = re.compile(r"[<>{}$*|\"]|\.\.\.|\u2026|^path/to/", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}")
@@ -38,28 +39,58 @@ _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}")
 def check_references(document: Document, files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
     """Yield findings about relative links and paths in the body, each target once.
 
-    Fenced blocks are examples more often than references, so only the text between them counts;
-    absolute paths, URLs and placeholders point elsewhere on purpose.
+    Fenced blocks are examples more often than references, so only what stands outside of them
+    counts; absolute paths, URLs and placeholders point elsewhere on purpose.
     """
     body = document.body
-    linked = "](" in body
-    named = any(f"{folder}/" in body for folder in FOLDERS)
-    if not (linked or named):
+    found = [*_links(body), *_named_paths(body)]
+    if not found:
         return
+    fences = _fences(body)
     targets: dict[str, int] = {}
-    for start, part in _outside_fences(body):
-        if linked:
-            for match in _LINK.finditer(part):
-                target = _link_target(match[1] or match[2])
-                if target and not _in_code(part, match.start()):
-                    targets.setdefault(target, start + match.start())
-        if named:
-            for match in _PATH.finditer(part):
-                target = posixpath.normpath(match[1].rstrip("./-"))
-                if _SUFFIX.fullmatch(posixpath.splitext(target)[1]):
-                    targets.setdefault(target, start + match.start())
+    for offset, target in found:
+        if bisect_right(fences, offset) % 2 == 0:
+            targets[target] = min(offset, targets.get(target, offset))
     if targets:
         yield from _judge(document, targets, files)
+
+
+def _links(body: str) -> Iterator[tuple[int, str]]:
+    """Yield (offset, target) of the Markdown links that name a file by a relative path."""
+    if "](" not in body:
+        return
+    for match in _LINK.finditer(body):
+        target = match[1] or match[2]
+        if _SCHEME.match(target) or _PLACEHOLDER.search(target):
+            continue
+        target = unquote(target.partition("#")[0].partition("?")[0])
+        if "/" not in target and not _is_file(target):
+            continue
+        offset = match.start()
+        if body.count("`", body.rfind("\n", 0, offset) + 1, offset) % 2 == 0:  # not inside code
+            yield offset, posixpath.normpath(target)
+
+
+def _named_paths(body: str) -> Iterator[tuple[int, str]]:
+    """Yield (offset, path) of the files that the text names below `FOLDERS`."""
+    for folder in FOLDERS:
+        offset = body.find(f"{folder}/")
+        while offset >= 0:
+            start = offset
+            while body.endswith("./", 0, start):
+                start -= 3 if body.endswith("../", 0, start) else 2
+            match = _TAIL.match(body, offset)
+            end = match.end() if match else offset + 1
+            before = body[start - 1 : start] if start else " "
+            if before not in _ELSEWHERE and not (before.isascii() and before.isalnum()):
+                path = body[start:end].rstrip("./-")
+                if _is_file(path):
+                    yield start, posixpath.normpath(path)
+            offset = body.find(f"{folder}/", end)
+
+
+def _is_file(path: str) -> bool:
+    return bool(_SUFFIX.fullmatch(posixpath.splitext(path)[1]))
 
 
 def _judge(
@@ -90,16 +121,6 @@ def _judge(
             yield Diagnostic(code, REFERENCE_CODES[code].severity, message)
 
 
-def _link_target(target: str) -> str | None:
-    """Return the normal form of a link's target where it names a file by a relative path."""
-    if _SCHEME.match(target) or _PLACEHOLDER.search(target):
-        return None
-    target = unquote(target.partition("#")[0].partition("?")[0])
-    if "/" not in target and not _SUFFIX.fullmatch(posixpath.splitext(target)[1]):
-        return None
-    return posixpath.normpath(target)
-
-
 def _paths(files: Sequence[SkillFile]) -> frozenset[str]:
     """Return all files and folders of the skill, itself included."""
     known = {".", *DOCUMENT_NAMES}
@@ -111,25 +132,27 @@ def _paths(files: Sequence[SkillFile]) -> frozenset[str]:
     return frozenset(known)
 
 
-def _outside_fences(body: str) -> Iterator[tuple[int, str]]:
-    """Yield (offset, text) of the parts of ``body`` that are no fenced code block."""
-    start = 0
-    mark = ""
-    for match in _FENCE.finditer(body):
-        if not mark:
-            yield start, body[start : match.start()]
-            mark = match["mark"]
-        elif match["mark"].startswith(mark) and _blank_after(body, match.end()):
-            start, mark = match.end(), ""
-    if not mark:
-        yield start, body[start:]
+def _fences(body: str) -> Sequence[int]:
+    """Return where fenced code blocks begin and end, in turn; an open one has no end."""
+    marks = sorted(
+        (match for fence in _FENCES if fence.pattern[:3] in body for match in fence.finditer(body)),
+        key=re.Match.start,
+    )
+    bounds: list[int] = []
+    opened = ""
+    for match in marks:
+        start, end = match.span()
+        if body[body.rfind("\n", 0, start) + 1 : start].strip(" \t>"):
+            continue  # not at the beginning of a line
+        if not opened:
+            opened = match[0]
+            bounds.append(start)
+        elif match[0].startswith(opened) and not body[end : _line_end(body, end)].strip():
+            opened = ""
+            bounds.append(end)
+    return bounds
 
 
-def _blank_after(body: str, offset: int) -> bool:
+def _line_end(body: str, offset: int) -> int:
     end = body.find("\n", offset)
-    return not body[offset : end if end >= 0 else None].strip()
-
-
-def _in_code(part: str, offset: int) -> bool:
-    """Tell whether an odd number of backticks stands before ``offset`` on its line."""
-    return part.count("`", part.rfind("\n", 0, offset) + 1, offset) % 2 == 1
+    return end if end >= 0 else len(body)

@@ -8,6 +8,8 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from math import log2
 from typing import Final, NamedTuple
 
@@ -22,6 +24,9 @@ __all__ = ["SECURITY_RULES", "check_security", "name_skeleton"]
 MOST_LINES: Final = 5
 """Further lines that a message names."""
 
+MOST_PLACES: Final = 100
+"""Places at which one check stops; a file of nothing but findings is known by then."""
+
 NEAR: Final = 300
 """Characters around a match that are read as its context."""
 
@@ -34,13 +39,15 @@ LEAST_LETTERS: Final = 30
 COMMENT_LENGTH: Final = 4000
 """Characters of an HTML comment that are read."""
 
-_TO_RUNS = bytes(
-    0x41 if chr(byte).isascii() and (chr(byte).isalnum() or byte in b"+/") else 0x20
-    for byte in range(256)
+# One pass over the bytes answers two questions: is there a control character, is there a long run.
+_CLASSES = bytes(
+    b"A"[0] if _is_base64 else b"\x01"[0] if _is_control else b" "[0]
+    for _is_base64, _is_control in (
+        (chr(byte) in threats.BASE64_LETTERS, chr(byte) in threats.CONTROLS) for byte in range(256)
+    )
 )
 _RUN = b"A" * threats.BASE64_LENGTH
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_STATEMENT_END = re.compile(r"(?<!\\)\n|;|&&")
+_CONTROL = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
 
@@ -57,9 +64,8 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
     yield from _check_declared(document)
     yield from _check_files(files)
     text = document.text
-    data = text.encode("utf-8", "surrogatepass").lower()
     places: dict[str, list[_Place]] = {}
-    for place in _scan(text, data):
+    for place in _scan(text):
         places.setdefault(place.code, []).append(place)
     for code, found in places.items():
         first, *others = sorted(found, key=lambda place: place.offset)
@@ -67,21 +73,26 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
         yield _diagnostic(code, first.what + more, line)
 
 
-def _scan(text: str, data: bytes) -> Iterator[_Place]:
-    """Yield what is found in ``text``; ``data`` is its lower-case UTF-8, for quick looks."""
+def _scan(text: str) -> Iterator[_Place]:
+    """Yield what is found in ``text``; its bytes are good for quick looks."""
+    data = text.encode("utf-8", "surrogatepass")
     if len(data) != len(text):
-        for hidden in find_hidden(text):
+        for hidden in islice(find_hidden(text), MOST_PLACES):
             yield _Place(*hidden)
-    for needles, check in _CHECKS:
+    lower = data.lower()  # of ASCII only, so that every offset stays
+    for check, needles in _CHECKS:
         for needle in needles:
-            if needle in data:
-                yield from check(text, data)
+            if needle in lower:
+                yield from islice(check(text, lower), MOST_PLACES)
                 break
-    if _RUN in data.translate(_TO_RUNS, b"\r\n"):
-        yield from _encoded_data(text, data)
     for secret in threats.SECRETS:
         if secret.needle in data:
-            yield from _secrets(text, secret)
+            yield from islice(_secrets(text, secret), MOST_PLACES)
+    classes = data.translate(_CLASSES, b"\r\n")
+    if b"\x01" in classes or b"\xc2\x9b" in data:
+        yield from islice(_control(text), MOST_PLACES)
+    if _RUN in classes:
+        yield from islice(_encoded_data(text), MOST_PLACES)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
@@ -135,7 +146,7 @@ def _check_files(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
             yield _diagnostic("nested-skill", message, path=path)
 
 
-def _control(text: str, _: bytes) -> Iterator[_Place]:
+def _control(text: str) -> Iterator[_Place]:
     for match in _CONTROL.finditer(text):
         what = f"the control character U+{ord(match[0]):04X}, which terminals obey"
         yield _Place("control-character", match.start(), what)
@@ -144,19 +155,31 @@ def _control(text: str, _: bytes) -> Iterator[_Place]:
 def _piped(text: str, _: bytes) -> Iterator[_Place]:
     for match in threats.PIPED.finditer(text):
         start = match.start()
-        statement = text[max(0, start - 2 * NEAR) : start]
-        if "curl" in statement or "wget" in statement or "base64" in statement:
-            begin = max((end.end() for end in _STATEMENT_END.finditer(statement)), default=0)
-            yield from _executed(statement[begin:], start, match[0])
+        yield from _executed(_statement(text, start), start, match[0])
     for match in threats.SUBSTITUTED.finditer(text):
-        yield from _executed(match[1], match.start(), "")
+        start = match.start()
+        if threats.SUBSTITUTED_INTO.search(text[max(0, start - 30) : start]):
+            yield from _executed(match[1], start, "")
+
+
+def _statement(text: str, end: int) -> str:
+    """Return the shell statement before ``end``: its line, and those that a backslash continues."""
+    window = text[max(0, end - 2 * NEAR) : end]
+    begin = window.rfind("\n")
+    while begin > 0 and window[begin - 1] == "\\":
+        begin = window.rfind("\n", 0, begin)
+    begin = max(begin, window.rfind(";"), window.rfind("&&"))
+    return window[begin + 1 :]
 
 
 def _executed(statement: str, offset: int, into: str) -> Iterator[_Place]:
-    shown = shorten((statement + into).strip())
-    if threats.DECODE.search(statement):
+    shown = shorten((statement + into).lstrip("& ").strip())
+    if "base64" in statement and threats.DECODE.search(statement):
         yield _Place("encoded-execution", offset, f"`{shown}` runs what it decodes, unseen")
-    elif threats.DOWNLOAD.search(statement):
+        return
+    # Without an address it is the pattern that is talked about, not a command.
+    fetch = threats.FETCH.search(statement)
+    if fetch and threats.ADDRESS.search(statement, fetch.end()):
         yield _Place("remote-execution", offset, f"`{shown}` runs what it downloads, unseen")
 
 
@@ -183,14 +206,24 @@ def _comments(text: str, _: bytes) -> Iterator[_Place]:
         start = text.find("<!--", end) if end >= 0 else -1
 
 
-def _override(text: str, data: bytes) -> Iterator[_Place]:
-    defending = any(word in data for word in threats.DEFENDING)
+def _override(verb: bytes, _: str, lower: bytes) -> Iterator[_Place]:
+    defending = any(word in lower for word in threats.DEFENDING)
     code = "instruction-override-quoted" if defending else "instruction-override"
-    for match in threats.OVERRIDE.finditer(text):
-        yield _Place(code, match.start(), f"the text says `{shorten(match[0])}`")
+    counted = characters = 0  # bytes that were counted as characters, so that each is counted once
+    offset = lower.find(verb)
+    while offset >= 0:
+        end = offset + len(verb)
+        if match := threats.OVERRIDE.match(lower, end):
+            said = lower[offset : match.end()].decode("utf-8", "replace")
+            characters += len(lower[counted:offset].decode("utf-8", "surrogatepass"))
+            counted = offset
+            yield _Place(code, characters, f"the text says `{shorten(said)}`")
+        offset = lower.find(verb, end)
 
 
-def _archives(text: str, _: bytes) -> Iterator[_Place]:
+def _archives(text: str, lower: bytes) -> Iterator[_Place]:
+    if not any(suffix in lower for suffix in (b".zip", b".rar", b".7z")):
+        return
     for match in threats.PASSWORD.finditer(text):
         near = _paragraph(text, match)
         if threats.ARCHIVE.search(near) and threats.OBTAINED.search(near):
@@ -211,7 +244,7 @@ def _paragraph(text: str, match: re.Match[str]) -> str:
     return before + text[match.start() : match.end() + NEAR].partition("\n\n")[0]
 
 
-def _encoded_data(text: str, _: bytes) -> Iterator[_Place]:
+def _encoded_data(text: str) -> Iterator[_Place]:
     for match in threats.BASE64_RUN.finditer(text):
         if len(match[0]) < threats.BASE64_LENGTH:
             continue
@@ -276,14 +309,13 @@ def _diagnostic(
 
 _Check = Callable[[str, bytes], Iterator[_Place]]
 
-_CHECKS: Final[tuple[tuple[tuple[bytes, ...], _Check], ...]] = (
-    ((b"\x1b", b"\x00", b"\x07", b"\x08", b"\xc2\x9b"), _control),
-    ((b"curl", b"wget", b"base64"), _piped),
-    ((b"iex", b"invoke-expression"), _powershell),
-    ((b"!`",), _expansion),
-    ((b"<!--",), _comments),
-    ((b"ignore", b"disregard", b"forget", b"override", b"bypass"), _override),
-    ((b".zip", b".rar", b".7z"), _archives),
-    ((b"glot.io/", b"rentry.", b"pastebin.com/", b"paste.ee/", b"hastebin.com/"), _pastes),
+_CHECKS: Final[Sequence[tuple[_Check, Sequence[bytes]]]] = (
+    (_piped, (b"curl", b"wget", b"base64 -")),
+    (_powershell, (b"iex", b"invoke-expression")),
+    (_expansion, (b"!`",)),
+    (_comments, (b"<!--",)),
+    (_archives, (b"pass", b"unzip -p")),
+    (_pastes, (b"glot.io/", b"rentry.", b"stebin.com/raw/")),
+    *((partial(_override, verb), (verb,)) for verb in threats.OVERRIDE_VERBS),
 )
-"""Each check and the bytes without which it can find nothing."""
+"""Each check, and the lower-case bytes of which one must occur before it can find anything."""

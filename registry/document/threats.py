@@ -1,10 +1,11 @@
 """The attacks that `registry.document.security` looks for, as data (CONVENTIONS.md, "Attacks").
 
-A pattern is tried only where one of its needles occurs in the text's lower-case bytes, and every
-repetition is bounded, so that a hostile megabyte costs no more than its length.
+A pattern is tried only where one of its needles occurs in the text's bytes, and every repetition is
+bounded, so that a hostile megabyte costs no more than its length.
 """
 
 import re
+import string
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -61,7 +62,7 @@ FIXES: Final[Mapping[str, str]] = {
 
 
 class Secret(NamedTuple):
-    """A kind of credential: what must occur, in lower-case bytes, before the pattern is tried."""
+    """A kind of credential: what must occur in the bytes before the pattern is tried."""
 
     needle: bytes
     kind: str
@@ -69,17 +70,14 @@ class Secret(NamedTuple):
 
 
 SECRETS: Final = (
-    Secret(b"akia", "an AWS access key", re.compile(r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    Secret(b"AKIA", "an AWS access key", re.compile(r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
     Secret(b"ghp_", "a GitHub token", re.compile(r"ghp_[A-Za-z0-9]{36}")),
-    Secret(b"gho_", "a GitHub token", re.compile(r"gho_[A-Za-z0-9]{36}")),
-    Secret(b"ghs_", "a GitHub token", re.compile(r"ghs_[A-Za-z0-9]{36}")),
     Secret(b"github_pat_", "a GitHub token", re.compile(r"github_pat_[A-Za-z0-9_]{50,100}")),
     Secret(b"sk-", "an API key", re.compile(r"sk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,200}")),
-    Secret(b"xoxb-", "a Slack token", re.compile(r"xoxb-[A-Za-z0-9-]{20,100}")),
-    Secret(b"xoxp-", "a Slack token", re.compile(r"xoxp-[A-Za-z0-9-]{20,100}")),
-    Secret(b"aiza", "a Google API key", re.compile(r"AIza[A-Za-z0-9_-]{35}")),
+    Secret(b"xox", "a Slack token", re.compile(r"xox[abpr]-[A-Za-z0-9-]{20,100}")),
+    Secret(b"AIza", "a Google API key", re.compile(r"AIza[A-Za-z0-9_-]{35}")),
     Secret(
-        b"private key-----",
+        b"PRIVATE KEY-----",
         "a private key",
         re.compile(
             r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----(?:\\n|\s){1,4}"
@@ -102,27 +100,29 @@ PIPED: Final = re.compile(
     r"|(?:python[23]?|node|perl|ruby)(?:[ \t]+-)?[ \t]*(?=$|[\n;&)\"'`]))",
     re.IGNORECASE,
 )
-DOWNLOAD: Final = re.compile(
-    r"\b(?:curl|wget)\b.*?(?:://|\$|\w\.[a-z]{2})", re.IGNORECASE | re.DOTALL
-)
+FETCH: Final = re.compile(r"\b(?:curl|wget)\b", re.IGNORECASE)
+ADDRESS: Final = re.compile(r"://|\$|\w\.[a-z]{2}", re.IGNORECASE)
 DECODE: Final = re.compile(r"\bbase64[ \t]+(?:-d\b|-D\b|--decode\b)")
 # `bash -c "$(curl ...)"`, `bash <(curl ...)`, `eval "$(... | base64 -d)"`.
-SUBSTITUTED: Final = re.compile(
-    r"\b(?:(?:ba|z|da|k|fi)?sh|eval|source)[ \t]+(?:-[a-z]{1,4}[ \t]+){0,3}[\"']?[$<]\("
-    r"([^()\n]{1,400})\)",
-    re.IGNORECASE,
+SUBSTITUTED: Final = re.compile(r"[$<]\(([^()\n]{1,400})\)")
+SUBSTITUTED_INTO: Final = re.compile(
+    r"\b(?:(?:ba|z|da|k|fi)?sh|eval|source)[ \t]+(?:-[a-z]{1,4}[ \t]+){0,3}[\"']?$", re.IGNORECASE
 )
 POWERSHELL: Final = re.compile(
     r"\b(?:iex|invoke-expression)\b[ \t(&{\"'$]{1,10}"
     r"(?:iwr|irm|curl|wget|invoke-webrequest|invoke-restmethod|new-object[ \t]+(?:system\.)?net\.)"
-    r"|\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring)\b[^|\n]{1,300}"
+    r"|\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring)\b[^|\n]{1,200}"
     r"\|[ \t]*(?:iex|invoke-expression)\b",
     re.IGNORECASE,
 )
 
+CONTROLS: Final = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
+"""ASCII's control characters without tab and line ends."""
+
 # Claude Code runs what stands between the backticks and puts its output in the place.
 EXPANSION: Final = re.compile(r"(?:^|(?<=[\s(>:*|-]))!`[^`\n]{2,400}`", re.MULTILINE)
 
+BASE64_LETTERS: Final = string.ascii_letters + string.digits + "+/"
 BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/]{60,}+(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,}+)*+={0,2}")
 BASE64_LENGTH: Final = 200
 
@@ -135,8 +135,7 @@ ARCHIVE: Final = re.compile(r"\.(?:zip|rar|7z)\b", re.IGNORECASE)
 OBTAINED: Final = re.compile(r"https?://|\bdownload|\u4e0b\u8f7d", re.IGNORECASE)
 
 PASTE: Final = re.compile(
-    r"https?://(?:www\.)?(?:glot\.io/snippets|rentry\.(?:co|org)|pastebin\.com/raw|paste\.ee/[rd]"
-    r"|hastebin\.com/raw)/\w{2,40}",
+    r"(?:glot\.io/snippets|rentry\.(?:co|org)|(?:pa|ha)stebin\.com/raw)/\w{2,40}",
     re.IGNORECASE,
 )
 TOLD_TO_RUN: Final = re.compile(
@@ -148,18 +147,22 @@ _INSTRUCTIONS: Final = (
     r"(?:instructions?|prompts?|rules|guidelines|directives|guardrails|restrictions"
     r"|messages?|conversation|context)"
 )
-_DROP: Final = r"\b(?:ignore|disregard|forget|override|bypass)[ \t\n]+"
+OVERRIDE_VERBS: Final = (b"ignore", b"disregard", b"forget", b"override")
+# What follows such a verb, in lower-case bytes.
 OVERRIDE: Final = re.compile(
-    _DROP + r"(?:(?:all|any|everything|of|the|your|my|these|those)[ \t\n]+){0,4}"
-    r"(?:previous|prior|above|earlier|preceding|existing|system|safety)[ \t\n]+"
-    r"(?:\w{1,20}[ \t\n]+)?" + _INSTRUCTIONS,
-    re.IGNORECASE,
+    (
+        r"\s{1,20}(?:(?:all|any|everything|of|the|your|my|these|those)\s{1,20}){0,4}"
+        r"(?:previous|prior|above|earlier|preceding|existing|system|safety)\s{1,20}"
+        r"(?:\w{1,20}\s{1,20})?" + _INSTRUCTIONS
+    ).encode()
 )
 DEFENDING: Final = (b"injection", b"jailbreak", b"untrusted", b"adversarial", b"malicious")
 """Words of skills that quote attacks to teach or to stop them."""
 
 COMMENT_ADDRESS: Final = re.compile(
-    _DROP + r"(?:\w{1,20}[ \t\n]+){0,4}?" + _INSTRUCTIONS + r"\b"
+    r"\b(?:ignore|disregard|forget|override|bypass)[ \t\n]+(?:\w{1,20}[ \t\n]+){0,4}?"
+    + _INSTRUCTIONS
+    + r"\b"
     r"|\b(?:do[ ]not|don't|never|without)[ \t\n]+(?:\w{1,20}[ \t\n]+)?"
     r"(?:tell|mention|inform|reveal|disclose|notify|alert|warn|ask|show)(?:ing)?\b"
     r"[^.\n]{0,40}\b(?:users?|humans?|anyone|anybody|owner|operator)\b"

@@ -1,13 +1,12 @@
 """Engines: how a writing connection to SQLite is opened."""
 
-import os
 import sqlite3
 from typing import Final
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import NullPool
 
+from registry.mounts import file_system
 from registry.sqlite import BUSY_SECONDS
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
@@ -43,25 +42,3 @@ def make_engine(path: str) -> Engine:
 
     return engine
 
-
-def file_system(path: str) -> str:
-    """Return the type of the file system that holds ``path`` ('' where it can't be told)."""
-    place = os.path.realpath(os.path.dirname(path) or ".")
-    best, kind = "", ""
-    try:
-        with open("/proc/self/mounts", encoding="utf-8", errors="replace") as mounts:
-            for line in mounts:
-                _, mounted, name, *_ = line.split(" ")
-                inside = place == mounted or place.startswith(mounted.rstrip("/") + "/")
-                if inside and len(mounted) >= len(best):
-                    best, kind = mounted, name
-    except (OSError, ValueError):
-        return ""
-    return kind
-
-
-def raw(connection: Connection) -> DBAPIConnection:
-    """Return the driver's own connection behind ``connection``."""
-    found = connection.connection.dbapi_connection
-    assert found is not None  # noqa: S101  # it is checked out
-    return found

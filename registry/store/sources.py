@@ -55,7 +55,8 @@ def change_source(connection: Connection, source_id: int, scope: Scope, priority
 
 def remove_source(connection: Connection, source_id: int) -> None:
     """Forget a source and its skills; the disk is not touched."""
-    bury(connection, source_id=source_id)
+    while bury(connection, source_id=source_id):
+        pass
     connection.execute(sources.delete().where(sources.c.id == source_id))
     refresh_names(connection, None)
 

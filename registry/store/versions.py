@@ -7,10 +7,10 @@ that nobody sees.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, text, update
 
 from registry.model import Diagnostic
 from registry.store.names import refresh_names
@@ -33,7 +33,6 @@ class NewVersion:
     text: str | None = None
     body_start: int = 0
     front_matter: str = "{}"
-    ids: list[int] = field(default_factory=list)
 
 
 _FIND = text(
@@ -140,13 +139,20 @@ def publish(
     return [row[0] for row in connection.exec_driver_sql("SELECT id FROM incoming")]
 
 
-def bury(connection: Connection, *, source_id: int | None = None) -> int:
-    """Delete dead versions, at most a batch of them, or all versions of a source.
+def bury(
+    connection: Connection, *, source_id: int | None = None, version: int | None = None
+) -> int:
+    """Delete a batch of dead versions, or of a source's versions, or one dead version.
 
-    Returns how many were deleted; call it until that is 0. Only whoever may stage versions may
-    bury them: the holder of the sync lock, or a change within its own transaction.
+    Returns how many were deleted; call it until that is 0. Versions that are dead because they
+    are staged are spared only by the sync lock: without it, name the ``version``.
     """
-    which = skills.c.live == 0 if source_id is None else skills.c.source_id == source_id
+    if source_id is not None:
+        which = skills.c.source_id == source_id
+    elif version is not None:
+        which = and_(skills.c.id == version, skills.c.live == 0)
+    else:
+        which = skills.c.live == 0
     query = (
         select(
             skills.c.id,
@@ -159,9 +165,8 @@ def bury(connection: Connection, *, source_id: int | None = None) -> int:
         )
         .join_from(skills, documents, isouter=True)
         .where(which)
+        .limit(_DEAD_AT_ONCE)
     )
-    if source_id is None:
-        query = query.limit(_DEAD_AT_ONCE)
     ids: list[dict[str, int]] = []
     forget: list[dict[str, Any]] = []
     for row in connection.execute(query).mappings():
@@ -180,7 +185,8 @@ def refresh_fingerprints(
 ) -> None:
     """Store new stat facts of versions whose content is unchanged.
 
-    ``rows``: known (the version's id), new_fingerprint, new_racy; ``files`` as in skill_files.
+    ``rows``: known (the version's id), new_fingerprint, new_racy; ``files``: known, at (the path)
+    and the stat columns of skill_files.
     """
     connection.execute(
         update(skills)
@@ -188,12 +194,18 @@ def refresh_fingerprints(
         .values(fingerprint=bindparam("new_fingerprint"), racy=bindparam("new_racy")),
         rows,
     )
-    connection.execute(
-        delete(skill_files).where(skill_files.c.skill_id == bindparam("known")),
-        [{"known": row["known"]} for row in rows],
-    )
     if files:
-        connection.execute(insert(skill_files), files)
+        facts = {
+            name: bindparam(f"new_{name}")
+            for name in ("mode", "size", "mtime_ns", "ctime_ns", "inode")
+        }
+        connection.execute(
+            update(skill_files)
+            .where(skill_files.c.skill_id == bindparam("known"))
+            .where(skill_files.c.path == bindparam("at"))
+            .values(facts),
+            files,
+        )
 
 
 def replace_notices(

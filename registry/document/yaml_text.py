@@ -1,0 +1,225 @@
+"""YAML as people read it: every scalar keeps its text, and nothing hostile is expanded.
+
+The tree is built from the parser's events in a loop, because libyaml's own composer recurses and
+can be crashed by a few kilobytes of brackets. What is refused, and the limits, are those of
+CONVENTIONS.md ("Attacks to expect").
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from registry.document.codes import finding
+from registry.document.findings import shorten
+from registry.model import Diagnostic, JsonValue
+
+MOST_NESTING: Final = 16
+
+SURROGATES: Final = re.compile("[\ud800-\udfff]")
+
+_NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_CORE: Final = "tag:yaml.org,2002:"
+_CORE_TAGS: Final = frozenset(
+    f"{_CORE}{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map", "timestamp")
+) | {"!"}
+
+
+class Broken(Exception):  # noqa: N818 - it steers the repair and never leaves the package
+    """The text is no YAML as people meant it: ``message``, and ``line`` of the file."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message, line)
+        self.message = message
+        self.line = line
+
+
+class Refused(Exception):  # noqa: N818 - it becomes a diagnostic and never leaves the package
+    """The text is YAML that no honest skill needs; ``diagnostic`` says what."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a text says: ``values``, the line of each top-level key, and what was noticed."""
+
+    values: dict[str, JsonValue] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    findings: list[Diagnostic] = field(default_factory=list)
+
+
+def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> Reading:
+    """Read ``text``, which begins on ``line`` of its file, as one YAML mapping.
+
+    ``anchors`` collects the anchors seen, so that entries read one by one know of each other's.
+    Raises `Broken` for what is no such mapping and `Refused` for an alias that resolves, a custom
+    tag or nesting over `MOST_NESTING`. No text, or only comments, is an empty mapping.
+    """
+    reader = _Reader(text, line, set() if anchors is None else anchors)
+    root = reader.read()
+    if root is None:
+        return Reading()
+    if not isinstance(root, dict):
+        raise Broken("the front matter is no mapping of keys to values", line)
+    return Reading(root, reader.lines, reader.findings)
+
+
+def read_value(text: str, line: int, anchors: set[str]) -> JsonValue:
+    """Read ``text`` as one YAML value of any shape; raises as `read_mapping` does."""
+    return _Reader(text, line, anchors).read()
+
+
+class _Reader:
+    """Builds one value from the events of a parser."""
+
+    def __init__(self, text: str, line: int, anchors: set[str]) -> None:
+        self.text = text
+        self.first = line
+        self.anchors = anchors
+        self.lines: dict[str, int] = {}
+        self.findings: list[Diagnostic] = []
+
+    def read(self) -> JsonValue:
+        import yaml
+
+        make, pure = _parser()
+        try:
+            if "\\u" in self.text and _ESCAPED_SURROGATE.search(self.text):
+                # libyaml refuses these, the pure parser lets half characters through.
+                raise Broken("a character is written as two JSON escapes", self.first)
+            return self._build(make(self.text).get_event)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line = self.first + (mark.line if mark else 0)
+            raise Broken(error.problem or "no valid YAML", line) from None
+        except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+            # ValueError: the pure parser on \UFFFFFFFF.
+            raise Broken(str(error), self.first) from None
+
+    def _build(self, get: Callable[[], Any]) -> JsonValue:
+        from yaml import events as e
+
+        root: Any = None
+        container: Any = None
+        key: str | None = None
+        stack: list[tuple[Any, str | None]] = []
+        documents = 0
+        while (event := get()) is not None:
+            kind = type(event)
+            value: Any
+            if kind is e.ScalarEvent:
+                if event.anchor or event.tag:
+                    self._check(event)
+                value = event.value
+                if type(container) is dict and key is None:
+                    key = self._key(container, value, event, len(stack))
+                    continue
+                if not event.style and value in _NULLS:
+                    value = None
+            elif kind is e.MappingStartEvent or kind is e.SequenceStartEvent:
+                if event.anchor or event.tag:
+                    self._check(event)
+                if len(stack) >= MOST_NESTING:
+                    raise Refused(self._refusal("yaml-depth", event))
+                if type(container) is dict and key is None:
+                    key = self._key(container, self._skip(event, get, len(stack)), event, 0)
+                    continue
+                stack.append((container, key))
+                container, key = {} if kind is e.MappingStartEvent else [], None
+                continue
+            elif kind is e.MappingEndEvent or kind is e.SequenceEndEvent:
+                value = container
+                container, key = stack.pop()
+            elif kind is e.AliasEvent:
+                if event.anchor in self.anchors:
+                    raise Refused(self._refusal("yaml-alias", event))
+                raise Broken("an unquoted `*` stands before the text", self._line(event))
+            else:
+                documents += kind is e.DocumentStartEvent
+                if documents > 1:
+                    raise Broken("a second document begins", self._line(event))
+                continue
+            if container is None:
+                root = value
+            elif key is None:
+                container.append(value)
+            else:
+                container.setdefault(key, value)
+                key = None
+        return root  # type: ignore[no-any-return]  # built from the events of an untyped library
+
+    def _key(self, container: dict[str, Any], key: str, event: Any, depth: int) -> str:
+        if key in container:
+            line = self._line(event)
+            fix = "remove one of the two"
+            message = f"`{shorten(key, 40)}` occurs twice; the first one counts"
+            self.findings.append(finding("yaml-duplicate-key", message, line, fix))
+        elif depth == 1:
+            self.lines[key] = self._line(event)
+        return key
+
+    def _skip(self, event: Any, get: Callable[[], Any], depth: int) -> str:
+        """Pass over a list or mapping that is a key, and return its source text."""
+        start = event.start_mark.index
+        first = event
+        inside = 1
+        while inside:
+            event = get()
+            name = type(event).__name__
+            if name == "AliasEvent" and event.anchor in self.anchors:
+                raise Refused(self._refusal("yaml-alias", event))
+            if name.endswith(("MappingStartEvent", "SequenceStartEvent")):
+                inside += 1
+                if depth + inside > MOST_NESTING:
+                    raise Refused(self._refusal("yaml-depth", first))
+            elif name.endswith(("MappingEndEvent", "SequenceEndEvent")):
+                inside -= 1
+            if getattr(event, "anchor", None) or getattr(event, "tag", None):
+                self._check(event)
+        return self.text[start : event.end_mark.index].strip()
+
+    def _check(self, event: Any) -> None:
+        """Refuse custom tags; an anchor before a plain word is Markdown, not YAML."""
+        tag = event.tag
+        if tag and tag not in _CORE_TAGS:
+            if tag.startswith(("![", "!(")):
+                raise Broken("an unquoted `!` stands before the text", self._line(event))
+            raise Refused(self._refusal("yaml-tag", event))
+        if event.anchor:
+            self.anchors.add(event.anchor)
+            if getattr(event, "style", True) in (None, ""):
+                raise Broken("an unquoted `&` stands before the text", self._line(event))
+
+    def _line(self, event: Any) -> int:
+        return self.first + int(event.start_mark.line)
+
+    def _refusal(self, code: str, event: Any) -> Diagnostic:
+        line = self._line(event)
+        if code == "yaml-alias":
+            message = f"the alias `*{shorten(event.anchor, 40)}` repeats the value of an anchor"
+            return finding(code, message, line, "write the value out in both places")
+        if code == "yaml-tag":
+            shown = event.tag.replace(_CORE, "!!", 1)
+            message = f"the custom tag `{shorten(shown, 40)}` is not allowed"
+            return finding(code, message, line, "remove the tag, or put the value in quotes")
+        message = f"lists and mappings are nested more than {MOST_NESTING} deep"
+        return finding(code, message, line, "flatten the front matter, or quote the value")
+
+
+_ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+@cache
+def _parser() -> tuple[Callable[[str], Any], bool]:
+    """Return what makes a parser: libyaml's, which is ten times faster, or the pure one."""
+    import yaml
+
+    if getattr(yaml, "__with_libyaml__", False):
+        from yaml.cyaml import CParser
+
+        return CParser, False
+    return yaml.SafeLoader, True

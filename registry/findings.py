@@ -1,0 +1,97 @@
+"""The operation `check`: all findings about folders or registered skills, read from disk now."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from registry.catalog import detail, resolve
+from registry.disk.paths import ROOT, join
+from registry.disk.walk import Found, RootMissing, RootUnreadable, Walk
+from registry.errors import SkillNotFound, SourceInvalid
+from registry.model import DOCUMENT_NAMES, Diagnostic
+from registry.sync.records import read_folder
+
+if TYPE_CHECKING:
+    from registry.service import SkillRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The findings about one skill, the worst first; ``path`` is its folder."""
+
+    name: str
+    path: str
+    findings: Sequence[Diagnostic]
+
+
+def check(registry: "SkillRegistry", targets: Sequence[str]) -> list[Checked]:
+    """Check the targets; see `SkillRegistry.check`. Raises `SkillNotFound`, `SourceInvalid`."""
+    results: dict[str, Checked] = {}
+    for target in targets or [source.name for source in registry.sources()]:
+        for result in _target(registry, target):
+            results.setdefault(result.path, result)
+    return sorted(results.values(), key=lambda result: (result.name, result.path))
+
+
+def _target(registry: "SkillRegistry", target: str) -> Iterator[Checked]:
+    sources = registry.sources()
+    for source in sources:
+        if source.name == target:
+            yield from check_folder(registry, source.path)
+            return
+    path = os.path.abspath(os.path.expanduser(target.replace("\0", "\ufffd")))
+    looks_like_path = os.sep in target or target in {".", ".."}
+    if os.path.isfile(path) and os.path.basename(path) in DOCUMENT_NAMES:
+        yield from check_folder(registry, os.path.dirname(path), alone=True)
+        return
+    if os.path.isdir(path) and (looks_like_path or not _is_registered(registry, target)):
+        yield from check_folder(registry, path)
+        return
+    try:
+        skill_id, _ = resolve.find(registry.reader, target)
+    except SkillNotFound:
+        if looks_like_path and "/" in target and os.path.lexists(path):
+            raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
+        raise
+    version = detail.version(registry.reader, skill_id)
+    if version is not None:
+        yield from check_folder(registry, join(version.root, version.folder), alone=True)
+
+
+def _is_registered(registry: "SkillRegistry", name: str) -> bool:
+    try:
+        resolve.find(registry.reader, name)
+    except SkillNotFound:
+        return False
+    return True
+
+
+def check_folder(registry: "SkillRegistry", path: str, *, alone: bool = False) -> Iterator[Checked]:
+    """Check all skills below ``path``; ``alone``: only the one in that very folder."""
+    root = os.path.realpath(path)
+    walk = Walk(root, registry.settings.limits, [source.path for source in registry.sources()])
+    # What lies inside another source is checked too when its parent is asked for.
+    walk = Walk(root, registry.settings.limits) if not alone else walk
+    try:
+        for found in _found(walk, alone=alone):
+            if found.is_skill:
+                reading = read_folder(root, found, registry.settings.limits, {})
+                name = reading.document.name if reading.document else found.name
+                yield Checked(name, join(root, found.folder), reading.findings)
+    except RootMissing:
+        raise SourceInvalid(path=path, reason="there is no such folder") from None
+    except RootUnreadable as error:
+        raise SourceInvalid(path=path, reason=str(error)) from None
+    for notice in walk.notices:
+        if notice.diagnostic.severity != "info" and not alone:
+            yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])
+
+
+def _found(walk: Walk, *, alone: bool) -> Iterator[Found]:
+    if not alone:
+        yield from walk
+        return
+    found = walk.one(ROOT)
+    if found is not None:
+        yield found

@@ -1,0 +1,172 @@
+"""Read one skill as it is on disk now: an answer is never older than the folder."""
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from registry.catalog import detail, resolve
+from registry.catalog.detail import Version
+from registry.catalog.rows import fill, parameters
+from registry.disk import files as disk_files
+from registry.disk.links import Leads, follow
+from registry.disk.paths import ROOT, is_safe_relative, join
+from registry.disk.walk import Found, Walk
+from registry.errors import (
+    FileNotFoundInSkill,
+    NotUtf8,
+    OutsideSkill,
+    SkillInaccessible,
+    SkillInvalid,
+    SkillMissing,
+    SkillNotFound,
+)
+from registry.model import SkillDetail
+
+if TYPE_CHECKING:
+    from registry.service import SkillRegistry
+
+TRIES = 3
+"""How often a skill that keeps changing hands is looked up again."""
+
+
+def get(registry: "SkillRegistry", name: str) -> SkillDetail:
+    """Return everything of one skill; see `SkillRegistry.get`."""
+    version, _ = locate(registry, name)
+    return _detail(registry, version)
+
+
+def locate(registry: "SkillRegistry", name: str) -> tuple[Version, Found]:
+    """Find a skill, bring its stored version up to date, and return both sides of it."""
+    for _ in range(TRIES):
+        skill_id, _row = resolve.find(registry.reader, name)
+        version = detail.version(registry.reader, skill_id)
+        if version is None:
+            continue  # replaced in this moment: look again
+        fresh = _refreshed(registry, version, name)
+        if fresh is not None:
+            return fresh
+    raise SkillNotFound(name)
+
+
+def _refreshed(
+    registry: "SkillRegistry", version: Version, name: str
+) -> tuple[Version, Found] | None:
+    walk = walk_of(registry, version.root)
+    found = walk.one(version.folder)
+    if found is None:
+        path = join(version.root, version.folder)
+        for notice in walk.notices:
+            if notice.lost:
+                raise SkillInaccessible(path=path, reason=notice.diagnostic.message)
+        raise SkillMissing(name=name, path=path)
+    if found.fingerprint == version.fingerprint and not (version.racy and _differs(registry, version, found)):
+        return version, found
+    replaced = _reimport(registry, walk, version, found)
+    row = detail.row_of(registry.reader, version.source_id, version.folder)
+    if row is None:
+        return None
+    newer = detail.version(registry.reader, row[0])
+    if newer is None or (not replaced and newer.id == version.id):
+        return (version, found) if newer is not None else None
+    return newer, found
+
+
+def _differs(registry: "SkillRegistry", version: Version, found: Found) -> bool:
+    """Compare contents, for a version whose timestamps were too new to prove anything."""
+    from registry.sync.records import hash_files, tree_hash
+
+    hashes = hash_files(version.root, found, {}, registry.settings.limits)[0]
+    return tree_hash(found, hashes) != version.tree_hash
+
+
+def _reimport(registry: "SkillRegistry", walk: Walk, version: Version, found: Found) -> bool:
+    from registry.store.versions import bury, publish, stage
+    from registry.sync.apply import read_version
+    from registry.times import from_ns
+
+    now = time.time_ns()
+    new = read_version(
+        registry.reader, walk, found, version, version.source_id, now, from_ns(now)
+    )
+    if new is None:
+        path = join(version.root, version.folder)
+        raise SkillInaccessible(path=path, reason="it can't be read at the moment")
+    with registry.writer.transaction() as connection:
+        staged = stage(connection, [new])
+        live = publish(connection, staged, [])
+        bury(connection, version=version.id if live else staged[0])
+    return bool(live)
+
+
+def walk_of(registry: "SkillRegistry", root: str) -> Walk:
+    """Return a walk of the source at ``root`` that knows all other sources."""
+    return Walk(root, registry.settings.limits, [source.path for source in registry.sources()])
+
+
+def _detail(registry: "SkillRegistry", version: Version) -> SkillDetail:
+    reader = registry.reader
+    with reader.snapshot():
+        row = detail.row_of(reader, version.source_id, version.folder)
+        if row is None:
+            raise SkillNotFound(version.folder)
+        skill_id, columns = row
+        document = detail.document(reader, skill_id)
+        compatibility, tools, declared, name = detail.extras(reader, skill_id)
+        import json
+
+        home = join(version.root, version.folder)
+        return fill(
+            SkillDetail,
+            columns,
+            body=document[0][document[1] :] if document else None,
+            front_matter=document[2] if document else {},
+            files=detail.files(reader, skill_id),
+            diagnostics=detail.findings(reader, skill_id),
+            compatibility=compatibility,
+            required_tools=tuple(json.loads(tools)),
+            parameters=parameters(declared),
+            location=f"{home}/{name}" if name else home,
+        )
+
+
+def read_bytes(registry: "SkillRegistry", name: str) -> bytes:
+    """Return the bytes of SKILL.md; see `SkillRegistry.read_bytes`."""
+    version, found = locate(registry, name)
+    home = join(version.root, version.folder)
+    if found.document is None:
+        findings = detail.findings(registry.reader, version.id)
+        raise SkillInvalid(name=name, problems=findings or found.problems)
+    path = f"{home}/{found.document}"
+    try:
+        # The walk has seen that a link here leads to a place that may be read.
+        limit = registry.settings.limits.document_bytes
+        return disk_files.read_file(path, limit, follow=os.path.islink(path)).data
+    except FileNotFoundError:
+        raise SkillMissing(name=name, path=path) from None
+
+
+def read_text(registry: "SkillRegistry", name: str) -> str:
+    """Return the text of SKILL.md; see `SkillRegistry.read`."""
+    data = read_bytes(registry, name)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotUtf8(path=name, offset=error.start) from None
+
+
+def read_file(registry: "SkillRegistry", name: str, path: str) -> bytes:
+    """Return the bytes of a supporting file; see `SkillRegistry.read_file`."""
+    if not is_safe_relative(path):
+        raise OutsideSkill(path=path)
+    version, _ = locate(registry, name)
+    home = join(version.root, version.folder)
+    target = f"{home}/{path}"
+    link = follow(target, home, ())
+    if link.leads is Leads.NOWHERE or (version.folder == ROOT and path == ROOT):
+        raise FileNotFoundInSkill(name=name, path=path)
+    if link.leads is not Leads.INSIDE:
+        raise OutsideSkill(path=path)
+    try:
+        return disk_files.read_file(link.target, registry.settings.limits.document_bytes).data
+    except FileNotFoundError:
+        raise FileNotFoundInSkill(name=name, path=path) from None

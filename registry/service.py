@@ -1,0 +1,268 @@
+"""`SkillRegistry`: every operation, one method each."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from registry.catalog import detail, listing, resolve, search, summary
+from registry.catalog import sources as source_rows
+from registry.catalog.connection import Reader
+from registry.catalog.filters import Filters, Sort
+from registry.catalog.listing import Facet
+from registry.catalog.summary import Stats
+from registry.errors import DatabaseProblem
+from registry.model import Page, Scope, SearchHit, Skill, SkillDetail, Source
+from registry.settings import Settings, default_database, load_settings
+from registry.sqlite import State
+
+if TYPE_CHECKING:
+    from registry.database import DatabaseInfo
+    from registry.explain import Explanation
+    from registry.findings import Checked
+    from registry.store.transactions import Writer
+    from registry.sync.report import Progress, SyncReport
+
+
+class SkillRegistry:
+    """One catalogue over all registered sources.
+
+    Open it with `SkillRegistry.open`. One object may serve many threads, and many processes may
+    share one database. All methods raise subclasses of `registry.errors.RegistryError` only.
+    """
+
+    def __init__(self, reader: Reader, settings: Settings) -> None:
+        self.settings = settings
+        self.reader = reader
+        self._writer: Writer | None = None
+
+    @classmethod
+    def open(
+        cls, path_or_url: str | os.PathLike[str] | None = None, *, settings: Settings | None = None
+    ) -> Self:
+        """Open the registry at a path (or ``sqlite:///`` URL); None: the platform's default.
+
+        An older database is upgraded, after a copy of it was made. A missing one is created by
+        the first operation that writes. Raises `DatabaseProblem` and its subclasses.
+        """
+        reader = Reader(database_path(path_or_url))
+        registry = cls(reader, settings if settings is not None else load_settings(None))
+        state = reader.state()
+        if state is State.BEHIND:
+            registry.create_database()
+        reader.empty = state is State.EMPTY
+        return registry
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.reader.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def path(self) -> str:
+        """The database file."""
+        return self.reader.path
+
+    @property
+    def writer(self) -> "Writer":
+        """The writing lane, opened (and the database created) when first needed."""
+        if self._writer is None:
+            from registry.store.transactions import Writer
+
+            if self.reader.empty:
+                self.create_database()
+            self._writer = Writer(self.path)
+        return self._writer
+
+    def create_database(self) -> None:
+        """Create or upgrade the database file."""
+        from registry.store.migrate import ensure_current
+
+        self.reader.close()
+        ensure_current(self.path)
+        self.reader.empty = False
+
+    # Reading
+
+    def list(
+        self,
+        filters: Filters | None = None,
+        *,
+        sort: Sort = "name",
+        reverse: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> Page:
+        """Return a page of skills: by name, or newest first by ``created`` or ``updated``."""
+        return listing.list_skills(
+            self.reader, filters or Filters(), sort=sort, reverse=reverse, limit=limit, offset=offset
+        )
+
+    def search(
+        self, query: str, filters: Filters | None = None, *, limit: int = 20, offset: int = 0
+    ) -> tuple[Sequence[SearchHit], int]:
+        """Return a page of hits, the best first, and how many skills match in all."""
+        return search.search(self.reader, query, filters or Filters(), limit=limit, offset=offset)
+
+    def get(self, name: str) -> SkillDetail:
+        """Return everything of one skill, as it is on disk now.
+
+        Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`.
+        """
+        from registry.reading import get
+
+        return get(self, name)
+
+    def read(self, name: str) -> str:
+        """Return the text of a skill's SKILL.md, as it is on disk now.
+
+        Raises as `get`, and `SkillInvalid`, `SkillInaccessible`, `FileTooLarge`, `NotUtf8`.
+        """
+        from registry.reading import read_text
+
+        return read_text(self, name)
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return the bytes of a skill's SKILL.md, whether they can be understood or not."""
+        from registry.reading import read_bytes
+
+        return read_bytes(self, name)
+
+    def read_file(self, name: str, path: str) -> bytes:
+        """Return the bytes of one supporting file, by its path relative to the skill's folder.
+
+        Raises as `get`, and `OutsideSkill`, `FileNotFoundInSkill`, `FileTooLarge`.
+        """
+        from registry.reading import read_file
+
+        return read_file(self, name, path)
+
+    def resolve(self, name: str) -> Skill:
+        """Return the listing's view of the skill that a name or ref means, from the database."""
+        from registry.catalog.rows import skills
+
+        return skills([resolve.find(self.reader, name)[1]])[0]
+
+    def why(self, subject: str) -> "Sequence[Explanation]":
+        """Explain why a skill (by name, ref or path) is, or isn't, listed."""
+        from registry.explain import explain
+
+        return explain(self, subject)
+
+    def tags(self) -> Sequence[Facet]:
+        """Count the visible skills of each tag."""
+        return listing.tags(self.reader)
+
+    def kinds(self) -> Sequence[Facet]:
+        """Count the visible skills of each kind."""
+        return listing.kinds(self.reader)
+
+    def categories(self) -> Sequence[Facet]:
+        """Count the visible skills of each category."""
+        return listing.categories(self.reader)
+
+    def stats(self) -> Stats:
+        """Say what the registry holds, how big and how fresh it is."""
+        return summary.stats(self.reader)
+
+    def check(self, targets: Sequence[str] = ()) -> "Sequence[Checked]":
+        """Check folders, or registered skills by name, ref or source; without targets all."""
+        from registry.findings import check
+
+        return check(self, targets)
+
+    # Sources and sync
+
+    def sources(self) -> Sequence[Source]:
+        """Return all sources, the strongest first."""
+        return source_rows.list_sources(self.reader)
+
+    def add_source(
+        self, path: str, *, name: str | None = None, scope: Scope = "personal", priority: int = 0
+    ) -> Source:
+        """Register a folder. Raises `SourceInvalid`, `SourceExists`."""
+        from registry.roots import add
+
+        return add(self, path, name=name, scope=scope, priority=priority)
+
+    def remove_source(self, name: str) -> Source:
+        """Forget a source and its skills; the disk stays as it is. Raises `SourceNotFound`."""
+        from registry.roots import remove
+
+        return remove(self, name)
+
+    def sync(
+        self,
+        *targets: str,
+        scope: Scope | None = None,
+        name: str | None = None,
+        dry_run: bool = False,
+        verify: bool = False,
+        allow_prune: bool = False,
+        wait: bool = False,
+        progress: "Progress | None" = None,
+    ) -> "SyncReport":
+        """Bring the database in line with the sources (all, or the targets: names or folders).
+
+        A folder that is no source yet becomes one. Raises `SourceNotFound`, `SourceInvalid`,
+        `SyncRunning` unless ``wait``.
+        """
+        from registry.sync.planning import SyncOptions
+        from registry.syncing import sync
+
+        options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
+        return sync(self, targets, options, scope=scope, name=name, wait=wait, progress=progress)
+
+    # The database itself
+
+    def database_info(self) -> "DatabaseInfo":
+        """Say what the database file is like."""
+        from registry.database import info
+
+        return info(self)
+
+    def check_database(self) -> Sequence[str]:
+        """Return what is wrong with the database, nothing where it is sound."""
+        from registry.database import check
+
+        return check(self)
+
+    def backup(self, target: str, *, overwrite: bool = False) -> None:
+        """Write a consistent copy of the database to ``target``, which must not exist."""
+        from registry.database import backup
+
+        backup(self, target, overwrite=overwrite)
+
+
+def database_path(
+    path_or_url: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ
+) -> str:
+    """Return the absolute path of the database file that is meant."""
+    if path_or_url is None:
+        path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
+    given = os.fspath(path_or_url)
+    if given.startswith("sqlite:///"):
+        given = given.removeprefix("sqlite:///")
+    elif "://" in given:
+        reason = "only SQLite files are supported: give a path, or sqlite:///PATH"
+        raise DatabaseProblem(path=given.split("://", maxsplit=1)[0] + "://", reason=reason)
+    if not given or "\0" in given:
+        raise DatabaseProblem(path=given, reason="it is no path")
+    path = Path(given)
+    with suppress(RuntimeError):  # a ~user that does not exist is an ordinary name
+        path = path.expanduser()
+    return os.path.abspath(path)

@@ -1,0 +1,1 @@
+"""Bring the database in line with the sources: scan, plan, apply."""

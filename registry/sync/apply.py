@@ -1,0 +1,169 @@
+"""Carry out a plan: read and stage in batches, publish at once, clear away what is dead."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+from registry.catalog.connection import Reader
+from registry.catalog.detail import Version, version
+from registry.catalog.known import known_hashes
+from registry.disk.walk import Found, Walk
+from registry.settings import Limits
+from registry.store.sources import record_sync
+from registry.store.transactions import Writer
+from registry.store.versions import (
+    NewVersion,
+    bury,
+    publish,
+    refresh_fingerprints,
+    replace_notices,
+    stage,
+)
+from registry.sync.planning import Plan
+from registry.sync.records import Previous, file_rows, is_racy, make_version, read_folder
+from registry.sync.report import Progress
+from registry.sync.scan import SourcePlan
+
+BATCH: Final = 250
+BATCH_CHARACTERS: Final = 8_000_000
+"""A batch ends at whichever comes first, so that memory stays flat for files of any size."""
+
+_KEYS: Final = {"path", "hash"}
+
+
+class Job(NamedTuple):
+    """One folder to be read, and the version it replaces."""
+
+    part: SourcePlan
+    folder: str
+    replaces: int | None
+
+
+class Live(NamedTuple):
+    """A version that a sync made live."""
+
+    id: int
+    replaces: int | None
+    folder: str
+    status: str
+
+
+def apply_plan(
+    reader: Reader, writer: Writer, plan: Plan, scan_ns: int, now: str, progress: Progress
+) -> list[Live]:
+    """Write what the plan says; readers see all of it or nothing.
+
+    Returns the versions that went live. Whatever a change made meanwhile to a skill wins.
+    """
+    clear(writer)  # what a killed sync left
+    total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
+    staged: dict[int, Live] = {}
+    for batch in _batches(_versions(reader, _jobs(plan), scan_ns, now)):
+        with writer.transaction() as connection:
+            ids = stage(connection, batch)
+        for new, version_ in zip(ids, batch, strict=True):
+            row = version_.columns
+            staged[new] = Live(new, row["replaces"], row["folder"], row["status"])
+        progress("importing", len(staged), total)
+    _touch(writer, plan, scan_ns)
+    removed = [one.id for one in plan.removed]
+    removed += [version for part in plan.sources for version in part.gone_placeholders]
+    progress("publishing", total, total)
+    with writer.transaction() as connection:
+        live = publish(connection, list(staged), removed)
+        for part in plan.sources:
+            replace_notices(connection, part.source.id, part.notices)
+            record_sync(connection, part.source.id, now, part.outcome)
+    clear(writer)
+    return [staged[new] for new in live]
+
+
+def clear(writer: Writer) -> None:
+    """Delete the versions that nobody sees. Only the holder of the sync lock may call this."""
+    while True:
+        with writer.transaction() as connection:
+            if not bury(connection):
+                return
+
+
+def _jobs(plan: Plan) -> Iterator[Job]:
+    for part in plan.sources:
+        for folder in part.new:
+            before = plan.moves.get((part.source.id, folder))
+            yield Job(part, folder, before.id if before else None)
+        for folder in part.placeholders:
+            yield Job(part, folder, None)
+        for folder, known in part.updates.items():
+            yield Job(part, folder, known)
+
+
+def _versions(
+    reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str
+) -> Iterator[NewVersion]:
+    for part, folder, replaces in jobs:
+        before = version(reader, replaces) if replaces is not None else None
+        if replaces is not None and before is None:
+            continue  # changed by somebody else since the plan was made
+        found = part.walk.one(folder)
+        if found is None:
+            continue  # vanished since the scan: the next sync sees to it
+        new = read_version(reader, part.walk, found, before, part.source.id, scan_ns, now)
+        if new is not None:
+            yield new
+
+
+def read_version(
+    reader: Reader,
+    walk: Walk,
+    found: Found,
+    before: Version | None,
+    source_id: int,
+    scan_ns: int,
+    now: str,
+) -> NewVersion | None:
+    """Read a folder into a new version; None: it can't be read now, and ``before`` stays."""
+    limits: Limits = walk.limits
+    trusted = known_hashes(reader, before.id) if before and not before.racy else {}
+    reading = read_folder(walk.root, found, limits, trusted)
+    if reading.transient and before is not None:
+        return None
+    previous = Previous(before.id, before.uid, before.created_at) if before else None
+    return make_version(reading, source_id, scan_ns, now, previous)
+
+
+def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
+    batch: list[NewVersion] = []
+    size = 0
+    for new in versions:
+        batch.append(new)
+        size += len(new.text or "")
+        if len(batch) >= BATCH or size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
+    touches = ((p, folder, known) for p in plan.sources for folder, known in p.touches.items())
+    while some := list(islice(touches, BATCH)):
+        rows, facts = [], []
+        for part, folder, known in some:
+            found = part.walk.one(folder)
+            if found is None:
+                continue
+            rows.append(
+                {
+                    "known": known,
+                    "new_fingerprint": found.fingerprint,
+                    "new_racy": int(is_racy(found, scan_ns)),
+                }
+            )
+            facts += [
+                {"known": known, "at": row["path"]}
+                | {f"new_{name}": value for name, value in row.items() if name not in _KEYS}
+                for row in file_rows(found, {})
+            ]
+        if rows:
+            with writer.transaction() as connection:
+                refresh_fingerprints(connection, rows, facts)

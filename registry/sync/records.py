@@ -1,0 +1,258 @@
+"""One folder on disk into one version for the database."""
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from stat import S_IXUSR
+from typing import Any
+
+from registry.disk.files import digest, read_file, tree_digest
+from registry.disk.paths import ROOT, join, position
+from registry.disk.walk import FileStat, Found
+from registry.document import parse_document
+from registry.document.rules import check_specification
+from registry.document.security import check_security
+from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
+from registry.model import Diagnostic, Document, SkillFile
+from registry.settings import Limits
+from registry.store.versions import NewVersion, dump
+from registry.text import name_key
+from registry.times import from_ns
+
+RACY_NS = 2_000_000_000
+"""Timestamps this close to the scan's start may hide a later change of the same size."""
+
+KnownHashes = Mapping[str, tuple[tuple[int, ...], str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """What a version takes over from the one it replaces."""
+
+    id: int
+    uid: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A folder as it was read: its document, the hash of each file, and all findings.
+
+    ``data`` is None where the document could not be read; ``transient`` says that the reason may
+    pass (no permission, changing), so that what was known before should be kept.
+    """
+
+    found: Found
+    data: bytes | None
+    document: Document | None
+    hashes: Mapping[str, str | None]
+    findings: tuple[Diagnostic, ...]
+    transient: bool = False
+
+
+
+def tree_hash(found: Found, hashes: Mapping[str, str | None]) -> str | None:
+    """Return the hash over all files of a folder; None where one of them could not be read."""
+    entries = []
+    for file in found.files:
+        content = hashes.get(file.path)
+        if content is None:
+            return None
+        entries.append((file.path, bool(file.mode & S_IXUSR), content))
+    return tree_digest(entries) if entries else None
+
+
+def is_racy(found: Found, scan_ns: int) -> bool:
+    """Tell whether the folder's times prove nothing, seen from the scan's start ``scan_ns``."""
+    return found.newest_ns >= scan_ns - RACY_NS
+
+
+def hash_files(
+    root: str, found: Found, known: KnownHashes, limits: Limits
+) -> tuple[dict[str, str | None], list[Diagnostic], bytes | None, bool]:
+    """Hash the files of a folder, reading only those whose stat is not in ``known``.
+
+    Returns the hashes, what went wrong, the document's bytes, and whether the document could not
+    be read for a reason that may pass.
+    """
+    home = join(root, found.folder)
+    hashes: dict[str, str | None] = {}
+    findings: list[Diagnostic] = []
+    data: bytes | None = None
+    transient = False
+    for file in found.files:
+        is_document = file.path == found.document
+        before = known.get(file.path)
+        if not is_document and before and before[1] and before[0] == tuple(file[1:]):
+            hashes[file.path] = before[1]
+            continue
+        limit = limits.document_bytes if is_document else limits.skill_bytes
+        try:
+            content = read_file(f"{home}/{file.path}", limit, follow=_is_link(home, file))
+            hashes[file.path] = digest(content.data)
+            if is_document:
+                data = content.data
+        except (OSError, FileTooLarge, SkillInaccessible, FileChanging) as error:
+            hashes[file.path] = None
+            findings.append(_unread(file, error, is_document=is_document, limit=limit))
+            transient = transient or (is_document and not isinstance(error, FileTooLarge))
+    return hashes, findings, data, transient
+
+
+def _is_link(home: str, file: FileStat) -> bool:
+    # The walk lists a link only after it has seen that it leads to a place inside.
+    return os.path.islink(f"{home}/{file.path}")
+
+
+def _unread(file: FileStat, error: Exception, *, is_document: bool, limit: int) -> Diagnostic:
+    severity = "error" if is_document else "warning"
+    match error:
+        case FileTooLarge():
+            code, fix = "document-too-large", "move parts into supporting files, or raise the limit"
+            message = f"the file has {file.size} bytes, {limit} are allowed"
+        case FileChanging():
+            code, message = "changing", "the file kept changing while it was read"
+            fix = "sync again when it is finished"
+        case SkillInaccessible():
+            code, message = "unreadable", f"it can't be read: {error.facts['reason']}"
+            fix = "grant read access"
+        case _:
+            code, message, fix = "unreadable", f"it can't be read: {error}", "sync again"
+    return Diagnostic(code, severity, message, fix=fix, path=file.path)
+
+
+def read_folder(root: str, found: Found, limits: Limits, known: KnownHashes) -> Reading:
+    """Read one skill folder whole: hash its files, parse and check its document."""
+    hashes, findings, data, transient = hash_files(root, found, known, limits)
+    findings = [*found.problems, *findings]
+    document = None
+    if data is not None:
+        document = parse_document(data, folder_name=found.name)
+        findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
+        if document.usable:
+            files = [
+                SkillFile(file.path, file.size, hashes[file.path], bool(file.mode & S_IXUSR))
+                for file in found.files
+            ]
+            for rule in (
+                check_specification(document, folder_name=found.name, files=files),
+                check_security(document, files=files),
+            ):
+                findings.extend(_placed(finding, found.document) for finding in rule)
+    findings.sort(key=lambda finding: finding.sort_key)
+    return Reading(found, data, document, hashes, tuple(findings), transient)
+
+
+def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:
+    if finding.path is not None or finding.line is None:
+        return finding
+    return Diagnostic(
+        finding.code, finding.severity, finding.message, finding.line, finding.fix, document
+    )
+
+
+def make_version(
+    reading: Reading, source_id: int, scan_ns: int, now: str, previous: Previous | None
+) -> NewVersion:
+    """Build the rows of one version. ``scan_ns``: when the scan began, by the disk's clock."""
+    found, document = reading.found, reading.document
+    columns: dict[str, Any] = {
+        "uid": previous.uid if previous else secrets.token_hex(8),
+        "replaces": previous.id if previous else None,
+        "source_id": source_id,
+        "folder": found.folder,
+        "position": position(found.folder),
+        "name": document.name if document else found.name,
+        "description": document.description if document else "",
+        "kind": document.kind if document else None,
+        "category": (document.category if document else None) or _folders_between(found.folder),
+        "version": document.version if document else None,
+        "license": document.license if document else None,
+        "author": document.author if document else None,
+        "compatibility": document.compatibility if document else None,
+        "tags": "\n".join(document.tags) if document else "",
+        "created_at": _created(reading, previous, now),
+        "updated_at": from_ns(max((file.mtime_ns for file in found.files), default=0))
+        if found.files
+        else now,
+        "indexed_at": now,
+        "content_hash": digest(reading.data) if reading.data is not None else None,
+        "tree_hash": tree_hash(found, reading.hashes),
+        "document": found.document,
+        "bytes": sum(file.size for file in found.files),
+        "file_count": len(found.files),
+        # What could not be read for a passing reason must look changed to the next sync.
+        "fingerprint": "" if reading.transient else found.fingerprint,
+        "racy": int(is_racy(found, scan_ns)),
+        "status": _status(reading),
+        "hidden": int(document.hidden) if document else 0,
+        "required_tools": dump(document.required_tools) if document else "[]",
+        "parameters": dump([_parameter(p) for p in document.parameters]) if document else "[]",
+    }
+    columns["name_key"] = name_key(columns["name"])
+    return NewVersion(
+        columns,
+        tags=document.tags if document else (),
+        files=file_rows(found, reading.hashes),
+        findings=reading.findings,
+        text=document.text if document else None,
+        body_start=_body_start(document) if document else 0,
+        front_matter=dump(document.front_matter) if document else "{}",
+    )
+
+
+def _body_start(document: Document) -> int:
+    found = document.text.rfind(document.body) if document.body else len(document.text)
+    return max(found, 0)
+
+
+def file_rows(found: Found, hashes: Mapping[str, str | None]) -> Sequence[dict[str, Any]]:
+    """Build the rows of skill_files, without the version's id."""
+    return [
+        {
+            "path": file.path,
+            "mode": file.mode,
+            "size": file.size,
+            "mtime_ns": file.mtime_ns,
+            "ctime_ns": file.ctime_ns,
+            "inode": file.inode if file.inode < 1 << 63 else file.inode - (1 << 64),
+            "hash": hashes.get(file.path),
+        }
+        for file in found.files
+    ]
+
+
+def _parameter(parameter: Any) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "type": parameter.type,
+        "description": parameter.description,
+        "required": parameter.required,
+        "default": parameter.default,
+    }
+
+
+def _status(reading: Reading) -> str:
+    if not reading.found.is_skill:
+        return "no_document"
+    worst = {finding.severity for finding in reading.findings}
+    if "error" in worst or reading.document is None:
+        return "invalid"
+    return "warning" if "warning" in worst else "ok"
+
+
+def _created(reading: Reading, previous: Previous | None, now: str) -> str:
+    if previous:
+        return previous.created_at
+    if reading.document and reading.document.created:
+        return reading.document.created
+    files = reading.found.files
+    return from_ns(min(file.mtime_ns for file in files)) if files else now
+
+
+def _folders_between(folder: str) -> str | None:
+    """Return the folders between source and skill, which catalogues use as categories."""
+    if folder == ROOT or "/" not in folder:
+        return None
+    return folder.rsplit("/", 1)[0]

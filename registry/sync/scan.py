@@ -1,0 +1,138 @@
+"""Scan a source and work out what a sync has to do there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from registry.catalog.connection import Reader
+from registry.catalog.detail import findings
+from registry.catalog.known import Known, known, known_hashes, notice_digest
+from registry.disk.walk import Found, RootMissing, RootUnreadable, Walk, WALK_CODES
+from registry.model import Diagnostic, Source
+from registry.settings import Limits
+from registry.sync.plan import compare
+from registry.sync.records import hash_files
+from registry.sync.report import Outcome, Progress
+
+
+@dataclass(slots=True)
+class SourcePlan:
+    """What is to be done for one source, as folders and version ids; contents are read later.
+
+    ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
+    whose content is unchanged though stat says otherwise. ``kept`` counts rows that stay although
+    their folders are gone, for the reason in ``outcome``.
+    """
+
+    source: Source
+    walk: Walk
+    new: list[str] = field(default_factory=list)
+    placeholders: list[str] = field(default_factory=list)
+    updates: dict[str, int] = field(default_factory=dict)
+    touches: dict[str, int] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
+    gone_placeholders: list[int] = field(default_factory=list)
+    unchanged: int = 0
+    invalid_unchanged: int = 0
+    seen: int = 0
+    outcome: Outcome = "ok"
+    message: str | None = None
+    kept: int = 0
+    notices: list[tuple[str, Diagnostic]] = field(default_factory=list)
+    notices_changed: bool = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to write, but for skills that went."""
+        work = (self.new, self.placeholders, self.updates, self.touches, self.gone_placeholders)
+        return not any(work) and not self.notices_changed
+
+
+def plan_source(
+    reader: Reader,
+    source: Source,
+    roots: Sequence[str],
+    limits: Limits,
+    *,
+    verify: bool,
+    progress: Progress,
+) -> SourcePlan:
+    """Walk one source and compare it with the database. Nothing is written."""
+    plan = SourcePlan(source, Walk(source.path, limits, roots))
+    gone: list[tuple[int, str, str]] = []
+    suspects: list[tuple[Found, Known]] = []
+    try:
+        for difference in compare(plan.walk, known(reader, source.id), verify=verify):
+            kind, found, row = difference
+            if found is not None and found.is_skill:
+                plan.seen += 1
+                if not plan.seen % 200:
+                    progress(f"scanning {source.name}", plan.seen, None)
+            if kind == "same" and row is not None:
+                if row.status != "no_document":
+                    plan.unchanged += 1
+                    plan.invalid_unchanged += row.status == "invalid"
+            elif kind == "new" and found is not None:
+                (plan.new if found.is_skill else plan.placeholders).append(found.folder)
+            elif kind == "suspect" and found is not None and row is not None:
+                suspects.append((found, row))
+            elif row is not None:
+                gone.append((row.id, row.folder, row.status))
+    except (RootMissing, RootUnreadable) as error:
+        return _without_root(plan, reader, error)
+    for number, (found, row) in enumerate(suspects):
+        progress(f"reading {source.name}", number, len(suspects))
+        _examine(plan, reader, found, row, verify=verify)
+    lost = [notice.folder for notice in plan.walk.notices if notice.lost]
+    for version, folder, status in gone:
+        if any(folder == place or place == "." or folder.startswith(f"{place}/") for place in lost):
+            plan.unchanged += status != "no_document"
+        else:
+            (plan.gone_placeholders if status == "no_document" else plan.gone).append(version)
+    plan.notices = sorted(
+        ((notice.folder, notice.diagnostic) for notice in plan.walk.notices),
+        key=lambda entry: (entry[0], entry[1].code),
+    )
+    stored = notice_digest(reader, source.id)
+    plan.notices_changed = [(folder, d.code) for folder, d in plan.notices] != stored
+    return plan
+
+
+def _without_root(
+    plan: SourcePlan, reader: Reader, error: RootMissing | RootUnreadable
+) -> SourcePlan:
+    rows = list(known(reader, plan.source.id))
+    fresh = SourcePlan(plan.source, plan.walk)
+    fresh.gone = [row.id for row in rows if row.status != "no_document"]
+    fresh.gone_placeholders = [row.id for row in rows if row.status == "no_document"]
+    if isinstance(error, RootMissing):
+        fresh.outcome, fresh.message = "missing", "the folder is not there"
+    else:
+        fresh.outcome, fresh.message = "unreadable", f"the folder can't be read: {error}"
+    return fresh
+
+
+def _examine(
+    plan: SourcePlan, reader: Reader, found: Found, row: Known, *, verify: bool
+) -> None:
+    """Find out whether a folder whose stat facts moved really has another content."""
+    if not found.is_skill or row.status == "no_document":
+        if found.is_skill or row.status != "no_document":
+            plan.updates[found.folder] = row.id
+        return
+    before = known_hashes(reader, row.id)
+    # Equal stat facts stand for an equal file only where they were old when they were taken.
+    trusted = {} if verify or row.racy else before
+    hashes, _, _, transient = hash_files(plan.source.path, found, trusted, plan.walk.limits)
+    same = hashes == {path: content for path, (_, content) in before.items()}
+    modes = {file.path: file.mode & 0o100 for file in found.files}
+    same = same and modes == {path: facts[0] & 0o100 for path, (facts, _) in before.items()}
+    if same:
+        codes = {finding.code for finding in findings(reader, row.id)} & WALK_CODES
+        same = codes == {problem.code for problem in found.problems}
+    if not same and not transient:
+        plan.updates[found.folder] = row.id
+        return
+    plan.unchanged += 1
+    plan.invalid_unchanged += row.status == "invalid"
+    if not transient:
+        plan.touches[found.folder] = row.id

@@ -1,0 +1,98 @@
+"""The operation `sync`: choose the sources, hold the sync lock, plan, apply, report."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from registry.catalog.detail import refs_of
+from registry.errors import SyncRunning
+from registry.locks import FileLock
+from registry.model import Scope, Source
+from registry.roots import choose
+from registry.sync.planning import Plan, SyncOptions, add_source, finish, make_plan, report_plan
+from registry.sync.report import Moved, Progress, SyncReport
+from registry.times import now
+
+if TYPE_CHECKING:
+    from registry.service import SkillRegistry
+
+WAIT_SECONDS = 3600.0
+
+
+def sync(
+    registry: "SkillRegistry",
+    targets: Sequence[str],
+    options: SyncOptions,
+    *,
+    scope: Scope | None,
+    name: str | None,
+    wait: bool,
+    progress: Progress | None,
+) -> SyncReport:
+    """Sync the targets; see `SkillRegistry.sync`."""
+    started = time.monotonic()
+    progress = progress or _silent
+    if options.dry_run:
+        chosen = choose(registry, targets, scope=scope, name=name, register=False)
+        report = report_plan(registry.reader, _plan(registry, chosen, options, progress))
+    else:
+        if registry.reader.empty:
+            registry.create_database()
+        lock = FileLock(f"{registry.path}.sync.lock")
+        with lock:
+            if not lock.acquire(WAIT_SECONDS if wait else 0):
+                raise SyncRunning(owner=lock.owner())
+            lock.sign("sync")
+            chosen = choose(registry, targets, scope=scope, name=name, register=True)
+            plan = _plan(registry, chosen, options, progress)
+            report = _carry_out(registry, plan, lock.now_ns(), progress)
+    report.seconds = round(time.monotonic() - started, 3)
+    return report
+
+
+def _silent(_doing: str, _done: int, _total: int | None) -> None:
+    pass
+
+
+def _plan(
+    registry: "SkillRegistry", chosen: Sequence[Source], options: SyncOptions, progress: Progress
+) -> Plan:
+    roots = sorted({source.path for source in [*registry.sources(), *chosen]})
+    return make_plan(registry.reader, chosen, roots, registry.settings.limits, options, progress)
+
+
+def _carry_out(
+    registry: "SkillRegistry", plan: Plan, scan_ns: int, progress: Progress
+) -> SyncReport:
+    report = SyncReport()
+    for part in plan.sources:
+        add_source(report, part)
+    reader = registry.reader
+    if plan.is_idle:
+        if all(part.outcome == "ok" for part in plan.sources):
+            from registry.store.marks import mark_unchanged
+
+            if plan.sources:
+                mark_unchanged(registry.path, [part.source.id for part in plan.sources], now())
+            report.invalid = sum(part.invalid_unchanged for part in plan.sources)
+            return report
+    from registry.sync.apply import apply_plan
+
+    updates = {known for part in plan.sources for known in part.updates.values()}
+    before = {one.id: one for one in plan.moves.values()}
+    report.removed = [one.ref for one in plan.removed]
+    live = apply_plan(reader, registry.writer, plan, scan_ns, now(), progress)
+    refs = refs_of(reader, [version.id for version in live])
+    for version in live:
+        ref = refs.get(version.id, "")
+        if version.replaces in before:
+            moved = before[version.replaces]
+            report.moved.append(Moved(ref, moved.folder, version.folder))
+        elif version.replaces in updates:
+            report.updated.append(ref)
+        elif version.status != "no_document":
+            report.added.append(ref)
+    report.invalid = sum(part.invalid_unchanged for part in plan.sources)
+    report.invalid += sum(version.status == "invalid" for version in live)
+    finish(report)
+    return report

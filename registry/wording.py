@@ -1,0 +1,107 @@
+"""Errors in words for people: what happened, to what, and what to do next."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from registry import errors
+
+
+def describe(error: errors.RegistryError) -> str:
+    """Put an error into one or two sentences."""
+    for kind in type(error).__mro__:
+        words = _WORDS.get(kind)
+        if words is not None:
+            return words(error.facts)
+    return ", ".join(f"{key}: {value}" for key, value in error.facts.items()) or error.code
+
+
+def quoted(name: object) -> str:
+    """Quote a name, with anything that could disturb a terminal shown as an escape."""
+    text = str(name)
+    if text.isprintable() and "'" not in text:
+        return f"'{text}'"
+    return repr(text)
+
+
+def _not_found(facts: Mapping[str, Any]) -> str:
+    text = f"No skill named {quoted(facts['name'])}."
+    if facts["similar"]:
+        return f"{text} Did you mean {_choice(facts['similar'])}?"
+    return f"{text} 'skill-registry search' finds skills by what they do."
+
+
+def _choice(names: Any) -> str:
+    listed = [quoted(name) for name in names]
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+
+
+def _ambiguous(facts: Mapping[str, Any]) -> str:
+    refs = list(facts["refs"])
+    more = f"\n  and {len(refs) - 20} more" if len(refs) > 20 else ""
+    choices = "\n".join(f"  {ref}" for ref in refs[:20])
+    return f"{quoted(facts['name'])} names {len(refs)} skills. Choose one of:\n{choices}{more}"
+
+
+def _invalid(facts: Mapping[str, Any]) -> str:
+    problems = "\n".join(
+        f"  {problem.message}" + (f" (fix: {problem.fix})" if problem.fix else "")
+        for problem in facts["problems"]
+        if problem.severity == "error"
+    )
+    return f"The skill {quoted(facts['name'])} can't be used:\n{problems}"
+
+
+def _source_not_found(facts: Mapping[str, Any]) -> str:
+    known = facts.get("known")
+    have = f" Registered are {_choice(known)}." if known else " No sources are registered yet."
+    return (
+        f"{quoted(facts['name'])} is neither a source nor a folder.{have}"
+        " 'skill-registry sync FOLDER' registers a folder."
+    )
+
+
+_WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str]]] = {
+    errors.UsageProblem: lambda f: f"{f['message']}",
+    errors.SettingsProblem: lambda f: f"The settings file {f['path']} can't be used: {f['message']}.",
+    errors.SkillNotFound: _not_found,
+    errors.SkillAmbiguous: _ambiguous,
+    errors.SkillInvalid: _invalid,
+    errors.SkillInaccessible: lambda f: f"{quoted(f['path'])} can't be read: {f['reason']}.",
+    errors.SkillMissing: lambda f: (
+        f"The skill {quoted(f['name'])} is not on disk any more ({f['path']}). "
+        "'skill-registry sync' brings the registry in line."
+    ),
+    errors.FileTooLarge: lambda f: (
+        f"{quoted(f['path'])} has {f['size']} bytes, {f['limit']} are allowed. "
+        "Settings: limits.document_bytes."
+    ),
+    errors.NotUtf8: lambda f: (
+        f"{quoted(f['path'])} is no UTF-8 text (byte {f['offset']}). Save it as UTF-8."
+    ),
+    errors.OutsideSkill: lambda f: f"{quoted(f['path'])} leads out of the skill's folder.",
+    errors.FileNotFoundInSkill: lambda f: (
+        f"The skill {quoted(f['name'])} has no file {quoted(f['path'])}. "
+        "'skill-registry show NAME --files' lists them."
+    ),
+    errors.FileChanging: lambda f: (
+        f"{quoted(f['path'])} kept changing while it was read. Try again when it is finished."
+    ),
+    errors.SourceNotFound: _source_not_found,
+    errors.SourceExists: lambda f: f"There is a source {quoted(f['name'])} already, at {f['path']}.",
+    errors.SourceInvalid: lambda f: f"{quoted(f['path'])} can't be a source: {f['reason']}.",
+    errors.SyncRunning: lambda f: (
+        f"Another sync of this registry is running: {f['owner']}. Wait for it with --wait."
+    ),
+    errors.DatabaseBusy: lambda f: (
+        f"The database {f['path']} was busy for {f['seconds']:g} seconds. Try again."
+    ),
+    errors.DatabaseTooNew: lambda f: (
+        f"The database {f['path']} was written by a newer skill-registry "
+        f"(its schema is {f['revision']}). Upgrade with: pip install --upgrade skill-registry"
+    ),
+    errors.DatabaseCorrupt: lambda f: (
+        f"The database {f['path']} is damaged ({f['reason']}). Move it aside and run "
+        "'skill-registry sync FOLDER...': the skills on disk are untouched and fill a new one."
+    ),
+    errors.DatabaseProblem: lambda f: f"The database {f['path']} can't be used: {f['reason']}.",
+}
