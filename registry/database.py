@@ -42,9 +42,7 @@ def info(registry: "SkillRegistry") -> DatabaseInfo:
     reader = registry.reader
     revision = reader.rows("SELECT version_num FROM alembic_version")
     journal = reader.rows("PRAGMA journal_mode")
-    skills = reader.rows(
-        "SELECT count(*) FROM skills WHERE live = 1 AND status <> 'no_document'"
-    )
+    skills = reader.rows("SELECT count(*) FROM skills WHERE live = 1 AND status <> 'no_document'")
     return DatabaseInfo(
         path=registry.path,
         exists=os.path.exists(registry.path),
@@ -65,7 +63,9 @@ def check(registry: "SkillRegistry") -> Sequence[str]:
         return []
     problems = []
     try:
-        with closing(sqlite3.connect(registry.path, BUSY_SECONDS, isolation_level=None)) as connection:
+        with closing(
+            sqlite3.connect(registry.path, BUSY_SECONDS, isolation_level=None)
+        ) as connection:
             problems += [
                 f"the file is damaged: {row[0]}"
                 for row in connection.execute("PRAGMA integrity_check(20)")

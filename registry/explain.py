@@ -108,7 +108,9 @@ def _path(registry: "SkillRegistry", path: str) -> Explanation:
             return stored
         link = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
         return Explanation(stored.ref, path, stored.listed, (link, *stored.reasons))
-    return Explanation(None, path, listed=False, reasons=(_unstored(registry, source, folder, real),))
+    return Explanation(
+        None, path, listed=False, reasons=(_unstored(registry, source, folder, real),)
+    )
 
 
 def _no_source(path: str, linking: list[Source]) -> Diagnostic:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args, overload
 
 JsonValue: TypeAlias = (
     "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
@@ -189,5 +189,9 @@ class Page(Sequence[Skill]):
     def __iter__(self) -> Iterator[Skill]:
         return iter(self.items)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def,override]  # int or slice, as a tuple
+    @overload
+    def __getitem__(self, index: int) -> Skill: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Skill, ...]: ...
+    def __getitem__(self, index: int | slice) -> Skill | tuple[Skill, ...]:
         return self.items[index]

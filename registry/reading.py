@@ -59,7 +59,9 @@ def _refreshed(
             if notice.lost:
                 raise SkillInaccessible(path=path, reason=notice.diagnostic.message)
         raise SkillMissing(name=name, path=path)
-    if found.fingerprint == version.fingerprint and not (version.racy and _differs(registry, version, found)):
+    if found.fingerprint == version.fingerprint and not (
+        version.racy and _differs(registry, version, found)
+    ):
         return version, found
     replaced = _reimport(registry, walk, version, found)
     row = detail.row_of(registry.reader, version.source_id, version.folder)
@@ -73,7 +75,7 @@ def _refreshed(
 
 def _differs(registry: "SkillRegistry", version: Version, found: Found) -> bool:
     """Compare contents, for a version whose timestamps were too new to prove anything."""
-    from registry.sync.records import hash_files, tree_hash
+    from registry.sync.hashing import hash_files, tree_hash
 
     hashes = hash_files(version.root, found, {}, registry.settings.limits)[0]
     return tree_hash(found, hashes) != version.tree_hash
@@ -85,9 +87,7 @@ def _reimport(registry: "SkillRegistry", walk: Walk, version: Version, found: Fo
     from registry.times import from_ns
 
     now = time.time_ns()
-    new = read_version(
-        registry.reader, walk, found, version, version.source_id, now, from_ns(now)
-    )
+    new = read_version(registry.reader, walk, found, version, version.source_id, now, from_ns(now))
     if new is None:
         path = join(version.root, version.folder)
         raise SkillInaccessible(path=path, reason="it can't be read at the moment")

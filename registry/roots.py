@@ -187,7 +187,9 @@ def _new(
 
         with registry.writer.transaction() as connection:
             number = add_source(connection, name, path, scope, priority, now())
-    return Source(number, name, path, scope, priority, enabled=True, last_sync_at=None, last_result=None)
+    return Source(
+        number, name, path, scope, priority, enabled=True, last_sync_at=None, last_result=None
+    )
 
 
 def _rescope(registry: "SkillRegistry", source: Source, scope: Scope) -> Source:

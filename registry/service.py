@@ -109,7 +109,12 @@ class SkillRegistry:
     ) -> Page:
         """Return a page of skills: by name, or newest first by ``created`` or ``updated``."""
         return listing.list_skills(
-            self.reader, filters or Filters(), sort=sort, reverse=reverse, limit=limit, offset=offset
+            self.reader,
+            filters or Filters(),
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
+            offset=offset,
         )
 
     def search(

@@ -62,7 +62,9 @@ def _source_not_found(facts: Mapping[str, Any]) -> str:
 
 _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str]]] = {
     errors.UsageProblem: lambda f: f"{f['message']}",
-    errors.SettingsProblem: lambda f: f"The settings file {f['path']} can't be used: {f['message']}.",
+    errors.SettingsProblem: lambda f: (
+        f"The settings file {f['path']} can't be used: {f['message']}."
+    ),
     errors.SkillNotFound: _not_found,
     errors.SkillAmbiguous: _ambiguous,
     errors.SkillInvalid: _invalid,
@@ -87,7 +89,9 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
         f"{quoted(f['path'])} kept changing while it was read. Try again when it is finished."
     ),
     errors.SourceNotFound: _source_not_found,
-    errors.SourceExists: lambda f: f"There is a source {quoted(f['name'])} already, at {f['path']}.",
+    errors.SourceExists: lambda f: (
+        f"There is a source {quoted(f['name'])} already, at {f['path']}."
+    ),
     errors.SourceInvalid: lambda f: f"{quoted(f['path'])} can't be a source: {f['reason']}.",
     errors.SyncRunning: lambda f: (
         f"Another sync of this registry is running: {f['owner']}. Wait for it with --wait."

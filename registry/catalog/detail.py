@@ -23,7 +23,7 @@ class Version:
     folder: str
     document: str | None
     fingerprint: str
-    racy: bool
+    racy: int
     tree_hash: str | None
     created_at: str
 
@@ -35,7 +35,7 @@ def version(reader: Reader, skill_id: int) -> Version | None:
         f"s.tree_hash, s.created_at FROM {FROM} WHERE s.id = ? AND s.live = 1",  # noqa: S608  # own text
         (skill_id,),
     )
-    return Version(*rows[0][:7], racy=rows[0][7] == 1, tree_hash=rows[0][8], created_at=rows[0][9]) if rows else None
+    return Version(*rows[0]) if rows else None
 
 
 def row_of(reader: Reader, source_id: int, folder: str) -> tuple[int, tuple[Any, ...]] | None:
@@ -81,7 +81,8 @@ def extras(reader: Reader, skill_id: int) -> tuple[str | None, str, str, str | N
         "SELECT compatibility, required_tools, parameters, document FROM skills WHERE id = ?",
         (skill_id,),
     )
-    return tuple(rows[0])  # type: ignore[return-value]  # the four columns just named
+    compatibility, tools, declared, document_name = rows[0]
+    return compatibility, tools, declared, document_name
 
 
 def shadowers(reader: Reader, name: str) -> list[str]:

@@ -48,7 +48,9 @@ class Facet:
 def tags(reader: Reader) -> list[Facet]:
     """Count the visible skills of each tag, the most frequent first."""
     return _facet(
-        reader, "t.tag", f"skill_tags t JOIN skills s ON s.id = t.skill_id JOIN sources src ON src.id = s.source_id"
+        reader,
+        "t.tag",
+        f"skill_tags t JOIN skills s ON s.id = t.skill_id JOIN sources src ON src.id = s.source_id",
     )
 
 

@@ -49,7 +49,7 @@ def near(reader: Reader, handle: str) -> list[str]:
         keys = [key for key in keys if key[:2] == wanted[:2] or wanted in key]
     close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
     if len(wanted) > 2:
-        close += [key for key in keys if wanted in key and key not in close][: SUGGESTIONS]
+        close += [key for key in keys if wanted in key and key not in close][:SUGGESTIONS]
     return list(dict.fromkeys(candidates[key] for key in close))[:SUGGESTIONS]
 
 

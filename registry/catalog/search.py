@@ -87,7 +87,11 @@ def parse(query: str) -> list[list[str]]:
         if term:
             unique.setdefault(tuple(word.casefold() for word in term))
             # The parts of a compound count too, though less than the whole.
-            if len(term) > 1 and not has_unspaced("".join(term)) and term not in map(words, phrases):
+            if (
+                len(term) > 1
+                and not has_unspaced("".join(term))
+                and term not in map(words, phrases)
+            ):
                 for word in term:
                     if not _is_empty([word]):
                         unique.setdefault((word.casefold(),))

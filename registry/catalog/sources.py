@@ -15,6 +15,6 @@ FROM sources src ORDER BY src.strength, src.name
 def list_sources(reader: Reader) -> list[Source]:
     """Return all sources, the strongest first."""
     return [
-        Source(*row[:5], enabled=row[5] == 1, last_sync_at=row[6], last_result=row[7], skills=row[8])
-        for row in reader.rows(_SQL)
+        Source(number, name, path, scope, priority, enabled == 1, when, result, skills)
+        for number, name, path, scope, priority, enabled, when, result, skills in reader.rows(_SQL)
     ]

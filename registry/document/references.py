@@ -30,7 +30,6 @@ _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,300})>|([^\s()<>]{1,300}))(?=\
 _TAIL = re.compile(r"[\w./-]{1,200}", re.ASCII)
 # What stands before a path that begins elsewhere: `src/scripts/`, `~/scripts/`, `$HOME/scripts/`.
 _ELSEWHERE: Final = frozenset("_/.~}])>$%*-")
-_FENCES: Final = (re.compile("```+"), re.compile("~~~+"))
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/~\\]")
 _PLACEHOLDER = re.compile(r"[<>{}$*|\"]|\.\.\.|\u2026|^path/to/", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}")
@@ -134,23 +133,29 @@ def _paths(files: Sequence[SkillFile]) -> frozenset[str]:
 
 def _fences(body: str) -> Sequence[int]:
     """Return where fenced code blocks begin and end, in turn; an open one has no end."""
-    marks = sorted(
-        (match for fence in _FENCES if fence.pattern[:3] in body for match in fence.finditer(body)),
-        key=re.Match.start,
-    )
     bounds: list[int] = []
     opened = ""
-    for match in marks:
-        start, end = match.span()
+    for start, end in sorted((*_runs(body, "```"), *_runs(body, "~~~"))):
         if body[body.rfind("\n", 0, start) + 1 : start].strip(" \t>"):
             continue  # not at the beginning of a line
         if not opened:
-            opened = match[0]
+            opened = body[start:end]
             bounds.append(start)
-        elif match[0].startswith(opened) and not body[end : _line_end(body, end)].strip():
+        elif body.startswith(opened, start) and not body[end : _line_end(body, end)].strip():
             opened = ""
             bounds.append(end)
     return bounds
+
+
+def _runs(body: str, mark: str) -> Iterator[tuple[int, int]]:
+    """Yield where runs of at least three of the same character, ``mark``, begin and end."""
+    start = body.find(mark)
+    while start >= 0:
+        end = start + len(mark)
+        while body.startswith(mark[0], end):
+            end += 1
+        yield start, end
+        start = body.find(mark, end)
 
 
 def _line_end(body: str, offset: int) -> int:

@@ -39,14 +39,19 @@ LEAST_LETTERS: Final = 30
 COMMENT_LENGTH: Final = 4000
 """Characters of an HTML comment that are read."""
 
-# One pass over the bytes answers two questions: is there a control character, is there a long run.
+# One pass over the bytes tells what is there to look for: control characters, and the long runs of
+# letters and digits without which there is neither a key nor base64.
 _CLASSES = bytes(
-    b"A"[0] if _is_base64 else b"\x01"[0] if _is_control else b" "[0]
-    for _is_base64, _is_control in (
-        (chr(byte) in threats.BASE64_LETTERS, chr(byte) in threats.CONTROLS) for byte in range(256)
+    b"A"[0] if letter else b"\x01"[0] if control else b" "[0]
+    for letter, control in (
+        (chr(byte) in threats.ALPHANUMERIC, chr(byte) in threats.CONTROLS) for byte in range(256)
     )
 )
-_RUN = b"A" * threats.BASE64_LENGTH
+_RUN = b"A" * threats.SHORTEST_RUN
+_BASE64 = bytes(
+    b"A"[0] if chr(byte) in threats.ALPHANUMERIC + "+/" else b" "[0] for byte in range(256)
+)
+_BASE64_RUN = b"A" * threats.BASE64_LENGTH
 _CONTROL = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
@@ -74,25 +79,24 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
 
 
 def _scan(text: str) -> Iterator[_Place]:
-    """Yield what is found in ``text``; its bytes are good for quick looks."""
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) != len(text):
-        for hidden in islice(find_hidden(text), MOST_PLACES):
-            yield _Place(*hidden)
-    lower = data.lower()  # of ASCII only, so that every offset stays
+    """Yield what is found in ``text``."""
+    for hidden in islice(find_hidden(text), MOST_PLACES):
+        yield _Place(*hidden)
+    # One byte a character: offsets are those of the text, and looking for bytes is quick.
+    data = text.encode("ascii", "replace")
+    lower = data.lower()
     for check, needles in _CHECKS:
         for needle in needles:
             if needle in lower:
                 yield from islice(check(text, lower), MOST_PLACES)
                 break
-    for secret in threats.SECRETS:
-        if secret.needle in data:
-            yield from islice(_secrets(text, secret), MOST_PLACES)
-    classes = data.translate(_CLASSES, b"\r\n")
-    if b"\x01" in classes or b"\xc2\x9b" in data:
+    classes = data.translate(_CLASSES)
+    if b"\x01" in classes or "\x9b" in text:
         yield from islice(_control(text), MOST_PLACES)
-    if _RUN in classes:
-        yield from islice(_encoded_data(text), MOST_PLACES)
+    if _RUN in classes or b"AIza" in data:
+        yield from islice(_secrets(text, data), MOST_PLACES)
+        if _BASE64_RUN in data.translate(_BASE64, b"\r\n"):
+            yield from islice(_encoded_data(text), MOST_PLACES)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
@@ -189,7 +193,9 @@ def _powershell(text: str, _: bytes) -> Iterator[_Place]:
         yield _Place("remote-execution", match.start(), what)
 
 
-def _expansion(text: str, _: bytes) -> Iterator[_Place]:
+def _expansion(text: str, lower: bytes) -> Iterator[_Place]:
+    if not any(part.startswith(b"`") for part in lower.split(b"!")[1:]):
+        return
     for match in threats.EXPANSION.finditer(text):
         what = f"`{shorten(match[0][2:-1])}` runs as soon as the skill is loaded"
         yield _Place("command-expansion", match.start(), what)
@@ -209,15 +215,12 @@ def _comments(text: str, _: bytes) -> Iterator[_Place]:
 def _override(verb: bytes, _: str, lower: bytes) -> Iterator[_Place]:
     defending = any(word in lower for word in threats.DEFENDING)
     code = "instruction-override-quoted" if defending else "instruction-override"
-    counted = characters = 0  # bytes that were counted as characters, so that each is counted once
     offset = lower.find(verb)
     while offset >= 0:
         end = offset + len(verb)
         if match := threats.OVERRIDE.match(lower, end):
-            said = lower[offset : match.end()].decode("utf-8", "replace")
-            characters += len(lower[counted:offset].decode("utf-8", "surrogatepass"))
-            counted = offset
-            yield _Place(code, characters, f"the text says `{shorten(said)}`")
+            said = lower[offset : match.end()].decode("ascii")
+            yield _Place(code, offset, f"the text says `{shorten(said)}`")
         offset = lower.find(verb, end)
 
 
@@ -267,16 +270,18 @@ def _encoded_data(text: str) -> Iterator[_Place]:
         yield _Place("encoded-data", match.start(), what)
 
 
-def _secrets(text: str, secret: threats.Secret) -> Iterator[_Place]:
-    for match in secret.pattern.finditer(text):
-        start, found = match.start(), match[0]
-        if start and (text[start - 1].isalnum() or (text[start - 1] in "_-" and found[0] != "-")):
-            continue  # the end of a longer word, such as `task-...`
-        if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < LEAST_ENTROPY:
+def _secrets(text: str, data: bytes) -> Iterator[_Place]:
+    for needle, kind, pattern in threats.SECRETS:
+        if needle not in data:
             continue
-        if not any(char.isdigit() for char in found):
-            continue
-        yield _Place("secret", start, f"{secret.kind}: `{found[:10].strip()}` and so on")
+        for match in pattern.finditer(text):
+            start, found = match.start(), match[0]
+            if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+                continue  # the end of a longer word, such as `task-...`
+            if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < LEAST_ENTROPY:
+                continue
+            if any(char.isdigit() for char in found):  # else it is a name in words
+                yield _Place("secret", start, f"{kind}: `{found[:10].strip()}` and so on")
 
 
 def _entropy(text: str) -> float:
@@ -312,9 +317,9 @@ _Check = Callable[[str, bytes], Iterator[_Place]]
 _CHECKS: Final[Sequence[tuple[_Check, Sequence[bytes]]]] = (
     (_piped, (b"curl", b"wget", b"base64 -")),
     (_powershell, (b"iex", b"invoke-expression")),
-    (_expansion, (b"!`",)),
+    (_expansion, (b"!",)),
     (_comments, (b"<!--",)),
-    (_archives, (b"pass", b"unzip -p")),
+    (_archives, (b"pass",)),
     (_pastes, (b"glot.io/", b"rentry.", b"stebin.com/raw/")),
     *((partial(_override, verb), (verb,)) for verb in threats.OVERRIDE_VERBS),
 )

@@ -61,6 +61,10 @@ FIXES: Final[Mapping[str, str]] = {
 """What to do about each code."""
 
 
+SHORTEST_RUN: Final = 20
+"""Letters and digits in a row that every key of `SECRETS` has, but for Google's, and all base64."""
+
+
 class Secret(NamedTuple):
     """A kind of credential: what must occur in the bytes before the pattern is tried."""
 
@@ -116,13 +120,13 @@ POWERSHELL: Final = re.compile(
     re.IGNORECASE,
 )
 
+ALPHANUMERIC: Final = string.ascii_letters + string.digits
 CONTROLS: Final = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
 """ASCII's control characters without tab and line ends."""
 
 # Claude Code runs what stands between the backticks and puts its output in the place.
 EXPANSION: Final = re.compile(r"(?:^|(?<=[\s(>:*|-]))!`[^`\n]{2,400}`", re.MULTILINE)
 
-BASE64_LETTERS: Final = string.ascii_letters + string.digits + "+/"
 BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/]{60,}+(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,}+)*+={0,2}")
 BASE64_LENGTH: Final = 200
 
@@ -147,7 +151,7 @@ _INSTRUCTIONS: Final = (
     r"(?:instructions?|prompts?|rules|guidelines|directives|guardrails|restrictions"
     r"|messages?|conversation|context)"
 )
-OVERRIDE_VERBS: Final = (b"ignore", b"disregard", b"forget", b"override")
+OVERRIDE_VERBS: Final = (b"ignore", b"disregard", b"forget")
 # What follows such a verb, in lower-case bytes.
 OVERRIDE: Final = re.compile(
     (

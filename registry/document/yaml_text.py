@@ -6,7 +6,7 @@ CONVENTIONS.md ("Attacks to expect").
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -88,10 +88,7 @@ class _Reader:
 
         make, pure = _parser()
         try:
-            if "\\u" in self.text and _ESCAPED_SURROGATE.search(self.text):
-                # libyaml refuses these, the pure parser lets half characters through.
-                raise Broken("a character is written as two JSON escapes", self.first)
-            return self._build(make(self.text).get_event)
+            return self._build(make(self.text).get_event, pure)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = self.first + (mark.line if mark else 0)
@@ -100,7 +97,7 @@ class _Reader:
             # ValueError: the pure parser on \UFFFFFFFF.
             raise Broken(str(error), self.first) from None
 
-    def _build(self, get: Callable[[], Any]) -> JsonValue:
+    def _build(self, get: Callable[[], Any], pure: bool) -> JsonValue:
         from yaml import events as e
 
         root: Any = None
@@ -115,6 +112,9 @@ class _Reader:
                 if event.anchor or event.tag:
                     self._check(event)
                 value = event.value
+                if pure and event.style == '"' and SURROGATES.search(value):
+                    # libyaml refuses such escapes by itself
+                    raise Broken("half a character as an escape", self._line(event))
                 if type(container) is dict and key is None:
                     key = self._key(container, value, event, len(stack))
                     continue
@@ -126,7 +126,9 @@ class _Reader:
                 if len(stack) >= MOST_NESTING:
                     raise Refused(self._refusal("yaml-depth", event))
                 if type(container) is dict and key is None:
-                    key = self._key(container, self._skip(event, get, len(stack)), event, 0)
+                    key = self._key(
+                        container, self._skip(event, get, len(stack)), event, len(stack)
+                    )
                     continue
                 stack.append((container, key))
                 container, key = {} if kind is e.MappingStartEvent else [], None
@@ -208,9 +210,6 @@ class _Reader:
             return finding(code, message, line, "remove the tag, or put the value in quotes")
         message = f"lists and mappings are nested more than {MOST_NESTING} deep"
         return finding(code, message, line, "flatten the front matter, or quote the value")
-
-
-_ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 @cache

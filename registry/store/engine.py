@@ -41,4 +41,3 @@ def make_engine(path: str) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
-

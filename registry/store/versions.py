@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import BindParameter, Connection, and_, bindparam, delete, func, insert, select, text, update
 
 from registry.model import Diagnostic
 from registry.store.names import refresh_names
@@ -129,10 +129,13 @@ def publish(
         "JOIN skills o ON o.source_id = n.source_id AND o.folder = n.folder AND o.live = 1 "
         "WHERE o.id NOT IN (SELECT id FROM outgoing))"
     )
-    names = {row[0] for row in connection.exec_driver_sql(
-        "SELECT name FROM skills WHERE id IN (SELECT id FROM incoming UNION SELECT id FROM outgoing) "
-        "UNION SELECT folder FROM skills WHERE id IN (SELECT id FROM incoming UNION SELECT id FROM outgoing)"
-    )}
+    names = {
+        row[0]
+        for row in connection.exec_driver_sql(
+            "SELECT name FROM skills WHERE id IN (SELECT id FROM incoming UNION SELECT id FROM outgoing) "
+            "UNION SELECT folder FROM skills WHERE id IN (SELECT id FROM incoming UNION SELECT id FROM outgoing)"
+        )
+    }
     connection.exec_driver_sql("UPDATE skills SET live = 0 WHERE id IN (SELECT id FROM outgoing)")
     connection.exec_driver_sql("UPDATE skills SET live = 1 WHERE id IN (SELECT id FROM incoming)")
     refresh_names(connection, names | set(extra))
@@ -195,7 +198,7 @@ def refresh_fingerprints(
         rows,
     )
     if files:
-        facts = {
+        facts: dict[str, BindParameter[int]] = {
             name: bindparam(f"new_{name}")
             for name in ("mode", "size", "mtime_ns", "ctime_ns", "inode")
         }

@@ -97,9 +97,7 @@ def _jobs(plan: Plan) -> Iterator[Job]:
             yield Job(part, folder, known)
 
 
-def _versions(
-    reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str
-) -> Iterator[NewVersion]:
+def _versions(reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str) -> Iterator[NewVersion]:
     for part, folder, replaces in jobs:
         before = version(reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:

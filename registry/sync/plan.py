@@ -16,7 +16,9 @@ class Difference(NamedTuple):
     known: Known | None
 
 
-def compare(scanned: Iterable[Found], known: Iterable[Known], *, verify: bool) -> Iterator[Difference]:
+def compare(
+    scanned: Iterable[Found], known: Iterable[Known], *, verify: bool
+) -> Iterator[Difference]:
     """Merge both streams, each in the order of `position`, into their differences.
 
     A folder is ``same`` only where its fingerprint is equal and was not taken so early that a

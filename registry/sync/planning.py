@@ -10,7 +10,7 @@ from registry.catalog.known import Gone, gone
 from registry.model import Source
 from registry.settings import Limits
 from registry.sync.plan import pair_moves
-from registry.sync.records import hash_files, tree_hash
+from registry.sync.hashing import hash_files, tree_hash
 from registry.sync.report import Moved, Progress, SourceReport, SyncReport
 from registry.sync.scan import SourcePlan, plan_source
 
@@ -74,7 +74,7 @@ def _is_held(part: SourcePlan, lost: Sequence[Gone], leaving: int, *, prune: boo
     like an unmounted drive or a mishap waits until it is confirmed (``prune``).
     """
     if part.outcome == "ok" and lost:
-        had = part.unchanged + len(part.updates) + len(part.touches) + leaving
+        had = part.unchanged + len(part.updates) + leaving
         if part.seen == 0:
             part.outcome, part.message = "empty", "the folder holds no skills any more"
         elif len(lost) > BRAKE and len(lost) > had / 2:

@@ -1,29 +1,26 @@
 """One folder on disk into one version for the database."""
 
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from stat import S_IXUSR
 from typing import Any
 
-from registry.disk.files import digest, read_file, tree_digest
-from registry.disk.paths import ROOT, join, position
-from registry.disk.walk import FileStat, Found
+from registry.disk.files import digest
+from registry.disk.paths import ROOT, position
+from registry.disk.walk import Found
 from registry.document import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import check_security
-from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
 from registry.model import Diagnostic, Document, SkillFile
 from registry.settings import Limits
 from registry.store.versions import NewVersion, dump
+from registry.sync.hashing import KnownHashes, hash_files, tree_hash
 from registry.text import name_key
 from registry.times import from_ns
 
 RACY_NS = 2_000_000_000
 """Timestamps this close to the scan's start may hide a later change of the same size."""
-
-KnownHashes = Mapping[str, tuple[tuple[int, ...], str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,75 +48,9 @@ class Reading:
     transient: bool = False
 
 
-
-def tree_hash(found: Found, hashes: Mapping[str, str | None]) -> str | None:
-    """Return the hash over all files of a folder; None where one of them could not be read."""
-    entries = []
-    for file in found.files:
-        content = hashes.get(file.path)
-        if content is None:
-            return None
-        entries.append((file.path, bool(file.mode & S_IXUSR), content))
-    return tree_digest(entries) if entries else None
-
-
 def is_racy(found: Found, scan_ns: int) -> bool:
     """Tell whether the folder's times prove nothing, seen from the scan's start ``scan_ns``."""
     return found.newest_ns >= scan_ns - RACY_NS
-
-
-def hash_files(
-    root: str, found: Found, known: KnownHashes, limits: Limits
-) -> tuple[dict[str, str | None], list[Diagnostic], bytes | None, bool]:
-    """Hash the files of a folder, reading only those whose stat is not in ``known``.
-
-    Returns the hashes, what went wrong, the document's bytes, and whether the document could not
-    be read for a reason that may pass.
-    """
-    home = join(root, found.folder)
-    hashes: dict[str, str | None] = {}
-    findings: list[Diagnostic] = []
-    data: bytes | None = None
-    transient = False
-    for file in found.files:
-        is_document = file.path == found.document
-        before = known.get(file.path)
-        if not is_document and before and before[1] and before[0] == tuple(file[1:]):
-            hashes[file.path] = before[1]
-            continue
-        limit = limits.document_bytes if is_document else limits.skill_bytes
-        try:
-            content = read_file(f"{home}/{file.path}", limit, follow=_is_link(home, file))
-            hashes[file.path] = digest(content.data)
-            if is_document:
-                data = content.data
-        except (OSError, FileTooLarge, SkillInaccessible, FileChanging) as error:
-            hashes[file.path] = None
-            findings.append(_unread(file, error, is_document=is_document, limit=limit))
-            transient = transient or (is_document and not isinstance(error, FileTooLarge))
-    return hashes, findings, data, transient
-
-
-def _is_link(home: str, file: FileStat) -> bool:
-    # The walk lists a link only after it has seen that it leads to a place inside.
-    return os.path.islink(f"{home}/{file.path}")
-
-
-def _unread(file: FileStat, error: Exception, *, is_document: bool, limit: int) -> Diagnostic:
-    severity = "error" if is_document else "warning"
-    match error:
-        case FileTooLarge():
-            code, fix = "document-too-large", "move parts into supporting files, or raise the limit"
-            message = f"the file has {file.size} bytes, {limit} are allowed"
-        case FileChanging():
-            code, message = "changing", "the file kept changing while it was read"
-            fix = "sync again when it is finished"
-        case SkillInaccessible():
-            code, message = "unreadable", f"it can't be read: {error.facts['reason']}"
-            fix = "grant read access"
-        case _:
-            code, message, fix = "unreadable", f"it can't be read: {error}", "sync again"
-    return Diagnostic(code, severity, message, fix=fix, path=file.path)
 
 
 def read_folder(root: str, found: Found, limits: Limits, known: KnownHashes) -> Reading:

@@ -10,7 +10,7 @@ from registry.disk.walk import Found, RootMissing, RootUnreadable, Walk, WALK_CO
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.plan import compare
-from registry.sync.records import hash_files
+from registry.sync.hashing import hash_files
 from registry.sync.report import Outcome, Progress
 
 
@@ -111,9 +111,7 @@ def _without_root(
     return fresh
 
 
-def _examine(
-    plan: SourcePlan, reader: Reader, found: Found, row: Known, *, verify: bool
-) -> None:
+def _examine(plan: SourcePlan, reader: Reader, found: Found, row: Known, *, verify: bool) -> None:
     """Find out whether a folder whose stat facts moved really has another content."""
     if not found.is_skill or row.status == "no_document":
         if found.is_skill or row.status != "no_document":

@@ -1,0 +1,38 @@
+# Every developer's task. `make demo` and `make test` work on a machine with Python 3.11+ alone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := .demo/registry.db
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint bench docs clean
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them
+	@rm -f $(DEMO)* && mkdir -p $(dir $(DEMO))
+	$(BIN)/skill-registry --db $(DEMO) sync examples/skills --scope bundled
+	$(BIN)/skill-registry --db $(DEMO) list
+	$(BIN)/skill-registry --db $(DEMO) search "how do I review a pull request?"
+	$(BIN)/skill-registry --db $(DEMO) check
+
+lint: $(READY)  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint  ## everything that must hold
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+bench: $(READY)  ## measure beside the bare parts; writes docs/benchmarks.md
+	$(BIN)/python benchmarks/run.py
+
+docs: $(READY)  ## write docs/commands.md from --help
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) .demo .bench build dist

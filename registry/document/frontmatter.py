@@ -1,0 +1,240 @@
+"""Find where the front matter begins and ends, line by line, also where its fences are missing."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from registry.document.codes import finding
+from registry.model import Diagnostic
+
+FOREIGN_KEYS: Final = {"名称": "name", "描述": "description", "版本": "version", "标签": "tags"}
+"""Keys that machine translation left in Chinese, with a full-width colon as often as not."""
+
+_OPENING: Final = re.compile(r"---[ \t]*(?:\r\n|\n|\r|\Z)")
+_CLOSING: Final = re.compile(r"^---[ \t]*(?:\r\n|\n|\r|\Z)", re.MULTILINE)
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+
+KEY: Final = re.compile(
+    r"""(?P<key>"[^"\n]{1,80}"|'[^'\n]{1,80}'|\{\{[^{}\n]{1,80}\}\}"""
+    r"""|[\w$.<][\w$./<>()+-]{0,60}(?:[ ][\w$./()+-]{1,60}){0,2})[ \t]*"""
+    r"""(?::(?=\s|\Z)|(?<=[\u4e00-\u9fff])\uff1a)"""
+)
+"""A line's key and its colon. Sentences are no keys: three words at most, few special characters."""
+
+_KNOWN_KEY: Final = re.compile(
+    r"(?:name|title|slug|description|version|metadata|license|author|tags)[ \t]*:(?=\s|\Z)"
+    r"|(?:" + "|".join(FOREIGN_KEYS) + r")[ \t]*[:\uff1a]",
+    re.IGNORECASE,
+)
+_NAMING_KEY: Final = re.compile(r"\s*(?:name|description|名称|描述)[ \t]*[:\uff1a]", re.IGNORECASE)
+_INLINE: Final = re.compile(
+    r"\s+(?=(?:name|description|version|license|author|tags|metadata|homepage|user-invocable"
+    r"|disable-model-invocation|allowed-tools|compatibility|category|kind):\s)"
+)
+_FENCE: Final = re.compile(
+    r"\s*(?:`{3,}|~{3,})\s*(?:ya?ml|markdown|md|text|txt)?\s*", re.IGNORECASE
+)
+_RULER: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|\u2014{1,3}|\.{3})\s*")
+_GLUED: Final = re.compile(r"---(?=[^-\s])")
+_HEADING: Final = re.compile(r"#{1,6}\s")
+_HIGHEST_START: Final = 60
+"""Lines from the top among which front matter after other text is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The two parts of a document; ``front`` is None where it has no front matter.
+
+    Lines count from 1. ``fenced`` says that both `---` lines stand where they should.
+    """
+
+    front: str | None
+    front_line: int
+    body: str
+    body_line: int
+    fenced: bool = False
+    findings: tuple[Diagnostic, ...] = field(default=())
+
+
+def split(text: str) -> Split:
+    """Split ``text`` at its `---` lines, or where it looks like front matter without them."""
+    opening = _OPENING.match(text)
+    if opening:
+        closing = _CLOSING.search(text, opening.end())
+        if closing:
+            return _between(text, opening.end(), closing.start(), closing.end(), 2)
+    return split_loosely(text)
+
+
+def split_loosely(text: str) -> Split:
+    """Split ``text`` by what its lines look like, whatever encloses the front matter."""
+    lines = _LINE.findall(text)
+    blank = 0
+    while blank < len(lines) and not lines[blank].strip():
+        blank += 1
+    if blank == len(lines):
+        return Split(None, 1, text, 1)
+    first = lines[blank]
+    if _OPENING.fullmatch(first):
+        end = _exact_end(lines, blank + 1)
+        if end is not None and blank:
+            return _late(_cut(lines, blank + 1, end, end + 1, fenced=True), blank + 1)
+        if _keys_follow(lines, blank + 1):
+            return _until_no_key(lines, blank + 1)
+    elif first.startswith("---") and (inline := _on_opening_line(lines, blank)):
+        return inline
+    elif _NAMING_KEY.match(first) and KEY.match(first):
+        found = _until_no_key(lines, blank)
+        message, fix = "the keys have no opening `---` line", "put a line `---` above them"
+        opened = finding("front-matter-not-opened", message, blank + 1, fix)
+        return replace(found, findings=(opened, *found.findings))
+    return _further_down(lines, blank) or Split(None, 1, text, 1)
+
+
+def ends_early(text: str, front: Split) -> bool:
+    """Tell whether the front matter of ``text`` swallowed Markdown down to a ruler in the body."""
+    assert front.front is not None  # noqa: S101 - only front matter that was found is asked about
+    lines = front.front.splitlines()
+    for index, line in enumerate(lines):
+        if _GLUED.match(line) or line.strip() == "---":
+            return True
+        heading = _HEADING.match(line) and (index == 0 or not lines[index - 1].strip())
+        if heading and not any(_KNOWN_KEY.match(later) for later in lines[index + 1 :]):
+            return True
+    return False
+
+
+def _between(text: str, start: int, end: int, body: int, line: int) -> Split:
+    front = text[start:end]
+    breaks = text.count("\n", 0, body) if "\n" in text else text.count("\r", 0, body)
+    return Split(front, line, text[body:], breaks + 1, fenced=True)
+
+
+def _exact_end(lines: Sequence[str], start: int) -> int | None:
+    for index in range(start, len(lines)):
+        if _OPENING.fullmatch(lines[index]):
+            return index
+    return None
+
+
+def _cut(lines: Sequence[str], start: int, end: int, body: int, *, fenced: bool) -> Split:
+    front = "".join(lines[start:end])
+    return Split(front, start + 1, "".join(lines[body:]), body + 1, fenced)
+
+
+def _late(found: Split, line: int) -> Split:
+    message = "the front matter does not begin on the first line"
+    late = finding("front-matter-late", message, line, "move `---` and the keys to the very top")
+    return replace(found, findings=(late, *found.findings))
+
+
+def _keys_follow(lines: Sequence[str], start: int) -> bool:
+    for line in lines[start : start + _HIGHEST_START]:
+        if line.strip() and not line.lstrip().startswith("#"):
+            return KEY.match(line.lstrip()) is not None
+        if _HEADING.match(line) and not line.startswith("# "):
+            return False
+    return False
+
+
+def _until_no_key(lines: Sequence[str], start: int) -> Split:
+    """Take lines while they look like keys, their values or comments; note what ended them."""
+    end = start
+    index = start
+    open_value = False
+    indent: int | None = None
+    while index < len(lines):
+        line = lines[index]
+        stripped = line.strip()
+        if stripped and index > start:
+            if _RULER.fullmatch(line) or _FENCE.fullmatch(line):
+                exact = _OPENING.fullmatch(line) is not None
+                found = _cut(lines, start, index, index + 1, fenced=exact)
+                return found if exact else _not_closed(found, index + 1)
+            if glued := _GLUED.match(line):
+                found = _cut(lines, start, index, index + 1, fenced=False)
+                rest = line[glued.end() :].lstrip()
+                return _not_closed(
+                    replace(found, body=rest + found.body, body_line=index + 1), index + 1
+                )
+        if not stripped:
+            index += 1
+            continue
+        if indent is None:
+            indent = len(line) - len(line.lstrip())
+        inner = line[indent:] if not line[:indent].strip() else line
+        key = KEY.match(inner)
+        if key:
+            open_value = True
+        elif inner.startswith("#"):
+            after_blank = index == start or not lines[index - 1].strip()
+            if after_blank or _HEADING.match(inner[1:]):
+                break
+        elif not (inner[:1] in " \t" or (open_value and inner[:1] in "-]}")):
+            break
+        index += 1
+        end = index
+    return _not_closed(_cut(lines, start, end, end, fenced=False), end + 1)
+
+
+def _not_closed(found: Split, line: int) -> Split:
+    message = "the front matter is not closed by a line `---`"
+    fix = "put a line that is exactly `---` below the last key"
+    return replace(
+        found,
+        findings=(*found.findings, finding("front-matter-not-closed", message, line, fix)),
+    )
+
+
+def _on_opening_line(lines: Sequence[str], index: int) -> Split | None:
+    """Read keys that stand behind the opening `---`, on the same line."""
+    text = lines[index].strip().lstrip("-").strip()
+    if not _NAMING_KEY.match(text):
+        return None
+    alone = text.endswith("---")
+    text = text.removesuffix("---").rstrip()
+    front = "\n".join(_INLINE.split(text)) + "\n"
+    message, fix = "keys stand on the line of the opening `---`", "give each key a line of its own"
+    opened = finding("front-matter-not-opened", message, index + 1, fix)
+    rest = index + 1
+    if not alone:
+        found = _until_no_key(lines, rest)
+        front += found.front or ""
+        return replace(found, front=front, front_line=index + 1, findings=(opened, *found.findings))
+    return Split(front, index + 1, "".join(lines[rest:]), rest + 1, findings=(opened,))
+
+
+def _further_down(lines: Sequence[str], first: int) -> Split | None:
+    """Find front matter below other text, or inside a code fence."""
+    for index in range(first, min(len(lines), _HIGHEST_START)):
+        line = lines[index]
+        fence = _FENCE.fullmatch(line) is not None
+        if not (fence or _RULER.fullmatch(line)):
+            continue
+        start = index + 1
+        while start < len(lines) and not lines[start].strip():
+            start += 1
+        if fence and start < len(lines) and _RULER.fullmatch(lines[start]):
+            start += 1
+        if not (start < len(lines) and KEY.match(lines[start])):
+            continue
+        found = _until_no_key(lines, start)
+        if not any(_NAMING_KEY.match(row) for row in (found.front or "").splitlines()):
+            continue
+        if not fence:
+            return _late(found, start + 1)
+        message = "the front matter stands inside a code fence"
+        fix = "remove the lines of the fence, and begin the file with `---`"
+        fenced = finding("front-matter-fenced", message, index + 1, fix)
+        return replace(_open_fence(found), findings=(fenced, *found.findings))
+    return None
+
+
+def _open_fence(found: Split) -> Split:
+    """Drop the closing line of a fence around the whole file from the body."""
+    body = found.body.rstrip()
+    last = body.rpartition("\n")[2]
+    if _FENCE.fullmatch(last) and len(re.findall(r"^\s*(?:```|~~~)", body, re.MULTILINE)) % 2:
+        return replace(found, body=body[: len(body) - len(last)])
+    return found

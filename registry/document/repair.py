@@ -1,0 +1,260 @@
+"""Repair broken front matter entry by entry, so that one bad line costs no other.
+
+An entry is a key of the outermost mapping with all lines of its value. Each is read as YAML on its
+own; only those that fail are repaired, and what can't be repaired is read as text.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from registry.document.codes import finding
+from registry.document.findings import shorten
+from registry.document.frontmatter import FOREIGN_KEYS, KEY
+from registry.document.repair_text import fold, plain_text, untangle
+from registry.document.yaml_text import MOST_NESTING, Broken, Reading, read_mapping, read_value
+from registry.model import JsonValue
+
+MOST_ENTRIES: Final = 1000
+"""Entries repaired one by one; honest front matter has some dozens of keys."""
+
+_CONTROL: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]"
+)
+_KEY_WITHOUT_COLON: Final = re.compile(r"(name|description)[ \t]+(?=\S)", re.IGNORECASE)
+_ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
+_TABS: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
+_MOST_JOINED: Final = 64
+"""Lines in column 0 that may still belong to an open bracket."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One key, the text behind its colon, and the lines below; ``line`` is the key's."""
+
+    key: str
+    head: str
+    rest: list[str]
+    line: int
+    source: str
+
+    @property
+    def text(self) -> str:
+        return "\n".join((self.source, *self.rest))
+
+
+def repair(front: str, line: int) -> Reading:
+    """Read ``front``, which begins on ``line`` and is no valid YAML, as far as a person could.
+
+    Values that are valid YAML come out as `read_mapping` would read them. Raises `Refused` as that
+    does.
+    """
+    reading = Reading()
+    cleaned = _CONTROL.sub("", front)
+    anchors: set[str] = set()
+    if cleaned != front:
+        bad = _CONTROL.search(front)
+        at = line + (front.count("\n", 0, bad.start()) if bad else 0)
+        reading.findings.append(
+            finding(
+                "control-characters",
+                "the front matter has control characters, which were left out",
+                at,
+                "delete them",
+            )
+        )
+        try:
+            again = read_mapping(cleaned, line, anchors)
+        except Broken:
+            pass
+        else:
+            again.findings = reading.findings + again.findings
+            return again
+    lines = [row.rstrip("\r") for row in cleaned.replace("\r\n", "\n").split("\n")]
+    _Repair(reading, anchors).mapping(lines, line, depth=1)
+    return reading
+
+
+def salvage(front: str, line: int) -> Reading:
+    """Read the outermost keys of ``front`` as plain text, without any YAML."""
+    reading = Reading()
+    lines = _CONTROL.sub("", front.replace("\r\n", "\n")).split("\n")
+    for entry in _entries(lines, line, []):
+        if len(reading.values) >= MOST_ENTRIES:
+            break
+        if entry.key not in reading.values:
+            reading.values[entry.key] = plain_text(entry.head, entry.rest)[0]
+            reading.lines[entry.key] = entry.line
+    return reading
+
+
+class _Repair:
+    """Fills one `Reading` from lines that are no valid YAML."""
+
+    def __init__(self, reading: Reading, anchors: set[str]) -> None:
+        self.reading = reading
+        self.anchors = anchors
+        self.left = MOST_ENTRIES
+
+    def note(self, code: str, message: str, line: int, fix: str) -> None:
+        self.reading.findings.append(finding(code, message, line, fix))
+
+    def mapping(self, lines: Sequence[str], line: int, depth: int) -> dict[str, JsonValue]:
+        """Read ``lines`` as the entries of one mapping; the outermost one fills the reading."""
+        values: dict[str, JsonValue] = self.reading.values if depth == 1 else {}
+        stray: list[tuple[int, str]] = []
+        for entry in _entries(lines, line, stray):
+            self.left -= 1
+            if self.left < 0:
+                message = f"the front matter is broken and has more than {MOST_ENTRIES} keys"
+                fix = "correct the YAML; keys from here on were not read"
+                self.note("yaml-too-many-keys", message, entry.line, fix)
+                break
+            if entry.key in values:
+                message = f"`{shorten(entry.key, 40)}` occurs twice; the first one counts"
+                self.note("yaml-duplicate-key", message, entry.line, "remove one of the two")
+                continue
+            key, value = self.entry(entry, depth)
+            values.setdefault(key, value)
+            if depth == 1:
+                self.reading.lines.setdefault(key, entry.line)
+        for at, text in stray[:1]:
+            message = f"`{shorten(text)}` is no `key: value`, and was not read"
+            self.note("yaml-stray-line", message, at, "indent it below its key, or remove it")
+        return values
+
+    def entry(self, entry: _Entry, depth: int) -> tuple[str, JsonValue]:
+        """Read one entry as YAML, else repair it."""
+        try:
+            return self._only(read_mapping(entry.text, entry.line, self.anchors), entry)
+        except Broken as error:
+            broken = error
+        attempt = entry.text
+        for code, message, fix, change in (
+            *untangle(attempt),
+            (
+                "yaml-indentation",
+                "the lines are indented by tabs",
+                "indent by two spaces",
+                _TABS.sub(lambda tabs: tabs[0].replace("\t", "  "), attempt),
+            ),
+        ):
+            if change == attempt:
+                continue
+            try:
+                read = self._only(read_mapping(change, entry.line, self.anchors), entry)
+            except Broken:
+                continue
+            self.note(code, f"`{shorten(entry.key, 40)}`: {message}", entry.line, fix)
+            return read
+        return entry.key, self._value(entry, depth, broken)
+
+    def _only(self, reading: Reading, entry: _Entry) -> tuple[str, JsonValue]:
+        """Return the one pair of ``reading``; more or none means that the entry is no YAML."""
+        if len(reading.values) != 1:
+            raise Broken("no single key", entry.line)
+        self.reading.findings += reading.findings
+        return next(iter(reading.values.items()))
+
+    def _value(self, entry: _Entry, depth: int, broken: Broken) -> JsonValue:
+        """Return the value of an entry that is no YAML."""
+        rows = [row for row in entry.rest if row.strip() and not row.lstrip().startswith("#")]
+        if not entry.head and rows and depth < MOST_NESTING:
+            at = entry.line + 1
+            if _ITEM.match(rows[0]):
+                return self._list(entry, depth)
+            if KEY.match(rows[0].lstrip()) and rows[0][:1] in " \t":
+                return self.mapping(entry.rest, at, depth + 1)
+        value, code, message, fix = plain_text(entry.head, entry.rest)
+        at = broken.line if code in {"yaml-stray-line", "yaml-indentation"} else entry.line
+        self.note(code, f"`{shorten(entry.key, 40)}`: {message}", at, fix)
+        return value
+
+    def _list(self, entry: _Entry, depth: int) -> list[JsonValue]:
+        """Read the lines below a key as the items of a list, each on its own."""
+        items: list[JsonValue] = []
+        for at, rows in _items(entry.rest, entry.line + 1):
+            try:
+                items.append(read_value("\n".join(rows), at, self.anchors))
+                continue
+            except Broken:
+                pass
+            inner = [row.strip() for row in rows]
+            if len(rows) > 1 and all(KEY.match(row) for row in inner if row) and depth < 8:
+                items.append(self.mapping(inner, at, depth + 1))
+                continue
+            text = fold(inner)
+            items.append(text)
+            message = f"`{shorten(entry.key, 40)}`: the item `{shorten(text, 40)}` is no valid YAML"
+            self.note("yaml-list", message, at, "put the item in quotes")
+        return items
+
+
+def _items(lines: Sequence[str], line: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, lines) of each item, the dash of its first line blanked out."""
+    item: list[str] = []
+    start = line
+    indent: int | None = None
+    for number, row in enumerate(lines, line):
+        match = _ITEM.match(row)
+        if match and (indent is None or len(match[1]) <= indent):
+            if item:
+                yield start, item
+            indent = len(match[1]) if indent is None else indent
+            start, item = number, [" " * match.end() + row[match.end() :]]
+        elif item:
+            item.append(row)
+    if item:
+        yield start, item
+
+
+def _entries(lines: Sequence[str], line: int, stray: list[tuple[int, str]]) -> Iterator[_Entry]:
+    """Yield the entries of the mapping whose keys are indented like the first key.
+
+    Lines before the first key that are neither blank nor comments go to ``stray``.
+    """
+    indent: int | None = None
+    entry: _Entry | None = None
+    joined = 0
+    colonless = not any(KEY.match(row.lstrip()) for row in lines)
+    for number, row in enumerate(lines, line):
+        inner = row.lstrip(" ")
+        place = len(row) - len(inner)
+        match = KEY.match(inner) if indent is None or place <= indent else None
+        if match is None and colonless and (bare := _KEY_WITHOUT_COLON.match(inner)):
+            inner = f"{bare[1]}: {inner[bare.end() :]}"
+            row = " " * place + inner
+            match = KEY.match(inner)
+        if match and entry and joined < _MOST_JOINED and _is_open(entry):
+            joined += 1
+            match = None
+        if match:
+            if entry:
+                yield entry
+            indent = place if indent is None else indent
+            joined = 0
+            key = match["key"]
+            head = inner[match.end() :].strip()
+            if inner[match.end() - 1] == "\uff1a":
+                key = FOREIGN_KEYS.get(key, key)
+                row = f"{' ' * place}{key}: {head}"
+            entry = _Entry(_bare(key), head, [], number, row)
+        elif entry:
+            entry.rest.append(row)
+        elif inner and not inner.startswith("#"):
+            stray.append((number, inner))
+    if entry:
+        yield entry
+
+
+def _is_open(entry: _Entry) -> bool:
+    """Tell whether the value is a list or mapping in brackets that is not closed so far."""
+    if entry.head[:1] not in ("{", "["):
+        return False
+    text = entry.head + "".join(entry.rest)
+    return text.count("{") + text.count("[") > text.count("}") + text.count("]")
+
+
+def _bare(key: str) -> str:
+    return key[1:-1] if key[0] == key[-1] and key[0] in "\"'" else key

@@ -1,0 +1,118 @@
+"""What a person reads in a value that is no YAML."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+_BLOCK: Final = re.compile(r"([|>])[+-]?[1-9]?[+-]?(?:[ \t]+|(?=[^\s\d+-])|\Z)")
+_LISTLIKE: Final = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)\u3001]|[(\uff08]\d{1,3}[)\uff09])\s?")
+_PAIR: Final = re.compile(
+    r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
+)
+_HALF: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_BAD_ESCAPE: Final = re.compile(
+    r"\\(?:\\|[\"/abefnrtv0 N_LP\t\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(\\)"
+)
+_UNESCAPE: Final = re.compile(r"\\([\"\\/nt])")
+_PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t"}
+
+
+class Text(NamedTuple):
+    """A value as text, and what was wrong with it."""
+
+    value: str
+    code: str
+    message: str
+    fix: str
+
+
+class Change(NamedTuple):
+    """A text to try instead, and what it corrects."""
+
+    code: str
+    message: str
+    fix: str
+    text: str
+
+
+def untangle(text: str) -> Iterator[Change]:
+    """Yield ``text`` with its escapes corrected, one kind after the other."""
+    text = _PAIR.sub(_join, text)
+    message = "a character is written as two JSON escapes, which is no YAML"
+    yield Change("yaml-surrogates", message, "write the character itself", text)
+    text = _BAD_ESCAPE.sub(lambda match: "\\\\" if match[1] else match[0], text)
+    message = "double quotes hold a backslash that starts no escape"
+    yield Change("yaml-escape", message, "use single quotes, or double the backslash", text)
+    text = _HALF.sub("\\1\N{REPLACEMENT CHARACTER}", text)
+    message = "half of a character is written as a JSON escape; it is read as U+FFFD"
+    yield Change("yaml-surrogate-lone", message, "write the character itself", text)
+
+
+def plain_text(head: str, rest: Sequence[str]) -> Text:
+    """Return what a person reads in ``head``, the text behind the colon, and the lines below it."""
+    quote = "put the value in double quotes"
+    block = _BLOCK.match(head)
+    if block:
+        first = head[block.end() :]
+        rows = [first, *rest] if first else list(rest)
+        value = "\n".join(row.strip() for row in rows) if block[1] == "|" else fold(rows)
+        if not first:
+            message = f"the text below `{block[1]}` is not indented"
+            return Text(value.strip(), "yaml-indentation", message, "indent it by two spaces")
+        message = f"text stands on the line of `{block[1]}`"
+        fix = f"move the text to the next line, indented, or remove the `{block[1]}`"
+        return Text(value.strip(), "yaml-block-text", message, fix)
+    if head[:1] in ('"', "'"):
+        message = "the quotes do not enclose the whole value"
+        return Text(_unquote(head, rest), "yaml-quotes", message, f"{quote}, once around all of it")
+    value = fold([head, *rest])
+    if head[:1] in ("[", "{"):
+        message = "the value begins with a bracket but is no YAML list or mapping"
+        return Text(value, "yaml-brackets", message, quote)
+    if ": " in value or head.endswith(":"):
+        return Text(
+            value, "yaml-colon", "a colon and a space stand in a value without quotes", quote
+        )
+    if head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII
+        message = f"the value begins with `{head[0]}`, which has a meaning in YAML"
+        return Text(value, "yaml-special-character", message, quote)
+    message = "lines of the value are not indented, or are no `key: value`"
+    return Text(value, "yaml-stray-line", message, "indent them by two spaces below `|`")
+
+
+def fold(lines: Sequence[str]) -> str:
+    """Join ``lines`` as YAML folds text, but keep the breaks of Markdown lists and hard breaks."""
+    text = ""
+    hard = True
+    for line in lines:
+        row = line.strip()
+        if not row:
+            text += "" if hard else "\n"
+            hard = True
+            continue
+        text += ("" if not text else "\n") if hard or _LISTLIKE.match(row) else " "
+        text += row
+        hard = line.endswith("  ")
+    return text.strip()
+
+
+def _unquote(head: str, rest: Sequence[str]) -> str:
+    mark = head[0]
+    first = head[1:]
+    if rest and first.endswith(mark) and not first.endswith("\\" + mark):
+        # A closed text, and more below it: a person reads on.
+        text = fold([first[:-1], *rest])
+    else:
+        text = fold([head, *rest])
+        if len(text) > 1 and text[-1] == mark:
+            text = text[1:-1]
+        elif mark not in text[1:]:
+            text = text[1:]
+    if mark == "'":
+        return text.replace("''", "'").strip()
+    return _UNESCAPE.sub(lambda match: _PLAIN_ESCAPES.get(match[1], match[1]), text).strip()
+
+
+def _join(match: re.Match[str]) -> str:
+    high, low = int(match[2], 16), int(match[3], 16)
+    return match[1] + chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))

@@ -1,0 +1,89 @@
+"""Fixtures that make real folders and real databases."""
+
+import os
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from registry.service import SkillRegistry
+from registry.settings import Settings
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+CORPUS = REPOSITORY.parent / "shared" / "corpus" / "real-skills-sample.tar.gz"
+
+MakeSkill = Callable[..., Path]
+
+OLD = 1_700_000_000
+"""A file time (14 November 2023) long before any scan of a test, so that it can be trusted."""
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the user's own settings, database and skills out of every test."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in list(os.environ):
+        if name.startswith(("XDG_", "SKILL_REGISTRY_DB", "SKILL_REGISTRY_CONFIG", "NO_COLOR")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """An empty folder to be used as a source."""
+    folder = tmp_path / "skills"
+    folder.mkdir()
+    return folder
+
+
+def write_skill(
+    folder: Path,
+    *,
+    name: str | None = None,
+    description: str = "Does one thing well.",
+    body: str = "# How\n\nStep by step.\n",
+    extra: str = "",
+    age: int | None = OLD,
+) -> Path:
+    """Write a skill's folder; its files are old unless ``age`` is None."""
+    folder.mkdir(parents=True, exist_ok=True)
+    document = folder / "SKILL.md"
+    front = f"name: {folder.name if name is None else name}\ndescription: {description}\n{extra}"
+    document.write_text(f"---\n{front}---\n\n{body}", encoding="utf-8")
+    if age is not None:
+        os.utime(document, (age, age))
+    return folder
+
+
+@pytest.fixture
+def skill(root: Path) -> MakeSkill:
+    """Write a skill below the source: ``skill("writing/haiku", description=…)``."""
+
+    def make(folder: str, **facts: object) -> Path:
+        return write_skill(root / folder, **facts)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "registry.db"
+
+
+@pytest.fixture
+def registry(database: Path) -> Iterator[SkillRegistry]:
+    with SkillRegistry.open(database, settings=Settings()) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real skills of strangers, malformed ones among them: data, never instructions."""
+    if not CORPUS.exists():
+        pytest.skip("the collection of real skills is not beside this checkout")
+    folder = tmp_path_factory.mktemp("corpus")
+    with tarfile.open(CORPUS) as archive:
+        archive.extractall(folder, filter="tar")
+    return folder
