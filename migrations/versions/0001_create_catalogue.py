@@ -110,6 +110,7 @@ def upgrade() -> None:
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("body_start", sa.Integer(), nullable=False),
         sa.Column("front_matter", sa.Text(), nullable=False),
+        sa.Column("indexed", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
             ["skill_id"], ["skills.id"], name=op.f("fk_documents_skill_id"), ondelete="CASCADE"
         ),

@@ -107,6 +107,8 @@ documents = Table(
     # Where the Markdown body starts in the text, in characters.
     Column("body_start", Integer, nullable=False),
     Column("front_matter", Text, nullable=False),
+    # How the full-text index holds it: 0 not at all, 1 as it is, 2 segmented (`text.segment`).
+    Column("indexed", Integer, nullable=False),
 )
 
 skill_files = Table(

@@ -10,12 +10,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, and_, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    and_,
+    bindparam,
+    column,
+    delete,
+    func,
+    insert,
+    select,
+    table,
+    text,
+    update,
+)
 
 from registry.model import Diagnostic
 from registry.store.names import refresh_names
 from registry.store.schema import diagnostics, documents, skill_files, skill_tags, skills
-from registry.text import segment
+from registry.text import has_unspaced, segment
 
 
 @dataclass(slots=True)
@@ -35,6 +48,19 @@ class NewVersion:
     front_matter: str = "{}"
 
 
+_PLAIN = """
+SELECT {action} s.id, s.name, s.tags, s.description, substr(d.text, d.body_start + 1)
+FROM documents d JOIN skills s ON s.id = d.skill_id WHERE d.indexed = 1 AND {which}
+"""
+# One statement for many rows keeps the work inside SQLite, where other threads can run meanwhile.
+_FIND_PLAIN = text(
+    "INSERT INTO skill_search (rowid, name, tags, description, body) "
+    + _PLAIN.format(action="", which="d.skill_id >= :first")
+)
+_FORGET_PLAIN = text(
+    "INSERT INTO skill_search (skill_search, rowid, name, tags, description, body) "
+    + _PLAIN.format(action="'delete',", which="d.skill_id IN (SELECT id FROM dying)")
+)
 _FIND = text(
     "INSERT INTO skill_search (rowid, name, tags, description, body) "
     "VALUES (:id, :name, :tags, :description, :body)"
@@ -44,6 +70,10 @@ _FORGET = text(
     "VALUES ('delete', :id, :name, :tags, :description, :body)"
 )
 _DEAD_AT_ONCE = 500
+_dying = table("dying", column("id"))
+
+UNINDEXED, PLAIN, SEGMENTED = 0, 1, 2
+"""How the full-text index holds a document; see `schema.documents`."""
 
 
 def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0) -> list[int]:
@@ -52,6 +82,7 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     if not batch:
         return []
     first = (connection.execute(select(func.max(skills.c.id))).scalar() or 0) + 1
+    segmented: list[dict[str, Any]] = []
     rows: dict[str, list[dict[str, Any]]] = {"d": [], "f": [], "t": [], "x": [], "s": []}
     for number, version in enumerate(batch, first):
         columns = version.columns
@@ -66,26 +97,34 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
             for finding in version.findings
         )
         if version.text is not None:
+            how = _how_indexed(version)
             rows["d"].append(
                 {
                     "skill_id": number,
                     "text": version.text,
                     "body_start": version.body_start,
                     "front_matter": version.front_matter,
+                    "indexed": how,
                 }
             )
+            if how == SEGMENTED:
+                segmented.append(_indexed(columns, version.text, version.body_start))
     connection.execute(insert(skills), rows["s"])
-    for table, key in ((documents, "d"), (skill_files, "f"), (skill_tags, "t"), (diagnostics, "x")):
+    for into, key in ((documents, "d"), (skill_files, "f"), (skill_tags, "t"), (diagnostics, "x")):
         if rows[key]:
-            connection.execute(insert(table), rows[key])
-    indexed = [_indexed(v.columns, v.text or "", v.body_start) for v in batch if _is_indexed(v)]
-    if indexed:
-        connection.execute(_FIND, indexed)
+            connection.execute(insert(into), rows[key])
+    connection.execute(_FIND_PLAIN, {"first": first})
+    if segmented:
+        connection.execute(_FIND, segmented)
     return [row["id"] for row in rows["s"]]
 
 
-def _is_indexed(version: NewVersion) -> bool:
-    return version.text is not None and version.columns["status"] in {"ok", "warning"}
+def _how_indexed(version: NewVersion) -> int:
+    columns = version.columns
+    if columns["status"] not in {"ok", "warning"}:
+        return UNINDEXED
+    texts = (version.text or "", columns["name"], columns["description"], columns["tags"])
+    return SEGMENTED if any(map(has_unspaced, texts)) else PLAIN
 
 
 def _indexed(row: Any, body: str, body_start: int) -> dict[str, Any]:
@@ -156,31 +195,26 @@ def bury(
         which = and_(skills.c.id == version, skills.c.live == 0)
     else:
         which = skills.c.live == 0
+    connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS dying (id INTEGER PRIMARY KEY)")
+    connection.exec_driver_sql("DELETE FROM dying")
+    chosen = select(skills.c.id).where(which).limit(_DEAD_AT_ONCE)
+    count = connection.execute(insert(_dying).from_select(["id"], chosen)).rowcount
+    if not count:
+        return 0
+    connection.execute(_FORGET_PLAIN)
     query = (
-        select(
-            skills.c.id,
-            skills.c.name,
-            skills.c.tags,
-            skills.c.description,
-            skills.c.status,
-            documents.c.text,
-            documents.c.body_start,
-        )
-        .join_from(skills, documents, isouter=True)
-        .where(which)
-        .limit(_DEAD_AT_ONCE)
+        select(skills, documents.c.text, documents.c.body_start)
+        .join_from(skills, documents)
+        .where(documents.c.indexed == SEGMENTED, skills.c.id.in_(select(_dying.c.id)))
     )
-    ids: list[dict[str, int]] = []
-    forget: list[dict[str, Any]] = []
-    for row in connection.execute(query).mappings():
-        ids.append({"dead": row["id"]})
-        if row["text"] is not None and row["status"] in {"ok", "warning"}:
-            forget.append(_indexed(row, row["text"], row["body_start"]))
-    if forget:
-        connection.execute(_FORGET, forget)
-    if ids:
-        connection.execute(delete(skills).where(skills.c.id == bindparam("dead")), ids)
-    return len(ids)
+    segmented = [
+        _indexed(row, row["text"], row["body_start"])
+        for row in connection.execute(query).mappings()
+    ]
+    if segmented:
+        connection.execute(_FORGET, segmented)
+    connection.execute(delete(skills).where(skills.c.id.in_(select(_dying.c.id))))
+    return count
 
 
 def refresh_fingerprints(

@@ -1,6 +1,7 @@
 """Carry out a plan: read and stage in batches, publish at once, clear away what is dead."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -24,7 +25,7 @@ from registry.sync.records import Previous, file_rows, is_racy, make_version, re
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan
 
-BATCH: Final = 250
+BATCH: Final = 400
 BATCH_CHARACTERS: Final = 8_000_000
 """A batch ends at whichever comes first, so that memory stays flat for files of any size."""
 
@@ -58,13 +59,18 @@ def apply_plan(
     clear(writer)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, Live] = {}
-    for batch in _batches(_versions(reader, _jobs(plan), scan_ns, now)):
-        with writer.transaction() as connection:
-            ids = stage(connection, batch)
-        for new, version_ in zip(ids, batch, strict=True):
-            row = version_.columns
-            staged[new] = Live(new, row["replaces"], row["folder"], row["status"])
-        progress("importing", len(staged), total)
+    # Storing happens inside SQLite, which lets other threads run: the next batch is read and
+    # parsed meanwhile. At most one batch waits, so memory stays flat.
+    with ThreadPoolExecutor(1, "registry-store") as pool:
+        storing: Future[list[Live]] | None = None
+        for batch in _batches(_versions(reader, _jobs(plan), scan_ns, now)):
+            if storing is not None:
+                staged.update((one.id, one) for one in storing.result())
+                progress("importing", len(staged), total)
+            storing = pool.submit(_store, writer, batch)
+        if storing is not None:
+            staged.update((one.id, one) for one in storing.result())
+            progress("importing", len(staged), total)
     _touch(writer, plan, scan_ns)
     removed = [one.id for one in plan.removed]
     removed += [version for part in plan.sources for version in part.gone_placeholders]
@@ -76,6 +82,16 @@ def apply_plan(
             record_sync(connection, part.source.id, now, part.outcome)
     clear(writer)
     return [staged[new] for new in live]
+
+
+def _store(writer: Writer, batch: list[NewVersion]) -> list[Live]:
+    with writer.transaction() as connection:
+        ids = stage(connection, batch)
+    rows = [version.columns for version in batch]
+    return [
+        Live(new, row["replaces"], row["folder"], row["status"])
+        for new, row in zip(ids, rows, strict=True)
+    ]
 
 
 def clear(writer: Writer) -> None:
