@@ -92,10 +92,9 @@ def split_loosely(text: str) -> Split:
     return _further_down(lines, blank) or Split(None, 1, text, 1)
 
 
-def ends_early(text: str, front: Split) -> bool:
-    """Tell whether the front matter of ``text`` swallowed Markdown down to a ruler in the body."""
-    assert front.front is not None  # noqa: S101 - only front matter that was found is asked about
-    lines = front.front.splitlines()
+def ends_early(front: str) -> bool:
+    """Tell whether ``front`` swallowed Markdown down to a ruler in the body."""
+    lines = front.splitlines()
     for index, line in enumerate(lines):
         if _GLUED.match(line) or line.strip() == "---":
             return True

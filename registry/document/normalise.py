@@ -1,0 +1,365 @@
+"""Dialects of front matter into canonical fields (CONVENTIONS.md, "Dialects").
+
+Keys match regardless of case and separators. A value of a shape nobody reads is a warning, never a
+failure; the raw front matter keeps it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+from registry.document import shapes
+from registry.document.codes import finding
+from registry.document.dates import parse_date
+from registry.document.findings import shorten
+from registry.document.frontmatter import FOREIGN_KEYS
+from registry.document.yaml_text import Reading
+from registry.model import Diagnostic, JsonValue, Parameter
+
+_T = TypeVar("_T")
+
+_OPENCLAW: Final = ("openclaw", "clawdbot", "clawdis", "moltbot")
+_SECTIONS: Final = (*_OPENCLAW, "hermes", "ethos")
+
+_SYSTEMS: Final = {
+    "darwin": "macos",
+    "mac": "macos",
+    "osx": "macos",
+    "mac os": "macos",
+    "win32": "windows",
+    "win": "windows",
+}
+
+# Where each field is read from, the strongest first: `section.key`, both folded (see `_fold`);
+# the section is empty at the top level, `claw` for OpenClaw by any of its names.
+_TAGS: Final = (".tags", "metadata.tags", "hermes.tags", "claw.tags", "claw.keywords", ".keywords")
+_KIND: Final = (".kind", "top-ethos.kind", "ethos.kind", "metadata.kind", ".type")
+_CATEGORY: Final = (
+    ".category",
+    "metadata.category",
+    "claw.category",
+    "hermes.category",
+    ".domain",
+)
+_VERSION: Final = ("metadata.version", ".version")
+_AUTHOR: Final = (
+    "metadata.author",
+    ".author",
+    "metadata.authors",
+    "metadata.skillauthor",
+    ".authors",
+)
+_CREATED: Final = (
+    ".createdat",
+    ".created",
+    ".dateadded",
+    ".date",
+    "metadata.createdat",
+    "metadata.created",
+)
+_UPDATED: Final = (
+    ".updatedat",
+    ".updated",
+    ".lastupdated",
+    "metadata.updatedat",
+    "metadata.updated",
+    "metadata.lastupdated",
+)
+_REQUIRED_TOOLS: Final = (
+    ".requiredtools",
+    "metadata.requiredtools",
+    "hermes.requirestools",
+    "hermes.requiredtools",
+)
+_ALLOWED_TOOLS: Final = (".allowedtools", ".tools")
+_PLATFORMS: Final = (".platforms", "claw.os", "metadata.platforms", "metadata.os", ".os")
+_INVOCABLE: Final = (".userinvocable", ".userinvokable")
+_REQUIRED_WORDS: Final = (
+    ("binaries", ("bins", "binaries", "bin", "commands")),
+    ("any_binary", ("anybins", "anybin")),
+    ("env", ("env", "envs", "environment")),
+)
+
+
+class Value(NamedTuple):
+    """A value of the front matter, the path of keys to it, and the line of the outermost."""
+
+    path: str
+    value: JsonValue
+    line: int | None
+
+
+class Fields:
+    """Looks keys up in one front matter and collects what it can't read in ``findings``."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.findings: list[Diagnostic] = []
+        self._reading = reading
+        top = _folded(reading.values)
+        self._sections: dict[str, dict[str, tuple[str, JsonValue]]] = {"": top}
+        self._origin: dict[str, tuple[str, ...]] = {"": ()}
+        if "ethos" in top:
+            self._add("top-ethos", top["ethos"], ())
+        metadata = top.get("metadata")
+        if metadata and self._add("metadata", metadata, (), complain=True):
+            inner = self._sections["metadata"]
+            for name in _SECTIONS:
+                if name in inner:
+                    section = "claw" if name in _OPENCLAW else name
+                    if section not in self._sections:
+                        self._add(section, inner[name], (metadata[0],))
+
+    def values(self, places: Iterable[str]) -> Iterator[Value]:
+        """Yield what stands at ``places``, without what is null or empty."""
+        sections = self._sections
+        for place in places:
+            section, _, key = place.partition(".")
+            found = sections.get(section)
+            if found is None or key not in found:
+                continue
+            name, value = found[key]
+            if value is None or value == "":
+                continue
+            path = (*self._origin[section], name)
+            yield Value(".".join(path), value, self._reading.lines.get(path[0]))
+
+    def read(self, places: Iterable[str], shape: Callable[[JsonValue], _T | None]) -> _T | None:
+        """Return the first value at ``places`` that ``shape`` can read; None where there is none."""
+        for value in self.values(places):
+            try:
+                result = shape(value.value)
+            except shapes.UnknownShape:
+                self.unknown(value)
+                continue
+            if result is not None:
+                return result
+        return None
+
+    def words(
+        self, places: Iterable[str], shape: Callable[[JsonValue], Iterator[str]]
+    ) -> tuple[str, ...]:
+        """Return the words of the first value at ``places`` that has any."""
+        return self.read(places, lambda value: shapes.unique(shape(value)) or None) or ()
+
+    def unknown(self, value: Value) -> None:
+        """Note a value of a shape that nobody reads."""
+        what = "mapping" if isinstance(value.value, Mapping) else "list"
+        if isinstance(value.value, str):
+            what = f"text `{shorten(value.value, 40)}`"
+        message = f"`{shorten(value.path)}` is a {what} of a shape that is not understood"
+        fix = "write it as the documentation shows; it is kept, but nothing is read from it"
+        self.findings.append(finding("value-shape", message, value.line, fix))
+
+    def _add(
+        self,
+        section: str,
+        pair: tuple[str, JsonValue],
+        origin: tuple[str, ...],
+        *,
+        complain: bool = False,
+    ) -> bool:
+        """Make the mapping of ``pair``, also one written as JSON text, a section to look in."""
+        name, value = pair
+        if isinstance(value, str):
+            value = shapes.from_json(value)
+        if not isinstance(value, Mapping):
+            if complain and value not in (None, "", []):
+                self.unknown(Value(name, value, self._reading.lines.get(name)))
+            return False
+        self._sections[section] = _folded(value)
+        self._origin[section] = (*origin, name)
+        return True
+
+
+def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
+    """Return the canonical fields of a `Document` that ``reading`` gives, and findings.
+
+    ``name`` and ``description`` are left out where the front matter has none.
+    """
+    fields = Fields(reading)
+    found: dict[str, Any] = {
+        "kind": fields.read(_KIND, shapes.one_text),
+        "category": fields.read(_CATEGORY, shapes.one_text),
+        "version": fields.read(_VERSION, shapes.one_text),
+        "author": fields.read(_AUTHOR, shapes.people),
+        "license": fields.read((".license", ".licence", "metadata.license"), _free_text),
+        "compatibility": fields.read((".compatibility",), _free_text),
+        "tags": _tags(fields),
+        "created": _date(fields, _CREATED),
+        "updated": _date(fields, _UPDATED),
+        "required_tools": fields.words(_REQUIRED_TOOLS, shapes.names),
+        "allowed_tools": fields.words(_ALLOWED_TOOLS, shapes.tools),
+        "requires": _requires(fields),
+        "parameters": fields.read((".parameters",), _parameters) or (),
+        "hidden": fields.read((".disablemodelinvocation",), shapes.truth) is True,
+        "user_invocable": fields.read(_INVOCABLE, shapes.truth) is not False,
+    }
+    for key in ("name", "description"):
+        text = _prose(fields, key)
+        if text:
+            found[key] = text
+    return found, fields.findings
+
+
+def _tags(fields: Fields) -> tuple[str, ...]:
+    """Return the union of the tags at all places."""
+    words: dict[str, None] = {}
+    last: Value | None = None
+    long = 0
+    for value in fields.values(_TAGS):
+        try:
+            for tag in shapes.tags(value.value):
+                last = value
+                if len(tag) > shapes.LONGEST_TAG:
+                    long += 1
+                else:
+                    words[tag] = None
+        except shapes.UnknownShape:
+            fields.unknown(value)
+    if last and (long or len(words) > shapes.MOST_TAGS):
+        message = (
+            f"only {shapes.MOST_TAGS} tags of at most {shapes.LONGEST_TAG} characters are kept"
+        )
+        fix = "keep the tags that people would look for"
+        fields.findings.append(finding("tags-over-limit", message, last.line, fix))
+    return tuple(words)[: shapes.MOST_TAGS]
+
+
+def _date(fields: Fields, places: Sequence[str]) -> str | None:
+    """Return the first readable date at ``places``; note the first that is none."""
+    unreadable: Value | None = None
+    for value in fields.values(places):
+        if isinstance(value.value, str):
+            if moment := parse_date(value.value):
+                return moment
+            unreadable = unreadable or value
+    if unreadable:
+        shown = shorten(str(unreadable.value), 40)
+        message = f"`{shorten(unreadable.path, 40)}` is no date: `{shown}`"
+        fix = "write e.g. `2026-01-15` or `2026-01-15T09:30:00Z`"
+        fields.findings.append(finding("date-unreadable", message, unreadable.line, fix))
+    return None
+
+
+def _prose(fields: Fields, key: str) -> str | None:
+    """Return the name or the description as people read it."""
+    for value in fields.values((f".{key}",)):
+        text = value.value
+        if not isinstance(text, str):
+            message = f"`{key}` is no text; it is read as one"
+            fix = "put the value in double quotes"
+            fields.findings.append(finding("value-shape", message, value.line, fix))
+            text = _source(text)
+        cleaned = shapes.CONTROL.sub("", text).strip()
+        if key == "name" and not cleaned.isprintable():
+            cleaned = " ".join(cleaned.split())
+        if len(cleaned) != len(text.strip()):
+            message = f"`{key}` has control characters, which were left out"
+            fix = "delete them, and keep a name on one line"
+            fields.findings.append(finding("control-characters", message, value.line, fix))
+        return cleaned or None
+    return None
+
+
+def _source(value: JsonValue) -> str:
+    """Return a list or mapping as it stood in the file, nearly: `[TODO]`, `{{name}}`."""
+    if isinstance(value, Mapping):
+        pairs = (
+            str(key) if item is None else f"{key}: {_source(item)}" for key, item in value.items()
+        )
+        return "{" + ", ".join(pairs) + "}"
+    if shapes.is_list(value):
+        return "[" + ", ".join(map(_source, value)) + "]"  # type: ignore[arg-type]
+    return "" if value is None else str(value)
+
+
+def _free_text(value: JsonValue) -> str | None:
+    if isinstance(value, str):
+        return shapes.CONTROL.sub("", value).strip() or None
+    return shapes.people(value)
+
+
+def _requires(fields: Fields) -> dict[str, JsonValue]:
+    """Return what a skill needs: ``binaries``, ``any_binary``, ``env``, ``os``, each a list."""
+    needs: dict[str, JsonValue] = {}
+    systems = fields.words(_PLATFORMS, shapes.names)
+    for value in fields.values(("claw.requires", ".requires", "metadata.requires")):
+        if not isinstance(value.value, Mapping):
+            if value.path.count(".") > 1:
+                fields.unknown(value)
+            continue  # a list of other skills, elsewhere
+        inner = _folded(value.value)
+        for field, keys in _REQUIRED_WORDS:
+            for key in keys:
+                if field in needs or key not in inner:
+                    continue
+                try:
+                    words = shapes.unique(shapes.names(inner[key][1]))
+                except shapes.UnknownShape:
+                    path = f"{value.path}.{inner[key][0]}"
+                    fields.unknown(Value(path, inner[key][1], value.line))
+                    continue
+                if words:
+                    needs[field] = list(words)
+        if not systems and "os" in inner:
+            systems = shapes.unique(shapes.names(inner["os"][1]))
+    if systems:
+        folded = (system.casefold() for system in systems)
+        needs["os"] = list(shapes.unique(_SYSTEMS.get(system, system) for system in folded))
+    return needs
+
+
+def _parameters(value: JsonValue) -> tuple[Parameter, ...]:
+    """Read parameters: a list of mappings, a JSON Schema, or a mapping by name."""
+    required: frozenset[str] = frozenset()
+    if isinstance(value, str):
+        value = shapes.from_json(value)
+    if isinstance(value, Mapping) and isinstance(value.get("properties"), Mapping):
+        listed = value.get("required")
+        required = frozenset(shapes.texts(listed) if shapes.is_list(listed) else ())
+        value = value["properties"]
+    if isinstance(value, Mapping):
+        items: list[tuple[str | None, JsonValue]] = list(value.items())
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        items = [(None, item) for item in value]
+    else:
+        raise shapes.UnknownShape
+    found: dict[str, Parameter] = {}
+    for key, item in items:
+        facts = item if isinstance(item, Mapping) else {"description": item}
+        name = key if key is not None else facts.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise shapes.UnknownShape
+        name = shapes.clean_line(name)
+        flag = facts.get("required")
+        found.setdefault(
+            name,
+            Parameter(
+                name=name,
+                type=shapes.one_text(facts.get("type")) or "string",
+                description=shapes.one_text(facts.get("description")) or "",
+                required=shapes.truth(flag) if isinstance(flag, str) else name in required,
+                default=facts.get("default"),
+            ),
+        )
+    return tuple(found.values())
+
+
+def _folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
+    """Return ``mapping`` by folded key; of keys that fold alike, the first that has a value."""
+    found: dict[str, tuple[str, JsonValue]] = {}
+    for key, value in mapping.items():
+        folded = _fold(key)
+        if folded not in found or found[folded][1] is None:
+            found[folded] = (key, value)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _fold(key: str) -> str:
+    """Return ``key`` without case and separators: `createdAt`, `created_at` and `Created-At`."""
+    key = "".join(key.casefold().translate(_SEPARATORS).split())
+    return FOREIGN_KEYS.get(key, key)
+
+
+_SEPARATORS: Final = str.maketrans("", "", "-_.")

@@ -1,0 +1,207 @@
+"""Read a SKILL.md into a `Document`, whatever is wrong with it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from registry.document.codes import finding
+from registry.document.dates import parse_date
+from registry.document.findings import shorten
+from registry.document.frontmatter import Split, ends_early, split, split_loosely
+from registry.document.markdown import Template, first_paragraph, has_template, read_template
+from registry.document.normalise import normalise
+from registry.document.repair import repair, salvage
+from registry.document.yaml_text import SURROGATES, Broken, Reading, Refused, read_mapping
+from registry.model import Diagnostic, Document
+
+FRONT_MATTER_BYTES: Final = 64 * 1024
+
+_MARK: Final = "\ufeff"
+_BINARY_SHARE: Final = 10
+"""One NUL in so many characters is no slip of an editor any more."""
+
+
+def parse_document(
+    data: bytes, *, folder_name: str, front_matter_bytes: int = FRONT_MATTER_BYTES
+) -> Document:
+    """Read the bytes of a skill file; what is wrong with them are diagnostics, never an error.
+
+    ``folder_name`` is the name where the file has none. A file that can't be used has a diagnostic
+    of severity ``error``, and as much of its name and description as could be read.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"the file is not UTF-8 text: byte {error.start} is 0x{data[error.start]:02x}"
+        found = finding("not-utf8", message, line, "save the file with the encoding UTF-8")
+        rest = parse_text(
+            data.decode("utf-8", "replace"),
+            folder_name=folder_name,
+            front_matter_bytes=front_matter_bytes,
+        )
+        return replace(rest, diagnostics=(found, *rest.diagnostics))
+    return parse_text(text, folder_name=folder_name, front_matter_bytes=front_matter_bytes)
+
+
+def parse_text(
+    text: str, *, folder_name: str, front_matter_bytes: int = FRONT_MATTER_BYTES
+) -> Document:
+    """Read the text of a skill file, as `parse_document` does."""
+    findings: list[Diagnostic] = []
+    text = _clean(text, findings)
+    if not text.strip():
+        found = finding("empty", "the file is empty", 1, "write the skill, or delete the folder")
+        return _document(Split(None, 1, text, 1), {}, {}, folder_name, [*findings, found])
+    parts = split(text)
+    reading = Reading()
+    if parts.front is not None:
+        parts, reading = _read_front(text, parts, front_matter_bytes, findings)
+    findings += reading.findings
+    fields, unread = normalise(reading)
+    findings += unread
+    if parts.front is None:
+        message = "the file has no front matter; name and description are taken from elsewhere"
+        fix = "begin the file with `---`, `name:`, `description:` and `---`"
+        findings.append(finding("front-matter-missing", message, 1, fix))
+    elif not reading.values and all(found.severity != "error" for found in findings):
+        fix = "write `name:` and `description:` between the `---` lines"
+        message = "the front matter has no keys"
+        findings.append(finding("front-matter-empty", message, parts.front_line, fix))
+    _complete(parts, fields, folder_name, findings)
+    return _document(parts, fields, reading.values, folder_name, findings, text)
+
+
+def _clean(text: str, findings: list[Diagnostic]) -> str:
+    """Take out of ``text`` what no reader and no database can hold."""
+    if text.startswith(_MARK):
+        fix = "save the file as UTF-8 without a byte order mark"
+        message = "the file begins with a byte order mark"
+        findings.append(finding("byte-order-mark", message, 1, fix))
+        text = text[1:]
+    if not text.isascii() and SURROGATES.search(text):
+        text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+    count = text.count("\0")
+    if count:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        code, fix = "nul-characters", "delete the NUL characters"
+        message = f"the file has {count} NUL characters, which were left out"
+        if count * _BINARY_SHARE > len(text):
+            code, fix = "not-text", "save the file as text with the encoding UTF-8"
+            message = f"{count} of {len(text)} characters are NUL: the file is UTF-16 or no text"
+        findings.append(finding(code, message, line, fix))
+        text = text.replace("\0", "")
+    return text
+
+
+def _read_front(
+    text: str, parts: Split, limit: int, findings: list[Diagnostic]
+) -> tuple[Split, Reading]:
+    """Read the front matter of ``parts``; the parts change where it ends sooner than its ruler."""
+    front, line = parts.front or "", parts.front_line
+    if parts.fenced and _size(front, limit) > limit and ends_early(front):
+        parts = split_loosely(text)
+        front, line = parts.front or "", parts.front_line
+    if _size(front, limit) > limit:
+        message = f"the front matter is larger than {limit} bytes"
+        fix = "move what is not needed to find the skill into the body"
+        too_large = finding("front-matter-too-large", message, line, fix)
+        findings += (*parts.findings, too_large)
+        return parts, salvage(front[:limit], line)
+    try:
+        try:
+            reading = read_mapping(front, line)
+        except Broken:
+            if parts.fenced and ends_early(front):
+                parts = split_loosely(text)
+                if parts.front is None:
+                    return parts, Reading()
+                return parts, _repaired(parts, findings)
+            reading = repair(front, line)
+        if not reading.values and parts.fenced and front.strip():
+            # A ruler was taken for the opening line.
+            other = split_loosely(text)
+            if other.front is None or other.front_line != line:
+                return other, _repaired(other, findings)
+    except Refused as refused:
+        findings += (*parts.findings, refused.diagnostic)
+        return parts, salvage(front, line)
+    findings += parts.findings
+    return parts, reading
+
+
+def _repaired(parts: Split, findings: list[Diagnostic]) -> Reading:
+    """Read front matter that was split by its looks; raises `Refused`."""
+    findings += parts.findings
+    if parts.front is None:
+        return Reading()
+    try:
+        return read_mapping(parts.front, parts.front_line)
+    except Broken:
+        return repair(parts.front, parts.front_line)
+
+
+def _size(front: str, limit: int) -> int:
+    """Return the bytes of ``front``, or its characters where those say enough."""
+    if len(front) > limit or len(front) * 4 <= limit:
+        return len(front)
+    return len(front.encode())
+
+
+def _complete(
+    parts: Split, fields: dict[str, Any], folder_name: str, findings: list[Diagnostic]
+) -> None:
+    """Fill what the front matter leaves open from the body; what it says wins."""
+    body = parts.body
+    template = Template()
+    if "description" not in fields or has_template(body):
+        template = read_template(body)
+        fields["version"] = fields.get("version") or template.version
+        fields["parameters"] = fields.get("parameters") or template.parameters
+        if fields.get("created") is None and template.created:
+            fields["created"] = parse_date(template.created)
+            if fields["created"] is None:
+                message = f"`**Created**` is no date: `{shorten(template.created, 40)}`"
+                line = parts.body_line - 1 + (template.created_line or 1)
+                fix = "write e.g. `2026-01-15T09:30:00Z`"
+                findings.append(finding("date-unreadable", message, line, fix))
+    if "name" not in fields:
+        fields["name"] = template.name or folder_name
+        if template.name is None or parts.front is not None:
+            message = f"the skill has no name; it is called `{shorten(fields['name'], 40)}`"
+            fix = "add `name:` to the front matter"
+            findings.append(finding("name-missing", message, parts.front_line, fix))
+    if "description" in fields:
+        return
+    description = template.description
+    if description is None or parts.front is not None:
+        description = description or first_paragraph(body)
+        line = parts.front_line
+        if description is None:
+            message = "the skill has no description, and no text to take one from"
+            fix = "add `description:` with what the skill does and when to use it"
+            findings.append(finding("description-missing", message, line, fix))
+        else:
+            message = "the skill has no description; the first words of its text are taken"
+            fix = "add `description:` with what the skill does and when to use it"
+            findings.append(finding("description-from-body", message, line, fix))
+    fields["description"] = description or ""
+
+
+def _document(
+    parts: Split,
+    fields: Mapping[str, Any],
+    front_matter: Mapping[str, Any],
+    folder_name: str,
+    findings: list[Diagnostic],
+    text: str | None = None,
+) -> Document:
+    findings.sort(key=lambda found: found.sort_key)
+    return Document(
+        text=parts.body if text is None else text,
+        body=parts.body,
+        body_line=parts.body_line,
+        front_matter=front_matter,
+        diagnostics=tuple(findings),
+        **{"name": folder_name, "description": "", **fields},
+    )

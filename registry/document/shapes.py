@@ -1,0 +1,193 @@
+"""Values in the shapes that people give them: lists, texts of lists, words, yes and no."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from registry.model import JsonValue
+
+MOST_TAGS: Final = 100
+LONGEST_TAG: Final = 100
+
+CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_SEPARATOR: Final = re.compile(r"[,;|\n\u3001\uff0c\uff1b]")
+_YES: Final = frozenset({"true", "yes", "on", "1", "y"})
+_NO: Final = frozenset({"false", "no", "off", "0", "n"})
+_TOOL: Final = re.compile(r"[()]|[^()\s,]+|[\s,]+")
+
+
+class UnknownShape(Exception):  # noqa: N818 - it becomes a diagnostic and never leaves the package
+    """A value is of a shape that its field has no reading for."""
+
+
+def is_list(value: JsonValue) -> bool:
+    """Tell whether ``value`` is a list (and no text)."""
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def from_json(text: str) -> JsonValue:
+    """Return the list or mapping whose JSON is ``text``, with scalars as text; else ``text``."""
+    text = text.strip()
+    if text[:1] not in ("[", "{") or text[-1:] not in ("]", "}"):
+        return text
+    try:
+        value: JsonValue = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        return _as_text(value, 0)
+    except (ValueError, RecursionError, UnknownShape):
+        return text
+
+
+def clean_line(text: str) -> str:
+    """Return ``text`` on one line, without control characters, spaces collapsed."""
+    if CONTROL.search(text):
+        text = CONTROL.sub("", text)
+    return " ".join(text.split())
+
+
+def one_text(value: JsonValue) -> str | None:
+    """Return ``value``, a text or a list of texts, on one line; None where it is empty."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return clean_line(value) or None
+    if is_list(value):
+        return ", ".join(texts(value)) or None
+    raise UnknownShape
+
+
+def people(value: JsonValue) -> str | None:
+    """Return the author or authors in ``value``: text, mapping with a name, or list of those."""
+    if isinstance(value, Mapping):
+        for key in ("name", "Name", "username", "github", "login", "email"):
+            if isinstance(value.get(key), str):
+                return one_text(value[key])
+        raise UnknownShape
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(filter(None, map(people, value))) or None
+    return one_text(value)
+
+
+def texts(value: JsonValue) -> Iterator[str]:
+    """Yield the words in ``value``: a list, JSON or ``[..]`` text of one, a comma text, one word."""
+    if value is None:
+        return
+    if isinstance(value, str):
+        text = value.strip()
+        if text[:1] == "[" and text[-1:] == "]":
+            parsed = from_json(text)
+            if not isinstance(parsed, str):
+                yield from texts(parsed)
+                return
+            text = text[1:-1]
+        for word in _SEPARATOR.split(text):
+            if word := clean_line(word.strip().strip("\"'")):
+                yield word
+    elif isinstance(value, Sequence):
+        for item in value:
+            if isinstance(item, Mapping):
+                raise UnknownShape
+            yield from texts(item)
+    else:
+        raise UnknownShape
+
+
+def names(value: JsonValue) -> Iterator[str]:
+    """Yield the names in ``value``: as `texts`, or the keys or ``name`` of mappings."""
+    if isinstance(value, Mapping):
+        yield from map(clean_line, value)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            if isinstance(item, Mapping):
+                name = item.get("name", item.get("key"))
+                if isinstance(name, str):
+                    yield clean_line(name)
+                else:
+                    yield from map(clean_line, item)
+            else:
+                yield from texts(item)
+    else:
+        yield from texts(value)
+
+
+def tags(value: JsonValue) -> Iterator[str]:
+    """Yield the tags in ``value``: casefolded, on one line, ``#a #b`` split."""
+    for text in texts(value):
+        words = text.split()
+        parts = words if all(word[0] == "#" for word in words) else [text]
+        for part in parts:
+            if tag := part.lstrip("#").strip().casefold():
+                yield tag
+
+
+def unique(words: Iterable[str]) -> tuple[str, ...]:
+    """Return ``words`` in the order of first sight, each once."""
+    return tuple(dict.fromkeys(words))
+
+
+def truth(value: JsonValue) -> bool:
+    """Return what a yes or no in ``value`` means; raises `UnknownShape` for anything else."""
+    word = value.strip().casefold() if isinstance(value, str) else None
+    if word in _YES:
+        return True
+    if word in _NO:
+        return False
+    raise UnknownShape
+
+
+def tools(value: JsonValue) -> Iterator[str]:
+    """Yield allowed tools: a list, or a text split at commas and spaces outside parentheses."""
+    if isinstance(value, str):
+        parsed = from_json(value)
+        if isinstance(parsed, str):
+            yield from _split_tools(parsed.strip().removeprefix("[").removesuffix("]"))
+        else:
+            yield from tools(parsed)
+    elif isinstance(value, Sequence):
+        for item in value:
+            if isinstance(item, Mapping):
+                raise UnknownShape
+            if isinstance(item, str) and (tool := clean_line(item)):
+                yield tool
+    elif value is not None:
+        raise UnknownShape
+
+
+def _split_tools(text: str) -> Iterator[str]:
+    """Split ``text`` at its commas, or at its spaces where it has no comma outside parentheses."""
+    depth = 0
+    by_space: list[str] = [""]
+    by_comma: list[str] = [""]
+    for match in _TOOL.finditer(text):
+        part = match[0]
+        depth = max(0, depth + (part == "(") - (part == ")"))
+        if depth or not (part.isspace() or "," in part):
+            by_space[-1] += part
+            by_comma[-1] += part
+        else:
+            by_space.append("")
+            if "," in part:
+                by_comma.append("")
+            else:
+                by_comma[-1] += part
+    for tool in by_comma if len(by_comma) > 1 else by_space:
+        if tool := clean_line(tool.strip().strip("\"'")):
+            yield tool
+
+
+def _as_text(value: JsonValue, depth: int) -> JsonValue:
+    """Turn JSON into what YAML of the same text would give: every scalar as its text."""
+    if depth > 16:  # noqa: PLR2004 - the limit that holds for YAML
+        raise UnknownShape
+    if isinstance(value, Mapping):
+        return {_sound(key): _as_text(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_as_text(item, depth + 1) for item in value]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _sound(value) if isinstance(value, str) else None
+
+
+def _sound(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
