@@ -70,15 +70,18 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_skills")),
     )
-    op.create_index("ix_skills_name", "skills", ["name"], unique=False)
-    op.create_index("ix_skills_position", "skills", ["source_id", "live", "position"], unique=False)
-    op.create_index("ix_skills_ref", "skills", ["ref"], unique=False)
-    op.create_index("ix_skills_uid", "skills", ["uid"], unique=False)
     op.create_index(
-        "uq_skills_live_folder",
+        "ix_skills_listing",
         "skills",
-        ["source_id", "folder"],
-        unique=True,
+        ["name_key", "name", "source_id", "position"],
+        sqlite_where=sa.text("live = 1"),
+        postgresql_where=sa.text("live = 1"),
+    )
+    op.create_index("ix_skills_name", "skills", ["name"], unique=False)
+    op.create_index(
+        "ix_skills_position",
+        "skills",
+        ["source_id", "position"],
         sqlite_where=sa.text("live = 1"),
         postgresql_where=sa.text("live = 1"),
     )

@@ -14,9 +14,6 @@ COLUMNS: Final = (
 )
 """What a listing selects, in the order of `Skill`'s fields."""
 
-FIELDS: Final = tuple(Skill.__dataclass_fields__)
-_TAGS: Final = FIELDS.index("tags")
-
 S = TypeVar("S", bound=Skill)
 
 
@@ -28,14 +25,33 @@ def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
 def fill(kind: type[S], row: tuple[Any, ...], **more: object) -> S:
     """Make one skill of a row of `COLUMNS`, and of ``more`` for the fields of a subclass.
 
-    Writing into ``__dict__`` leaves out the frozen ``__init__``, which costs three times as much.
+    Writing into ``__dict__`` leaves out the frozen ``__init__``, which costs four times as much.
     """
     value = object.__new__(kind)
     facts = value.__dict__
-    facts.update(zip(FIELDS, row, strict=False))
-    tags = row[_TAGS]
+    (
+        facts["ref"],
+        facts["name"],
+        facts["description"],
+        facts["kind"],
+        facts["category"],
+        tags,
+        facts["scope"],
+        facts["source"],
+        facts["folder"],
+        facts["path"],
+        facts["version"],
+        facts["license"],
+        facts["author"],
+        facts["created_at"],
+        facts["updated_at"],
+        facts["content_hash"],
+        facts["tree_hash"],
+        facts["status"],
+        shadowed,
+    ) = row
     facts["tags"] = tuple(tags.split("\n")) if tags else ()
-    facts["shadowed"] = facts["shadowed"] == 1
+    facts["shadowed"] = shadowed == 1
     if more:
         facts.update(more)
     return value

@@ -92,7 +92,23 @@ Index(
     sqlite_where=skills.c.live == 1,
     postgresql_where=skills.c.live == 1,
 )
-Index("ix_skills_position", skills.c.source_id, skills.c.live, skills.c.position)
+Index(
+    "ix_skills_position",
+    skills.c.source_id,
+    skills.c.position,
+    sqlite_where=skills.c.live == 1,
+    postgresql_where=skills.c.live == 1,
+)
+# The order of listings: a page needs no sort, however many skills there are.
+Index(
+    "ix_skills_listing",
+    skills.c.name_key,
+    skills.c.name,
+    skills.c.source_id,
+    skills.c.position,
+    sqlite_where=skills.c.live == 1,
+    postgresql_where=skills.c.live == 1,
+)
 Index("ix_skills_name", skills.c.name)
 Index("ix_skills_ref", skills.c.ref)
 Index("ix_skills_uid", skills.c.uid)
