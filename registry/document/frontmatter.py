@@ -8,26 +8,37 @@ from typing import Final
 from registry.document.codes import finding
 from registry.model import Diagnostic
 
-FOREIGN_KEYS: Final = {"名称": "name", "描述": "description", "版本": "version", "标签": "tags"}
+FOREIGN_KEYS: Final = {
+    "名称": "name",
+    "描述": "description",
+    "版本": "version",
+    "标签": "tags",
+    "作者": "author",
+    "工具": "tools",
+}
 """Keys that machine translation left in Chinese, with a full-width colon as often as not."""
 
-_OPENING: Final = re.compile(r"---[ \t]*(?:\r\n|\n|\r|\Z)")
-_CLOSING: Final = re.compile(r"^---[ \t]*(?:\r\n|\n|\r|\Z)", re.MULTILINE)
+_FOREIGN: Final = "|".join(FOREIGN_KEYS)
+# Spaces are any that stand on a line, the no-break space of word processors among them.
+_OPENING: Final = re.compile(r"---[ \t\u00a0\u3000]*(?:\r\n|\n|\r|\Z)")
+_CLOSING: Final = re.compile(r"^" + _OPENING.pattern, re.MULTILINE)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 
 KEY: Final = re.compile(
     r"""(?P<key>"[^"\n]{1,80}"|'[^'\n]{1,80}'|\{\{[^{}\n]{1,80}\}\}"""
-    r"""|[\w$.<][\w$./<>()+-]{0,60}(?:[ ][\w$./()+-]{1,60}){0,2})[ \t]*"""
-    r"""(?::(?=\s|\Z)|(?<=[\u4e00-\u9fff])\uff1a)"""
+    r"""|[\w$.<+][\w$./<>()+-]{0,60}(?:[ ][\w$./()+-]{1,60}){0,2})[ \t]*"""
+    r"""(?::(?=\s|\Z)|(?<=""" + _FOREIGN.replace("|", ")\uff1a|(?<=") + ")\uff1a)"
 )
-"""A line's key and its colon. Sentences are no keys: three words at most, few special characters."""
+"""A line's key and its colon. Sentences are no keys: three words at most, few characters else."""
 
 _KNOWN_KEY: Final = re.compile(
     r"(?:name|title|slug|description|version|metadata|license|author|tags)[ \t]*:(?=\s|\Z)"
-    r"|(?:" + "|".join(FOREIGN_KEYS) + r")[ \t]*[:\uff1a]",
+    rf"|(?:{_FOREIGN})[ \t]*[:\uff1a]",
     re.IGNORECASE,
 )
-_NAMING_KEY: Final = re.compile(r"\s*(?:name|description|名称|描述)[ \t]*[:\uff1a]", re.IGNORECASE)
+_NAMING_KEY: Final = re.compile(
+    r"\s*(?:name|description|名称|描述)[ \t]*(?::(?=\s|\Z)|\uff1a)", re.IGNORECASE
+)
 _INLINE: Final = re.compile(
     r"\s+(?=(?:name|description|version|license|author|tags|metadata|homepage|user-invocable"
     r"|disable-model-invocation|allowed-tools|compatibility|category|kind):\s)"
@@ -140,41 +151,40 @@ def _keys_follow(lines: Sequence[str], start: int) -> bool:
 def _until_no_key(lines: Sequence[str], start: int) -> Split:
     """Take lines while they look like keys, their values or comments; note what ended them."""
     end = start
-    index = start
     open_value = False
     indent: int | None = None
-    while index < len(lines):
+    for index in range(start, len(lines)):
         line = lines[index]
-        stripped = line.strip()
-        if stripped and index > start:
-            if _RULER.fullmatch(line) or _FENCE.fullmatch(line):
-                exact = _OPENING.fullmatch(line) is not None
-                found = _cut(lines, start, index, index + 1, fenced=exact)
-                return found if exact else _not_closed(found, index + 1)
-            if glued := _GLUED.match(line):
-                found = _cut(lines, start, index, index + 1, fenced=False)
-                rest = line[glued.end() :].lstrip()
-                return _not_closed(
-                    replace(found, body=rest + found.body, body_line=index + 1), index + 1
-                )
-        if not stripped:
-            index += 1
+        if not line.strip():
             continue
+        if index > start and (closed := _closed_by(lines, start, index)):
+            return closed
         if indent is None:
             indent = len(line) - len(line.lstrip())
         inner = line[indent:] if not line[:indent].strip() else line
-        key = KEY.match(inner)
-        if key:
+        if KEY.match(inner):
             open_value = True
         elif inner.startswith("#"):
-            after_blank = index == start or not lines[index - 1].strip()
-            if after_blank or _HEADING.match(inner[1:]):
-                break
+            if index == start or not lines[index - 1].strip() or _HEADING.match(inner[1:]):
+                break  # a heading; a comment stands right below other lines
         elif not (inner[:1] in " \t" or (open_value and inner[:1] in "-]}")):
             break
-        index += 1
-        end = index
+        end = index + 1
     return _not_closed(_cut(lines, start, end, end, fenced=False), end + 1)
+
+
+def _closed_by(lines: Sequence[str], start: int, index: int) -> Split | None:
+    """Return the parts where the line at ``index`` closes the front matter, in whatever way."""
+    line = lines[index]
+    if _RULER.fullmatch(line) or _FENCE.fullmatch(line):
+        exact = _OPENING.fullmatch(line) is not None
+        found = _cut(lines, start, index, index + 1, fenced=exact)
+        return found if exact else _not_closed(found, index + 1)
+    if glued := _GLUED.match(line):
+        found = _cut(lines, start, index, index + 1, fenced=False)
+        body = line[glued.end() :].lstrip() + found.body
+        return _not_closed(replace(found, body=body, body_line=index + 1), index + 1)
+    return None
 
 
 def _not_closed(found: Split, line: int) -> Split:
@@ -231,7 +241,12 @@ def _further_down(lines: Sequence[str], first: int) -> Split | None:
 
 
 def _open_fence(found: Split) -> Split:
-    """Drop the closing line of a fence around the whole file from the body."""
+    """Drop the line that closes the fence, below the front matter or at the end, from the body."""
+    body = found.body.lstrip()
+    first, _, rest = body.partition("\n")
+    if _FENCE.fullmatch(first):
+        skipped = found.body[: len(found.body) - len(rest)]
+        return replace(found, body=rest, body_line=found.body_line + skipped.count("\n"))
     body = found.body.rstrip()
     last = body.rpartition("\n")[2]
     if _FENCE.fullmatch(last) and len(re.findall(r"^\s*(?:```|~~~)", body, re.MULTILINE)) % 2:

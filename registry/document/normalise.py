@@ -124,7 +124,7 @@ class Fields:
             yield Value(".".join(path), value, self._reading.lines.get(path[0]))
 
     def read(self, places: Iterable[str], shape: Callable[[JsonValue], _T | None]) -> _T | None:
-        """Return the first value at ``places`` that ``shape`` can read; None where there is none."""
+        """Return the first value at ``places`` that ``shape`` can read, or None."""
         for value in self.values(places):
             try:
                 result = shape(value.value)
@@ -290,23 +290,30 @@ def _requires(fields: Fields) -> dict[str, JsonValue]:
             continue  # a list of other skills, elsewhere
         inner = _folded(value.value)
         for field, keys in _REQUIRED_WORDS:
-            for key in keys:
-                if field in needs or key not in inner:
-                    continue
-                try:
-                    words = shapes.unique(shapes.names(inner[key][1]))
-                except shapes.UnknownShape:
-                    path = f"{value.path}.{inner[key][0]}"
-                    fields.unknown(Value(path, inner[key][1], value.line))
-                    continue
-                if words:
-                    needs[field] = list(words)
-        if not systems and "os" in inner:
-            systems = shapes.unique(shapes.names(inner["os"][1]))
+            words = _first_words(fields, value, inner, keys)
+            if words and field not in needs:
+                needs[field] = list(words)
+        if not systems:
+            systems = _first_words(fields, value, inner, ("os", "platforms"))
     if systems:
         folded = (system.casefold() for system in systems)
         needs["os"] = list(shapes.unique(_SYSTEMS.get(system, system) for system in folded))
     return needs
+
+
+def _first_words(
+    fields: Fields, parent: Value, inner: Mapping[str, tuple[str, JsonValue]], keys: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the names below the first of ``keys`` in the folded mapping that has any."""
+    for key in keys:
+        if key in inner:
+            name, value = inner[key]
+            try:
+                if words := shapes.unique(shapes.names(value)):
+                    return words
+            except shapes.UnknownShape:
+                fields.unknown(Value(f"{parent.path}.{name}", value, parent.line))
+    return ()
 
 
 def _parameters(value: JsonValue) -> tuple[Parameter, ...]:
@@ -358,7 +365,7 @@ def _folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]
 @lru_cache(maxsize=4096)
 def _fold(key: str) -> str:
     """Return ``key`` without case and separators: `createdAt`, `created_at` and `Created-At`."""
-    key = "".join(key.casefold().translate(_SEPARATORS).split())
+    key = "".join(key.casefold().translate(_SEPARATORS).split()).lstrip("+")
     return FOREIGN_KEYS.get(key, key)
 
 

@@ -1,6 +1,5 @@
 """Read a SKILL.md into a `Document`, whatever is wrong with it."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -52,7 +51,15 @@ def parse_text(
     text = _clean(text, findings)
     if not text.strip():
         found = finding("empty", "the file is empty", 1, "write the skill, or delete the folder")
-        return _document(Split(None, 1, text, 1), {}, {}, folder_name, [*findings, found])
+        return Document(
+            text=text,
+            body=text,
+            body_line=1,
+            front_matter={},
+            name=folder_name,
+            description="",
+            diagnostics=(found, *findings),
+        )
     parts = split(text)
     reading = Reading()
     if parts.front is not None:
@@ -69,7 +76,15 @@ def parse_text(
         message = "the front matter has no keys"
         findings.append(finding("front-matter-empty", message, parts.front_line, fix))
     _complete(parts, fields, folder_name, findings)
-    return _document(parts, fields, reading.values, folder_name, findings, text)
+    findings.sort(key=lambda found: found.sort_key)
+    return Document(
+        text=text,
+        body=parts.body,
+        body_line=parts.body_line,
+        front_matter=reading.values,
+        diagnostics=tuple(findings),
+        **fields,
+    )
 
 
 def _clean(text: str, findings: list[Diagnostic]) -> str:
@@ -186,22 +201,3 @@ def _complete(
             fix = "add `description:` with what the skill does and when to use it"
             findings.append(finding("description-from-body", message, line, fix))
     fields["description"] = description or ""
-
-
-def _document(
-    parts: Split,
-    fields: Mapping[str, Any],
-    front_matter: Mapping[str, Any],
-    folder_name: str,
-    findings: list[Diagnostic],
-    text: str | None = None,
-) -> Document:
-    findings.sort(key=lambda found: found.sort_key)
-    return Document(
-        text=parts.body if text is None else text,
-        body=parts.body,
-        body_line=parts.body_line,
-        front_matter=front_matter,
-        diagnostics=tuple(findings),
-        **{"name": folder_name, "description": "", **fields},
-    )

@@ -5,8 +5,10 @@ own; only those that fail are repaired, and what can't be repaired is read as te
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from registry.document.codes import finding
@@ -22,11 +24,18 @@ MOST_ENTRIES: Final = 1000
 _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]"
 )
-_KEY_WITHOUT_COLON: Final = re.compile(r"(name|description)[ \t]+(?=\S)", re.IGNORECASE)
+_KEY_WITHOUT_COLON: Final = re.compile(r"^(name|description)[ \t]+(?=\S)", re.IGNORECASE)
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
 _TABS: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
-_MOST_JOINED: Final = 64
-"""Lines in column 0 that may still belong to an open bracket."""
+_MOST_JOINED: Final = 16
+"""Entries that may in truth be more of the value of the one above, in quotes or brackets."""
+
+_MOST_JOINED_TEXT: Final = 1 << 18
+"""Characters read again in all attempts at that, so that hostile text costs milliseconds."""
+
+_FOREIGN: Final = re.compile(
+    rf"^([ \t]*)({'|'.join(FOREIGN_KEYS)})[ \t]*\uff1a[ \t]*", re.MULTILINE
+)
 
 
 @dataclass(slots=True)
@@ -37,11 +46,11 @@ class _Entry:
     head: str
     rest: list[str]
     line: int
-    source: str
+    first: str
 
     @property
     def text(self) -> str:
-        return "\n".join((self.source, *self.rest))
+        return "\n".join((self.first, *self.rest, ""))
 
 
 def repair(front: str, line: int) -> Reading:
@@ -71,22 +80,30 @@ def repair(front: str, line: int) -> Reading:
         else:
             again.findings = reading.findings + again.findings
             return again
-    lines = [row.rstrip("\r") for row in cleaned.replace("\r\n", "\n").split("\n")]
-    _Repair(reading, anchors).mapping(lines, line, depth=1)
+    _Repair(reading, anchors).mapping(_lines(cleaned), line, depth=1)
     return reading
 
 
 def salvage(front: str, line: int) -> Reading:
     """Read the outermost keys of ``front`` as plain text, without any YAML."""
     reading = Reading()
-    lines = _CONTROL.sub("", front.replace("\r\n", "\n")).split("\n")
-    for entry in _entries(lines, line, []):
+    for entry in _entries(_lines(_CONTROL.sub("", front)), line, []):
         if len(reading.values) >= MOST_ENTRIES:
             break
         if entry.key not in reading.values:
             reading.values[entry.key] = plain_text(entry.head, entry.rest)[0]
             reading.lines[entry.key] = entry.line
     return reading
+
+
+def _lines(front: str) -> list[str]:
+    """Return the lines of ``front``, Chinese keys and keys without a colon made plain."""
+    text = front.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+    text = _FOREIGN.sub(lambda match: f"{match[1]}{FOREIGN_KEYS[match[2]]}: ", text)
+    lines = text.split("\n")
+    if not any(KEY.match(row.lstrip()) for row in lines):
+        lines = [_KEY_WITHOUT_COLON.sub(r"\1: ", row) for row in lines]
+    return lines
 
 
 class _Repair:
@@ -96,6 +113,7 @@ class _Repair:
         self.reading = reading
         self.anchors = anchors
         self.left = MOST_ENTRIES
+        self.to_join = _MOST_JOINED_TEXT
 
     def note(self, code: str, message: str, line: int, fix: str) -> None:
         self.reading.findings.append(finding(code, message, line, fix))
@@ -104,7 +122,9 @@ class _Repair:
         """Read ``lines`` as the entries of one mapping; the outermost one fills the reading."""
         values: dict[str, JsonValue] = self.reading.values if depth == 1 else {}
         stray: list[tuple[int, str]] = []
-        for entry in _entries(lines, line, stray):
+        entries = deque(_entries(lines, line, stray))
+        while entries:
+            entry = entries.popleft()
             self.left -= 1
             if self.left < 0:
                 message = f"the front matter is broken and has more than {MOST_ENTRIES} keys"
@@ -115,7 +135,7 @@ class _Repair:
                 message = f"`{shorten(entry.key, 40)}` occurs twice; the first one counts"
                 self.note("yaml-duplicate-key", message, entry.line, "remove one of the two")
                 continue
-            key, value = self.entry(entry, depth)
+            key, value = self.entry(entry, entries, depth)
             values.setdefault(key, value)
             if depth == 1:
                 self.reading.lines.setdefault(key, entry.line)
@@ -124,12 +144,14 @@ class _Repair:
             self.note("yaml-stray-line", message, at, "indent it below its key, or remove it")
         return values
 
-    def entry(self, entry: _Entry, depth: int) -> tuple[str, JsonValue]:
-        """Read one entry as YAML, else repair it."""
+    def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
+        """Read one entry as YAML, else repair it; takes from ``below`` what belongs to it."""
         try:
             return self._only(read_mapping(entry.text, entry.line, self.anchors), entry)
         except Broken as error:
             broken = error
+        if joined := self._joined(entry, below):
+            return joined
         attempt = entry.text
         for code, message, fix, change in (
             *untangle(attempt),
@@ -149,6 +171,25 @@ class _Repair:
             self.note(code, f"`{shorten(entry.key, 40)}`: {message}", entry.line, fix)
             return read
         return entry.key, self._value(entry, depth, broken)
+
+    def _joined(self, entry: _Entry, below: deque[_Entry]) -> tuple[str, JsonValue] | None:
+        """Read ``entry`` with as many of the next as close its quotes or brackets."""
+        if entry.head[:1] not in ('"', "'", "[", "{"):
+            return None
+        text = entry.text
+        for count, more in enumerate(islice(below, _MOST_JOINED), 1):
+            text += more.text
+            self.to_join -= len(text)
+            if self.to_join < 0:
+                break
+            try:
+                read = self._only(read_mapping(text, entry.line, self.anchors), entry)
+            except Broken:
+                continue
+            for _ in range(count):
+                below.popleft()
+            return read
+        return None
 
     def _only(self, reading: Reading, entry: _Entry) -> tuple[str, JsonValue]:
         """Return the one pair of ``reading``; more or none means that the entry is no YAML."""
@@ -180,11 +221,10 @@ class _Repair:
                 continue
             except Broken:
                 pass
-            inner = [row.strip() for row in rows]
-            if len(rows) > 1 and all(KEY.match(row) for row in inner if row) and depth < 8:
-                items.append(self.mapping(inner, at, depth + 1))
+            if KEY.match(rows[0].lstrip()) and depth < MOST_NESTING:
+                items.append(self.mapping(rows, at, depth + 1))
                 continue
-            text = fold(inner)
+            text = fold(rows)
             items.append(text)
             message = f"`{shorten(entry.key, 40)}`: the item `{shorten(text, 40)}` is no valid YAML"
             self.note("yaml-list", message, at, "put the item in quotes")
@@ -216,44 +256,22 @@ def _entries(lines: Sequence[str], line: int, stray: list[tuple[int, str]]) -> I
     """
     indent: int | None = None
     entry: _Entry | None = None
-    joined = 0
-    colonless = not any(KEY.match(row.lstrip()) for row in lines)
     for number, row in enumerate(lines, line):
         inner = row.lstrip(" ")
         place = len(row) - len(inner)
         match = KEY.match(inner) if indent is None or place <= indent else None
-        if match is None and colonless and (bare := _KEY_WITHOUT_COLON.match(inner)):
-            inner = f"{bare[1]}: {inner[bare.end() :]}"
-            row = " " * place + inner
-            match = KEY.match(inner)
-        if match and entry and joined < _MOST_JOINED and _is_open(entry):
-            joined += 1
-            match = None
         if match:
             if entry:
                 yield entry
             indent = place if indent is None else indent
-            joined = 0
-            key = match["key"]
             head = inner[match.end() :].strip()
-            if inner[match.end() - 1] == "\uff1a":
-                key = FOREIGN_KEYS.get(key, key)
-                row = f"{' ' * place}{key}: {head}"
-            entry = _Entry(_bare(key), head, [], number, row)
+            entry = _Entry(_bare(match["key"]), head, [], number, row)
         elif entry:
             entry.rest.append(row)
         elif inner and not inner.startswith("#"):
             stray.append((number, inner))
     if entry:
         yield entry
-
-
-def _is_open(entry: _Entry) -> bool:
-    """Tell whether the value is a list or mapping in brackets that is not closed so far."""
-    if entry.head[:1] not in ("{", "["):
-        return False
-    text = entry.head + "".join(entry.rest)
-    return text.count("{") + text.count("[") > text.count("}") + text.count("]")
 
 
 def _bare(key: str) -> str:

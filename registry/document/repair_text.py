@@ -50,34 +50,37 @@ def untangle(text: str) -> Iterator[Change]:
 
 def plain_text(head: str, rest: Sequence[str]) -> Text:
     """Return what a person reads in ``head``, the text behind the colon, and the lines below it."""
-    quote = "put the value in double quotes"
-    block = _BLOCK.match(head)
-    if block:
-        first = head[block.end() :]
-        rows = [first, *rest] if first else list(rest)
-        value = "\n".join(row.strip() for row in rows) if block[1] == "|" else fold(rows)
-        if not first:
-            message = f"the text below `{block[1]}` is not indented"
-            return Text(value.strip(), "yaml-indentation", message, "indent it by two spaces")
-        message = f"text stands on the line of `{block[1]}`"
-        fix = f"move the text to the next line, indented, or remove the `{block[1]}`"
-        return Text(value.strip(), "yaml-block-text", message, fix)
-    if head[:1] in ('"', "'"):
-        message = "the quotes do not enclose the whole value"
-        return Text(_unquote(head, rest), "yaml-quotes", message, f"{quote}, once around all of it")
+    if block := _BLOCK.match(head):
+        return _block_text(head[block.end() :], block[1], rest)
     value = fold([head, *rest])
-    if head[:1] in ("[", "{"):
+    fix = "put the value in double quotes"
+    if head[:1] in ('"', "'"):
+        value = _unquote(head, rest)
+        code, message = "yaml-quotes", "the quotes do not enclose the whole value"
+        fix += ", once around all of it"
+    elif head[:1] in ("[", "{"):
+        code = "yaml-brackets"
         message = "the value begins with a bracket but is no YAML list or mapping"
-        return Text(value, "yaml-brackets", message, quote)
-    if ": " in value or head.endswith(":"):
-        return Text(
-            value, "yaml-colon", "a colon and a space stand in a value without quotes", quote
-        )
-    if head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII
+    elif ": " in value or head.endswith(":"):
+        code, message = "yaml-colon", "a colon and a space stand in a value without quotes"
+    elif head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII
+        code = "yaml-special-character"
         message = f"the value begins with `{head[0]}`, which has a meaning in YAML"
-        return Text(value, "yaml-special-character", message, quote)
-    message = "lines of the value are not indented, or are no `key: value`"
-    return Text(value, "yaml-stray-line", message, "indent them by two spaces below `|`")
+    else:
+        code, message = "yaml-stray-line", "lines of the value are no YAML where they stand"
+        fix = "indent them by two spaces below `|`"
+    return Text(value, code, message, fix)
+
+
+def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
+    """Return a text introduced by ``mark``, of which ``first`` stands on the same line."""
+    rows = [first, *rest] if first else list(rest)
+    value = "\n".join(row.strip() for row in rows).strip() if mark == "|" else fold(rows)
+    if not first:
+        message = f"the text below `{mark}` is not indented"
+        return Text(value, "yaml-indentation", message, "indent it by two spaces")
+    fix = f"move the text to the next line, indented, or remove the `{mark}`"
+    return Text(value, "yaml-block-text", f"text stands on the line of `{mark}`", fix)
 
 
 def fold(lines: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ def people(value: JsonValue) -> str | None:
 
 
 def texts(value: JsonValue) -> Iterator[str]:
-    """Yield the words in ``value``: a list, JSON or ``[..]`` text of one, a comma text, one word."""
+    """Yield the words in ``value``: a list, ``[..]`` or JSON text of one, a comma text, a word."""
     if value is None:
         return
     if isinstance(value, str):

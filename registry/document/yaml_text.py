@@ -97,7 +97,9 @@ class _Reader:
             # ValueError: the pure parser on \UFFFFFFFF.
             raise Broken(str(error), self.first) from None
 
-    def _build(self, get: Callable[[], Any], pure: bool) -> JsonValue:
+    def _build(  # noqa: C901, PLR0912 - one state machine; a call an event would cost a third more
+        self, get: Callable[[], Any], pure: bool
+    ) -> JsonValue:
         from yaml import events as e
 
         root: Any = None
@@ -217,8 +219,8 @@ def _parser() -> tuple[Callable[[str], Any], bool]:
     """Return what makes a parser: libyaml's, which is ten times faster, or the pure one."""
     import yaml
 
-    if getattr(yaml, "__with_libyaml__", False):
-        from yaml.cyaml import CParser
-
-        return CParser, False
-    return yaml.SafeLoader, True
+    try:
+        from yaml._yaml import CParser
+    except ImportError:
+        return yaml.SafeLoader, True
+    return CParser, False
