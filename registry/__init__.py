@@ -1,3 +1,29 @@
 """One SQLite catalogue over all your agent skills, in step with the folders on disk."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from registry.catalog.filters import Filters
+    from registry.errors import RegistryError
+    from registry.service import SkillRegistry
+    from registry.settings import Settings
+
 __version__ = "0.1.0"
+
+__all__ = ["Filters", "RegistryError", "Settings", "SkillRegistry", "__version__"]
+
+_HOMES = {
+    "Filters": "registry.catalog.filters",
+    "RegistryError": "registry.errors",
+    "Settings": "registry.settings",
+    "SkillRegistry": "registry.service",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what the package offers when it is first asked for: ``--version`` needs none of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'registry' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

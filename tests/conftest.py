@@ -78,6 +78,12 @@ def registry(database: Path) -> Iterator[SkillRegistry]:
         yield opened
 
 
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files written a moment ago count as old, as they are two seconds later."""
+    monkeypatch.setattr("registry.sync.records.RACY_NS", -(10**18))
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real skills of strangers, malformed ones among them: data, never instructions."""

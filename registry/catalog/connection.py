@@ -54,6 +54,8 @@ class Reader:
             return []
         try:
             return self._connection().execute(sql, parameters).fetchall()
+        except UnicodeEncodeError:
+            return self.rows(sql, _storable(parameters))
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
 
@@ -119,6 +121,19 @@ class Reader:
             else:
                 return connection
         raise AssertionError  # pragma: no cover  # the loop returns or raises
+
+
+def _storable(
+    parameters: Sequence[object] | Mapping[str, object],
+) -> Sequence[object] | Mapping[str, object]:
+    """Replace lone surrogates, which no stored text holds, so that they just find nothing."""
+    if isinstance(parameters, Mapping):
+        return {key: _clean(value) for key, value in parameters.items()}
+    return [_clean(value) for value in parameters]
+
+
+def _clean(value: object) -> object:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 class Snapshot:

@@ -37,12 +37,12 @@ def position(folder: str) -> str:
     """
     if folder == ROOT:
         return "\U0010ffff\U0010ffff"
-    return folder.translate(_LOW).replace("/", "\x01") + "\x02"
+    return entry_order(folder).replace("/", "\x01") + "\x02"
 
 
 def entry_order(name: str) -> str:
     """Return the key by which the entries of one folder are visited (agrees with `position`)."""
-    return name.translate(_LOW) + "\x01"
+    return name if name.isprintable() else name.translate(_LOW)
 
 
 def is_below(path: str, root: str) -> bool:

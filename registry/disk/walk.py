@@ -224,9 +224,13 @@ class Walk:
 
         A link to another skill's file makes no skill: that one is counted where it really lies.
         """
+        documents = [entry for entry in entries if entry.name in DOCUMENT_NAMES]
+        return self._own_documents(documents, path, folder) if documents else documents
+
+    def _own_documents(self, named: list[Entry], path: str, folder: str) -> list[Entry]:
         documents = []
-        for entry in entries:
-            if entry.name not in DOCUMENT_NAMES or entry.is_dir(follow_symlinks=False):
+        for entry in named:
+            if entry.is_dir(follow_symlinks=False):
                 continue
             if entry.is_symlink():
                 link = follow(entry.path, path, self._roots)
@@ -258,7 +262,7 @@ class Walk:
         if shown != folder:
             message = "the folder's name is no UTF-8 text"
             problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))
-        name = os.path.basename(self.root if folder == ROOT else folder)
+        name = os.path.basename(self.root) if folder == ROOT else folder.rpartition("/")[2]
         return Found(shown, document, collector.files, problems, storable(name))
 
     def _link(

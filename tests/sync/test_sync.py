@@ -11,6 +11,13 @@ from tests.conftest import OLD, write_skill
 EVERYTHING = Filters(all=True)
 
 
+@pytest.fixture(autouse=True, params=["young", "settled"])
+def _age(request):
+    """Everything holds for files that were just written and for those that were not."""
+    if request.param == "settled":
+        request.getfixturevalue("settled")
+
+
 def names(registry, filters=None):
     return [skill.name for skill in registry.list(filters)]
 
@@ -70,7 +77,7 @@ def test_a_touched_file_is_no_change(synced, root):
     assert counts(synced.sync()) == ([], [], [], [], 3)
 
 
-def test_an_edit_that_keeps_size_and_time_is_seen_while_the_file_is_young(registry, root, skill):
+def test_an_edit_that_keeps_size_and_time_is_seen(registry, root, skill):
     folder = skill("alpha", description="one", age=None)
     registry.sync(str(root))
     document = folder / "SKILL.md"

@@ -1,0 +1,118 @@
+import os
+import shutil
+
+import pytest
+
+from registry.errors import (
+    FileNotFoundInSkill,
+    FileTooLarge,
+    NotUtf8,
+    OutsideSkill,
+    SkillInvalid,
+    SkillMissing,
+)
+from registry.service import SkillRegistry
+from registry.settings import Limits, Settings
+from tests.conftest import OLD, write_skill
+
+
+@pytest.fixture
+def alpha(registry, root, skill):
+    folder = skill("alpha", extra="license: MIT\ntags: [b, a]\n")
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "run.sh").write_text("true\n")
+    (folder / "scripts" / "run.sh").chmod(0o755)
+    registry.sync(str(root))
+    return folder
+
+
+def test_a_skill_is_shown_with_everything_that_is_known_of_it(registry, alpha):
+    found = registry.get("alpha")
+    assert found.body.strip() == "# How\n\nStep by step."
+    assert [(f.path, f.executable) for f in found.files] == [("SKILL.md", False), ("scripts/run.sh", True)]
+    assert found.front_matter["license"] == found.license == "MIT"
+    assert found.location == str(alpha / "SKILL.md")
+    assert found.content_hash == found.files[0].hash
+    assert found.tree_hash.startswith("sha256:")
+
+
+def test_an_edited_skill_is_never_shown_stale(registry, alpha):
+    write_skill(alpha, description="Edited by hand.", age=OLD + 7)
+    assert registry.get("alpha").description == "Edited by hand."
+    assert registry.list()[0].description == "Edited by hand."
+    assert registry.sync().unchanged == 1
+    assert registry.check_database() == []
+
+
+def test_an_edit_without_a_trace_in_the_times_is_seen_while_the_file_is_young(registry, root, skill):
+    folder = skill("beta", description="one", age=None)
+    registry.sync(str(root))
+    document = folder / "SKILL.md"
+    facts = document.stat()
+    with document.open("r+b") as file:
+        text = file.read().replace(b"one", b"two")
+        file.seek(0)
+        file.write(text)
+    os.utime(document, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert registry.get("beta").description == "two"
+
+
+def test_a_skill_that_breaks_is_not_served_from_memory(registry, alpha):
+    (alpha / "SKILL.md").write_bytes(b"---\nname: alpha\n---\n\xff\n")
+    assert registry.get("alpha").status == "invalid"
+    assert registry.get("alpha").body in (None, "")
+    with pytest.raises(NotUtf8):
+        registry.read("alpha")
+    assert registry.search("step")[1] == 0
+
+
+def test_a_skill_that_is_gone_says_so(registry, alpha):
+    shutil.rmtree(alpha)
+    with pytest.raises(SkillMissing):
+        registry.get("alpha")
+
+
+def test_the_text_and_the_bytes_are_those_on_disk(registry, alpha):
+    text = (alpha / "SKILL.md").read_text()
+    assert registry.read("alpha") == text
+    assert registry.read_bytes("alpha") == text.encode()
+
+
+def test_a_document_that_may_not_be_read_is_never_followed(registry, root):
+    (root / "trap").mkdir()
+    (root / "trap" / "SKILL.md").symlink_to("/etc/passwd")
+    registry.sync(str(root))
+    with pytest.raises(SkillInvalid):
+        registry.read_bytes("trap")
+
+
+class TestSupportingFiles:
+    def test_a_file_is_read_by_its_relative_path(self, registry, alpha):
+        assert registry.read_file("alpha", "scripts/run.sh") == b"true\n"
+
+    @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a\\b", "a\0b", "scripts/../../secret", "", "C:x"])
+    def test_a_path_that_could_lead_outside_is_refused(self, registry, alpha, path):
+        with pytest.raises(OutsideSkill):
+            registry.read_file("alpha", path)
+
+    def test_a_link_that_leads_outside_is_refused(self, registry, alpha):
+        (alpha / "out").symlink_to("/etc/hostname")
+        with pytest.raises(OutsideSkill):
+            registry.read_file("alpha", "out")
+
+    def test_a_missing_file_is_named(self, registry, alpha):
+        with pytest.raises(FileNotFoundInSkill):
+            registry.read_file("alpha", "scripts/none.sh")
+
+    def test_a_folder_is_no_file(self, registry, alpha):
+        with pytest.raises(Exception, match="no regular file"):
+            registry.read_file("alpha", "scripts")
+
+    def test_a_file_over_the_limit_is_refused(self, database, root, skill):
+        folder = skill("big")
+        (folder / "data").write_bytes(b"x" * 2000)
+        settings = Settings(limits=Limits(document_bytes=1000))
+        with SkillRegistry.open(database, settings=settings) as registry:
+            registry.sync(str(root))
+            with pytest.raises(FileTooLarge):
+                registry.read_file("big", "data")
