@@ -6,6 +6,10 @@ from typing import Any, Final
 from registry import errors
 
 
+LONGEST: Final = 120
+"""A longer name is cut where it is only mentioned."""
+
+
 def describe(error: errors.RegistryError) -> str:
     """Put an error into one or two sentences."""
     for kind in type(error).__mro__:
@@ -18,6 +22,8 @@ def describe(error: errors.RegistryError) -> str:
 def quoted(name: object) -> str:
     """Quote a name, with anything that could disturb a terminal shown as an escape."""
     text = str(name)
+    if len(text) > LONGEST:
+        text = text[:LONGEST] + "\u2026"
     if text.isprintable() and "'" not in text:
         return f"'{text}'"
     return repr(text)

@@ -85,6 +85,16 @@ def upgrade() -> None:
         sqlite_where=sa.text("live = 1"),
         postgresql_where=sa.text("live = 1"),
     )
+    op.create_index("ix_skills_ref", "skills", ["ref"])
+    op.create_index("ix_skills_uid", "skills", ["uid"])
+    op.create_index(
+        "uq_skills_live_folder",
+        "skills",
+        ["source_id", "folder"],
+        unique=True,
+        sqlite_where=sa.text("live = 1"),
+        postgresql_where=sa.text("live = 1"),
+    )
     op.create_table(
         "diagnostics",
         sa.Column("id", sa.Integer(), nullable=False),

@@ -14,7 +14,7 @@ from registry.errors import SkillAmbiguous, SkillNotFound
 from registry.text import name_key
 
 SUGGESTIONS = 5
-LONGEST_HANDLE = 4096
+LONGEST_HANDLE = 1 << 16
 
 
 def find(reader: Reader, handle: str) -> tuple[int, tuple[Any, ...]]:

@@ -1,0 +1,109 @@
+import os
+import sqlite3
+import threading
+from contextlib import closing
+
+import pytest
+
+from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
+from registry.locks import FileLock
+from registry.service import SkillRegistry
+from registry.settings import Settings
+
+
+@pytest.fixture
+def filled(registry, root, skill):
+    skill("alpha")
+    registry.sync(str(root))
+    return registry
+
+
+def test_a_backup_is_a_database_of_its_own(filled, tmp_path):
+    target = tmp_path / "copy.db"
+    filled.backup(str(target))
+    with SkillRegistry.open(target, settings=Settings()) as copy:
+        assert [skill.name for skill in copy.list()] == ["alpha"]
+    with pytest.raises(UsageProblem):
+        filled.backup(str(target))
+    with pytest.raises(DatabaseProblem):
+        filled.backup(str(tmp_path / "no" / "such" / "folder.db"))
+
+
+def test_the_facts_of_the_file_are_told(filled):
+    info = filled.database_info()
+    assert (info.exists, info.journal_mode, info.sources, info.skills) == (True, "wal", 1, 1)
+    assert info.bytes > 0
+    assert info.sqlite_version == sqlite3.sqlite_version
+
+
+def test_a_sound_database_passes_its_check(filled):
+    assert filled.check_database() == []
+
+
+def test_lost_index_entries_and_dangling_rows_are_found(filled):
+    with closing(sqlite3.connect(filled.path)) as connection:
+        connection.execute("DELETE FROM skill_search_docsize")
+        connection.execute("INSERT INTO skill_tags VALUES ('lost', 999)")
+        connection.commit()
+    problems = " ".join(filled.check_database())
+    assert "full-text index" in problems
+    assert "missing row" in problems
+
+
+def test_readers_cannot_write(filled):
+    with pytest.raises(DatabaseProblem, match="readonly"):
+        filled.reader.rows("DELETE FROM skills")
+
+
+def test_a_writer_that_waits_too_long_says_the_database_is_busy(filled, monkeypatch):
+    monkeypatch.setattr("registry.store.transactions.WRITE_SECONDS", 0.0)
+    with FileLock(f"{filled.path}.lock") as lock:
+        assert lock.acquire(0)
+        with pytest.raises(DatabaseBusy):
+            filled.remove_source(filled.sources()[0].name)
+
+
+def test_a_failed_transaction_leaves_nothing(filled):
+    with pytest.raises(ZeroDivisionError), filled.writer.transaction() as connection:
+        connection.exec_driver_sql("DELETE FROM skills")
+        1 / 0  # noqa: B018  # the failure
+    assert len(filled.list()) == 1
+
+
+def test_one_registry_serves_many_threads(filled):
+    failures = []
+
+    def work():
+        try:
+            for _ in range(20):
+                assert len(filled.list()) == 1
+                assert filled.get("alpha").name == "alpha"
+                assert filled.search("step")[1] == 1
+        except Exception as error:  # noqa: BLE001  # told to the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_forked_child_opens_a_connection_of_its_own(filled):
+    filled.list()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if len(filled.list()) == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("url", ["postgresql://host/db", "mysql://x", ""])
+def test_other_databases_are_refused_in_words(url):
+    with pytest.raises(DatabaseProblem):
+        SkillRegistry.open(url, settings=Settings())
+
+
+def test_a_sqlite_url_is_a_path(tmp_path):
+    with SkillRegistry.open(f"sqlite:///{tmp_path}/r.db", settings=Settings()) as registry:
+        assert registry.path == f"{tmp_path}/r.db"
