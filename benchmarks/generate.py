@@ -10,7 +10,7 @@ TOPICS = "pdf excel review deploy test docker sql csv release notes security api
 
 def vocabulary(rng: random.Random, size: int = 4000) -> list[str]:
     words = {"".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 10))) for _ in range(size)}
-    return sorted(words) + TOPICS * 20
+    return sorted(words)
 
 
 def paragraph(rng: random.Random, words: list[str], length: int) -> str:
@@ -37,6 +37,8 @@ def write_skills(root: Path, count: int, seed: int = 1) -> None:
         size = min(int(rng.lognormvariate(8.73, 0.75)), 200_000)
         while size > 0:
             text = paragraph(rng, words, rng.randint(20, 80))
+            if rng.random() < 0.2:
+                text += f" Mind the {topic}, and now and then the {rng.choice(TOPICS)}."
             lines += [f"## {rng.choice(words)}", "", text, ""]
             size -= len(text)
         (folder / "SKILL.md").write_text("\n".join(lines), encoding="utf-8")

@@ -1,0 +1,210 @@
+"""Measure the registry beside the bare parts and write docs/benchmarks.md.
+
+    python benchmarks/run.py [--sizes 1000,10000,100000] [--keep]
+
+Every figure and its floor are taken in the same run, in turn, and the median is quoted.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import floors
+from generate import write_skills
+
+from registry import SkillRegistry, Settings, __version__
+from registry.catalog.rows import COLUMNS
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+COMMAND = str(Path(sys.executable).with_name("skill-registry"))
+QUERIES = [
+    "pdf",
+    "how do I deploy a docker service?",
+    '"release notes"',
+    "chart excel",
+    "security review of an api",
+    "sql",
+    "email",
+]
+
+IMPORT = """
+import json, resource, sys, time
+from registry import SkillRegistry, Settings
+import sqlalchemy
+started = time.perf_counter()
+with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
+    registry.create_database()
+    started = time.perf_counter()
+    report = registry.sync(sys.argv[2])
+    seconds = time.perf_counter() - started
+assert len(report.added) == int(sys.argv[3]), report
+print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+
+
+def median(work: Callable[[], object], runs: int) -> float:
+    return statistics.median(floors.timed(work) for _ in range(runs))
+
+
+def beside(work: Callable[[], object], floor: Callable[[], object], runs: int) -> tuple[float, float]:
+    """Time two pieces of work in turn; return the medians."""
+    pairs = [(floors.timed(work), floors.timed(floor)) for _ in range(runs)]
+    return tuple(statistics.median(column) for column in zip(*pairs, strict=True))  # type: ignore[return-value]
+
+
+def process(*command: str) -> Callable[[], object]:
+    # Compiled files are part of an installed program, so let Python keep them.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+
+def age(root: Path) -> None:
+    """Give all files an old time, and wait until their change of it is old too."""
+    for folder, _, files in os.walk(root):
+        for name in files:
+            os.utime(os.path.join(folder, name), (1_700_000_000, 1_700_000_000))
+    time.sleep(2.1)
+
+
+class Table:
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.rows: list[str] = []
+
+    def add(self, what: str, ours: float, floor: float | None, goal: str, *, unit: str = "ms") -> None:
+        shown = [f"{value * 1000:,.1f} ms" if unit == "ms" else f"{value:,.0f} {unit}" if value is not None else ""
+                 for value in ((ours,) if floor is None else (ours, floor))]
+        ratio = "" if floor is None else f"{ours / floor:.2f} x"
+        self.rows.append(f"| {what} | {shown[0]} | {shown[1] if floor is not None else ''} | {ratio} | {goal} |")
+        print(self.rows[-1], flush=True)
+
+
+def measure(size: int, work: Path) -> Table:
+    table = Table(size)
+    root, database = work / f"skills-{size}", work / f"{size}.db"
+    print(f"generating {size:,} skills", flush=True)
+    write_skills(root, size)
+    runs = 7 if size <= 10_000 else 3
+
+    parts = floors.import_parts(root, work / "floor.db")
+    for leftover in work.glob("floor.db*"):
+        leftover.unlink()
+    output = subprocess.run(
+        [sys.executable, "-c", IMPORT, str(database), str(root), str(size)],
+        check=True, capture_output=True, text=True,
+    ).stdout
+    seconds, peak = json.loads(output)
+    shown = ", ".join(f"{name} {value:.2f} s" for name, value in parts.items())
+    table.add(f"first import ({shown})", seconds, sum(parts.values()), "<= 1.5 x")
+    table.add("peak memory of the first import", peak, None, "<= 300 MiB", unit="MiB")
+
+    age(root)
+    with SkillRegistry.open(database, settings=Settings()) as registry:
+        registry.sync()
+        age(work / "none")
+        registry.sync()
+
+        ours, floor = beside(registry.sync, lambda: floors.walk(str(root)), runs)
+        table.add("sync, nothing changed", ours, floor, "<= 2 x + start-up")
+        document = next(root.rglob("SKILL.md"))
+
+        def edit() -> None:
+            document.write_text(document.read_text() + "\nOne more line.\n")
+            assert len(registry.sync().updated) == 1
+
+        edit()
+        ours, floor = beside(edit, lambda: floors.walk(str(root)), runs)
+        table.add("sync, one file edited", ours, floor, "<= 2 x + 50 ms + start-up")
+
+        raw = sqlite3.connect(database)
+        select = f"SELECT {COLUMNS} FROM skills s JOIN sources src ON src.id = s.source_id"
+        ours, floor = beside(registry.list, lambda: raw.execute(select).fetchall(), runs)
+        table.add("list all, in process", ours, floor, "<= 2 x")
+        ours = median(lambda: registry.list(limit=50), runs)
+        table.add("list the first 50, in process", ours, None, "")
+        raw.close()
+
+        times = [floors.timed(lambda query=query: registry.search(query)) for query in QUERIES * 5]
+        goal = "p50 <= 15 ms" if size <= 10_000 else ""
+        table.add("search, p50 in process", statistics.median(times), None, goal)
+        table.add("search, slowest in process", max(times), None, "")
+        ours = median(lambda: registry.get(registry.list(limit=1)[0].ref), runs)
+        table.add("show one skill, in process", ours, None, "")
+
+    bare = process(sys.executable, "-c", "import sqlite3, click")
+    bare()
+    goal = "<= 2 x" if size <= 1_000 else ""
+    db = ("--db", str(database))
+    for what, arguments in [
+        ("skill-registry list (whole process)", ("list",)),
+        ("skill-registry list --json (whole process)", ("list", "--json")),
+        ("skill-registry search pdf (whole process)", ("search", "pdf")),
+        ("skill-registry sync, nothing changed (whole process)", ("sync",)),
+    ]:
+        command = process(COMMAND, *db, *arguments)
+        command()
+        ours, floor = beside(command, bare, runs)
+        table.add(what, ours, floor, goal if arguments == ("list",) else "")
+    shutil.rmtree(root)
+    return table
+
+
+def machine() -> str:
+    model = ""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores {model}, "
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    )
+
+
+def write(tables: list[Table], target: Path) -> None:
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`: each figure beside its floor, the bare parts doing the same work,",
+        "measured in turn in one run; medians. The skills are generated (`benchmarks/generate.py`)",
+        "with the sizes of real ones: a median of 6 KB, one in five with supporting files.",
+        "",
+        f"skill-registry {__version__}; {machine()}",
+        "",
+    ]
+    for table in tables:
+        lines += [f"## {table.size:,} skills", "", "| work | measured | floor | ratio | goal |", "|---|---:|---:|---:|---|"]
+        lines += [*table.rows, ""]
+    lines += [
+        "Floors: *first import*: read, sha256, libyaml and an insert with FTS5, each by itself, summed;",
+        "*sync*: one scandir and stat of all files; *list*: one raw select of the same columns;",
+        '*whole process*: `python -c "import sqlite3, click"`.',
+        "",
+    ]
+    target.write_text("\n".join(lines), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--output", type=Path, default=REPOSITORY / "docs" / "benchmarks.md")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="skill-registry-bench-") as folder:
+        tables = [measure(int(size), Path(folder)) for size in arguments.sizes.split(",")]
+    write(tables, arguments.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Thousands of real skills, malformed ones among them: nothing is lost, nothing is repeated."""
+
+import os
+import shutil
+
+import pytest
+
+from registry.catalog.filters import Filters
+from registry.model import DOCUMENT_NAMES
+from registry.service import SkillRegistry
+from registry.settings import Limits, Settings
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture(scope="module")
+def real(corpus, tmp_path_factory):
+    """A copy that may be edited, in a registry that looks deep enough for all of it."""
+    root = tmp_path_factory.mktemp("real") / "skills"
+    shutil.copytree(corpus, root, symlinks=True)
+    database = tmp_path_factory.mktemp("database") / "r.db"
+    settings = Settings(limits=Limits(depth=12))
+    with SkillRegistry.open(database, settings=settings) as registry:
+        yield registry, root, registry.sync(str(root))
+
+
+def folders_with_a_document(root):
+    found = set()
+    for place, _, files in os.walk(root):
+        links = [name for name in os.listdir(place) if os.path.islink(os.path.join(place, name))]
+        if any(name in DOCUMENT_NAMES for name in [*files, *links]):
+            found.add(os.path.relpath(place, root))
+    return found
+
+
+def test_every_document_is_stored_or_explained(real):
+    registry, root, report = real
+    stored = {skill.folder for skill in registry.list(Filters(all=True))}
+    noticed = {folder for folder, _ in report.sources[0].notices}
+    expected = folders_with_a_document(root)
+    assert expected - stored - noticed == set()
+    assert len(report.added) == len(stored)
+    assert registry.check_database() == []
+
+
+def test_what_a_person_can_read_off_a_file_is_usable(real):
+    registry, *_ = real
+    everything = registry.list(Filters(all=True))
+    unusable = [skill for skill in everything if skill.status == "invalid"]
+    assert len(unusable) <= len(everything) * 0.01
+    for skill in unusable:
+        assert any(reason.severity == "error" for reason in registry.why(skill.path)[0].reasons)
+
+
+def test_every_listed_skill_is_found_by_its_ref(real):
+    registry, *_ = real
+    everything = registry.list(Filters(all=True))
+    assert len({skill.ref for skill in everything}) == len(everything)
+    for skill in everything[::7]:
+        assert registry.get(skill.ref).path == skill.path
+
+
+def test_a_second_sync_changes_nothing_and_a_third_reports_just_what_was_done(real):
+    registry, root, first = real
+    second = registry.sync()
+    assert (second.added, second.updated, second.moved, second.removed) == ([], [], [], [])
+    assert (second.unchanged, second.invalid) == (len(first.added), first.invalid)
+
+    alone = [s for s in registry.list() if "/" in s.folder and s.tree_hash]
+    hashes = [skill.tree_hash for skill in alone]
+    edited, renamed, deleted = [s for s in alone if hashes.count(s.tree_hash) == 1][:30:10]
+    with open(os.path.join(edited.path, os.listdir(edited.path)[0]), "a") as file:
+        file.write("\nOne more line.\n")
+    os.rename(renamed.path, renamed.path + "-renamed")
+    shutil.rmtree(deleted.path)
+    new = root / "brand-new"
+    new.mkdir()
+    (new / "SKILL.md").write_text("---\nname: brand-new-here\ndescription: New.\n---\n")
+
+    third = registry.sync()
+    assert third.added == ["brand-new-here"]
+    assert len(third.updated) == 1
+    assert [move.after for move in third.moved] == [renamed.folder + "-renamed"]
+    assert third.removed == [deleted.ref]
+    assert third.unchanged == len(first.added) - 3
+    assert registry.check_database() == []
