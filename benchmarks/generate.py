@@ -5,11 +5,15 @@ import string
 from pathlib import Path
 
 KINDS = ["workflow", "reference", "companion", None]
-TOPICS = "pdf excel review deploy test docker sql csv release notes security api chart email".split()
+TOPICS = (
+    "pdf excel review deploy test docker sql csv release notes security api chart email".split()
+)
 
 
 def vocabulary(rng: random.Random, size: int = 4000) -> list[str]:
-    words = {"".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 10))) for _ in range(size)}
+    words = {
+        "".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 10))) for _ in range(size)
+    }
     return sorted(words)
 
 
@@ -29,7 +33,11 @@ def write_skills(root: Path, count: int, seed: int = 1) -> None:
         folder = root / f"category-{number % 40}" / name
         folder.mkdir(parents=True)
         lines = ["---", f"name: {name}", f"description: {paragraph(rng, words, 28)}"]
-        lines += ["metadata:", f'  version: "1.{number % 20}"', f"  tags: {topic}, {rng.choice(TOPICS)}"]
+        lines += [
+            "metadata:",
+            f'  version: "1.{number % 20}"',
+            f"  tags: {topic}, {rng.choice(TOPICS)}",
+        ]
         if kind := rng.choice(KINDS):
             lines.append(f"  kind: {kind}")
         lines += ["---", "", f"# {name}", ""]

@@ -22,7 +22,7 @@ from pathlib import Path
 import floors
 from generate import write_skills
 
-from registry import SkillRegistry, Settings, __version__
+from registry import Settings, SkillRegistry, __version__
 from registry.catalog.rows import COLUMNS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -56,7 +56,9 @@ def median(work: Callable[[], object], runs: int) -> float:
     return statistics.median(floors.timed(work) for _ in range(runs))
 
 
-def beside(work: Callable[[], object], floor: Callable[[], object], runs: int) -> tuple[float, float]:
+def beside(
+    work: Callable[[], object], floor: Callable[[], object], runs: int
+) -> tuple[float, float]:
     """Time two pieces of work in turn; return the medians."""
     pairs = [(floors.timed(work), floors.timed(floor)) for _ in range(runs)]
     return tuple(statistics.median(column) for column in zip(*pairs, strict=True))  # type: ignore[return-value]
@@ -81,11 +83,21 @@ class Table:
         self.size = size
         self.rows: list[str] = []
 
-    def add(self, what: str, ours: float, floor: float | None, goal: str, *, unit: str = "ms") -> None:
-        shown = [f"{value * 1000:,.1f} ms" if unit == "ms" else f"{value:,.0f} {unit}" if value is not None else ""
-                 for value in ((ours,) if floor is None else (ours, floor))]
+    def add(
+        self, what: str, ours: float, floor: float | None, goal: str, *, unit: str = "ms"
+    ) -> None:
+        shown = [
+            f"{value * 1000:,.1f} ms"
+            if unit == "ms"
+            else f"{value:,.0f} {unit}"
+            if value is not None
+            else ""
+            for value in ((ours,) if floor is None else (ours, floor))
+        ]
         ratio = "" if floor is None else f"{ours / floor:.2f} x"
-        self.rows.append(f"| {what} | {shown[0]} | {shown[1] if floor is not None else ''} | {ratio} | {goal} |")
+        self.rows.append(
+            f"| {what} | {shown[0]} | {shown[1] if floor is not None else ''} | {ratio} | {goal} |"
+        )
         print(self.rows[-1], flush=True)
 
 
@@ -101,7 +113,9 @@ def measure(size: int, work: Path) -> Table:
         leftover.unlink()
     output = subprocess.run(
         [sys.executable, "-c", IMPORT, str(database), str(root), str(size)],
-        check=True, capture_output=True, text=True,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     seconds, peak = json.loads(output)
     shown = ", ".join(f"{name} {value:.2f} s" for name, value in parts.items())
@@ -185,7 +199,12 @@ def write(tables: list[Table], target: Path) -> None:
         "",
     ]
     for table in tables:
-        lines += [f"## {table.size:,} skills", "", "| work | measured | floor | ratio | goal |", "|---|---:|---:|---:|---|"]
+        lines += [
+            f"## {table.size:,} skills",
+            "",
+            "| work | measured | floor | ratio | goal |",
+            "|---|---:|---:|---:|---|",
+        ]
         lines += [*table.rows, ""]
     lines += [
         "Floors: *first import*: read, sha256, libyaml and an insert with FTS5, each by itself, summed;",

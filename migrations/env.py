@@ -1,6 +1,7 @@
 """Run migrations: on the connection the program hands over, else on alembic.ini's database."""
 
 from alembic import context
+
 from registry.store.engine import make_engine
 from registry.store.schema import SEARCH_TABLE, metadata
 

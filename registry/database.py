@@ -88,7 +88,8 @@ def check(registry: "SkillRegistry") -> Sequence[str]:
             problems += [
                 f"two skills share the ref {row[0]}"
                 for row in connection.execute(
-                    "SELECT ref FROM skills WHERE live = 1 GROUP BY ref HAVING count(*) > 1 LIMIT 20"
+                    "SELECT ref FROM skills WHERE live = 1 GROUP BY ref "
+                    "HAVING count(*) > 1 LIMIT 20"
                 )
             ]
     except sqlite3.Error as error:

@@ -43,7 +43,7 @@ def explain(registry: "SkillRegistry", subject: str) -> list[Explanation]:
 def _named(registry: "SkillRegistry", subject: str) -> list[tuple[int, Skill]]:
     source, _, rest = subject.partition("/")
     rows = registry.reader.rows(
-        f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND (s.name = :subject "  # noqa: S608  # own text
+        f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND (s.name = :subject "
         "OR (src.name = :source AND (s.folder = :rest OR s.name = :rest))) "
         "ORDER BY s.shadowed, src.strength, s.position",
         {"subject": subject, "source": source, "rest": rest},

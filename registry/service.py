@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from registry.catalog import detail, listing, resolve, search, summary
+from registry.catalog import listing, resolve, search, summary
 from registry.catalog import sources as source_rows
 from registry.catalog.connection import Reader
 from registry.catalog.filters import Filters, Sort

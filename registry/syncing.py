@@ -68,14 +68,12 @@ def _carry_out(
     for part in plan.sources:
         add_source(report, part)
     reader = registry.reader
-    if plan.is_idle:
-        if all(part.outcome == "ok" for part in plan.sources):
-            from registry.store.marks import mark_unchanged
+    if plan.is_idle and all(part.outcome == "ok" for part in plan.sources):
+        from registry.store.marks import mark_unchanged
 
-            if plan.sources:
-                mark_unchanged(registry.path, [part.source.id for part in plan.sources], now())
-            report.invalid = sum(part.invalid_unchanged for part in plan.sources)
-            return report
+        mark_unchanged(registry.path, [part.source.id for part in plan.sources], now())
+        report.invalid = sum(part.invalid_unchanged for part in plan.sources)
+        return report
     from registry.sync.apply import apply_plan
 
     updates = {known for part in plan.sources for known in part.updates.values()}

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from registry import errors
 
+MOST_CHOICES: Final = 20
 
 LONGEST: Final = 120
 """A longer name is cut where it is only mentioned."""
@@ -43,8 +44,8 @@ def _choice(names: Any) -> str:
 
 def _ambiguous(facts: Mapping[str, Any]) -> str:
     refs = list(facts["refs"])
-    more = f"\n  and {len(refs) - 20} more" if len(refs) > 20 else ""
-    choices = "\n".join(f"  {ref}" for ref in refs[:20])
+    more = f"\n  and {len(refs) - MOST_CHOICES} more" if len(refs) > MOST_CHOICES else ""
+    choices = "\n".join(f"  {ref}" for ref in refs[:MOST_CHOICES])
     return f"{quoted(facts['name'])} names {len(refs)} skills. Choose one of:\n{choices}{more}"
 
 

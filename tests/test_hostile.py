@@ -37,7 +37,10 @@ def trap(root):
     (root / "circle").symlink_to(".")
     document(root / "nul", b"---\nname: nul\ndescription: a\0b\n---\n")
     document(root / "empty", b"")
-    document(root / "tagged", b"---\nname: tagged\ndescription: !!python/object/apply:os.system [ls]\n---\n")
+    document(
+        root / "tagged",
+        b"---\nname: tagged\ndescription: !!python/object/apply:os.system [ls]\n---\n",
+    )
     return {
         "latin": "not-utf8",
         "huge": "document-too-large",
@@ -93,7 +96,9 @@ def test_a_name_with_escape_codes_reaches_no_terminal(registry, root):
     assert "\x1b" not in listed.name
 
 
-@pytest.mark.parametrize("name", ["CON", "..", "a" * 10_000, "\u202eevil", "a/b", "-rf", "%s%n", "{x}"])
+@pytest.mark.parametrize(
+    "name", ["CON", "..", "a" * 10_000, "\u202eevil", "a/b", "-rf", "%s%n", "{x}"]
+)
 def test_any_name_can_be_listed_and_read_by_its_ref(registry, root, name):
     write_skill(root / "x", name=f'"{name}"')
     registry.sync(str(root))
@@ -108,7 +113,9 @@ def test_folders_that_differ_only_by_case_are_both_kept(registry, root, skill):
     assert registry.sync().unchanged == 2
 
 
-def test_a_folder_that_vanishes_while_it_is_read_disturbs_nothing(registry, root, skill, monkeypatch):
+def test_a_folder_that_vanishes_while_it_is_read_disturbs_nothing(
+    registry, root, skill, monkeypatch
+):
     import shutil
 
     from registry.sync import apply

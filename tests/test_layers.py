@@ -10,7 +10,18 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "registry"
 
 LAYERS = [
-    {"model", "errors", "settings", "text", "times", "sqlite", "locks", "mounts", "wording", "__init__"},
+    {
+        "model",
+        "errors",
+        "settings",
+        "text",
+        "times",
+        "sqlite",
+        "locks",
+        "mounts",
+        "wording",
+        "__init__",
+    },
     {"document"},
     {"catalog", "store", "disk"},
     {"sync"},
@@ -21,7 +32,10 @@ NEIGHBOURS = {"catalog", "store", "disk"}
 
 
 def rooms():
-    return {path: path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in PACKAGE.rglob("*.py")}
+    return {
+        path: path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        for path in PACKAGE.rglob("*.py")
+    }
 
 
 def level(room):
@@ -32,14 +46,18 @@ def imported(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] if node.module != "registry" else [f"registry.{a.name}" for a in node.names]
+            names = (
+                [node.module]
+                if node.module != "registry"
+                else [f"registry.{a.name}" for a in node.names]
+            )
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         yield from (name.split(".")[1] for name in names if name.startswith("registry."))
 
 
 def test_every_module_has_its_place_in_the_stack():
-    assert {room for room in rooms().values()} <= set().union(*LAYERS)
+    assert set(rooms().values()) <= set().union(*LAYERS)
 
 
 @pytest.mark.parametrize("path", sorted(rooms()), ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -73,11 +91,16 @@ def test_reading_and_an_idle_sync_import_nothing_heavy(registry, root, skill, da
     registry.sync(str(root))
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(database), *HEAVY],
-        capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=PACKAGE.parent,
     )
     assert run.stdout.strip() == "[]"
 
 
 def test_no_file_grows_past_what_one_person_can_hold_in_mind():
-    long = {str(p): n for p in rooms() if (n := len(p.read_text(encoding="utf-8").splitlines())) > 330}
+    long = {
+        str(p): n for p in rooms() if (n := len(p.read_text(encoding="utf-8").splitlines())) > 330
+    }
     assert long == {}

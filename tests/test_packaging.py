@@ -15,7 +15,9 @@ def wheel(tmp_path_factory):
     target = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(target)],
-        cwd=REPOSITORY, check=True, capture_output=True,
+        cwd=REPOSITORY,
+        check=True,
+        capture_output=True,
     )
     (built,) = target.glob("*.whl")
     return built
@@ -40,7 +42,11 @@ def test_the_installed_package_syncs_and_lists_from_the_root_folder(wheel, tmp_p
     def run(*arguments):
         return subprocess.run(
             [sys.executable, "-c", script, "--db", str(tmp_path / "r.db"), *arguments],
-            cwd="/", env=environment, capture_output=True, text=True, check=True,
+            cwd="/",
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     run("sync", str(tmp_path / "skills"))

@@ -29,7 +29,10 @@ def alpha(registry, root, skill):
 def test_a_skill_is_shown_with_everything_that_is_known_of_it(registry, alpha):
     found = registry.get("alpha")
     assert found.body.strip() == "# How\n\nStep by step."
-    assert [(f.path, f.executable) for f in found.files] == [("SKILL.md", False), ("scripts/run.sh", True)]
+    assert [(f.path, f.executable) for f in found.files] == [
+        ("SKILL.md", False),
+        ("scripts/run.sh", True),
+    ]
     assert found.front_matter["license"] == found.license == "MIT"
     assert found.location == str(alpha / "SKILL.md")
     assert found.content_hash == found.files[0].hash
@@ -44,7 +47,9 @@ def test_an_edited_skill_is_never_shown_stale(registry, alpha):
     assert registry.check_database() == []
 
 
-def test_an_edit_without_a_trace_in_the_times_is_seen_while_the_file_is_young(registry, root, skill):
+def test_an_edit_without_a_trace_in_the_times_is_seen_while_the_file_is_young(
+    registry, root, skill
+):
     folder = skill("beta", description="one", age=None)
     registry.sync(str(root))
     document = folder / "SKILL.md"
@@ -90,7 +95,9 @@ class TestSupportingFiles:
     def test_a_file_is_read_by_its_relative_path(self, registry, alpha):
         assert registry.read_file("alpha", "scripts/run.sh") == b"true\n"
 
-    @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a\\b", "a\0b", "scripts/../../secret", "", "C:x"])
+    @pytest.mark.parametrize(
+        "path", ["../secret", "/etc/passwd", "a\\b", "a\0b", "scripts/../../secret", "", "C:x"]
+    )
     def test_a_path_that_could_lead_outside_is_refused(self, registry, alpha, path):
         with pytest.raises(OutsideSkill):
             registry.read_file("alpha", path)

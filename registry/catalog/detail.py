@@ -7,8 +7,8 @@ from stat import S_IXUSR
 from typing import Any
 
 from registry.catalog.connection import Reader
-from registry.catalog.rows import COLUMNS, diagnostic
 from registry.catalog.filters import FROM
+from registry.catalog.rows import COLUMNS, diagnostic
 from registry.model import Diagnostic, JsonValue, SkillFile
 
 
@@ -32,7 +32,7 @@ def version(reader: Reader, skill_id: int) -> Version | None:
     """Return the facts of a stored version; None: it is no longer live."""
     rows = reader.rows(
         "SELECT s.id, s.uid, src.path, s.source_id, s.folder, s.document, s.fingerprint, s.racy, "
-        f"s.tree_hash, s.created_at FROM {FROM} WHERE s.id = ? AND s.live = 1",  # noqa: S608  # own text
+        f"s.tree_hash, s.created_at FROM {FROM} WHERE s.id = ? AND s.live = 1",
         (skill_id,),
     )
     return Version(*rows[0]) if rows else None
@@ -41,7 +41,7 @@ def version(reader: Reader, skill_id: int) -> Version | None:
 def row_of(reader: Reader, source_id: int, folder: str) -> tuple[int, tuple[Any, ...]] | None:
     """Return version id and row (`rows.COLUMNS`) of the skill in ``folder``."""
     rows = reader.rows(
-        f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND s.source_id = ? AND s.folder = ?",  # noqa: S608  # own text
+        f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND s.source_id = ? AND s.folder = ?",
         (source_id, folder),
     )
     return (rows[0][0], rows[0][1:]) if rows else None
@@ -90,7 +90,7 @@ def shadowers(reader: Reader, name: str) -> list[str]:
     return [
         row[0]
         for row in reader.rows(
-            f"SELECT s.ref FROM {FROM} WHERE s.name = ? AND s.live = 1 AND s.shadowed = 0 "  # noqa: S608  # own text
+            f"SELECT s.ref FROM {FROM} WHERE s.name = ? AND s.live = 1 AND s.shadowed = 0 "
             "AND s.status IN ('ok', 'warning') ORDER BY src.strength",
             (name,),
         )
@@ -103,6 +103,6 @@ def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
         marks = ",".join("?" * len(some))
-        sql = f"SELECT id, ref FROM skills WHERE id IN ({marks})"  # noqa: S608  # only marks
+        sql = f"SELECT id, ref FROM skills WHERE id IN ({marks})"
         found.update((row[0], row[1]) for row in reader.rows(sql, some))
     return found

@@ -60,7 +60,7 @@ def gone(reader: Reader, ids: list[int]) -> list[Gone]:
             Gone._make,
             reader.rows(
                 "SELECT id, ref, name, folder, tree_hash, file_count, bytes FROM skills "
-                f"WHERE id IN ({marks})",  # noqa: S608  # only marks
+                f"WHERE id IN ({marks})",
                 some,
             ),
         )

@@ -14,6 +14,8 @@ from registry.errors import SkillAmbiguous, SkillNotFound
 from registry.text import name_key
 
 SUGGESTIONS = 5
+MANY_NAMES = 20_000
+SHORTEST_PART = 3
 LONGEST_HANDLE = 1 << 16
 
 
@@ -39,23 +41,23 @@ def near(reader: Reader, handle: str) -> list[str]:
         return []
     candidates: dict[str, str] = {}
     for ref, key, folder in reader.rows(
-        f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}"  # noqa: S608  # own text
+        f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}"
     ):
         candidates.setdefault(key.replace("_", "-").replace(" ", "-"), ref)
         candidates.setdefault(name_key(folder.rsplit("/", 1)[-1]), ref)
     # Similarity is slow; with very many names only those that share a beginning are compared.
     keys = list(candidates)
-    if len(keys) > 20_000:
+    if len(keys) > MANY_NAMES:
         keys = [key for key in keys if key[:2] == wanted[:2] or wanted in key]
     close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
-    if len(wanted) > 2:
+    if len(wanted) >= SHORTEST_PART:
         close += [key for key in keys if wanted in key and key not in close][:SUGGESTIONS]
     return list(dict.fromkeys(candidates[key] for key in close))[:SUGGESTIONS]
 
 
 def _attempts(reader: Reader, handle: str) -> "list[list[tuple[Any, ...]]] | Any":
     source, slash, rest = handle.partition("/")
-    select = f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND "  # noqa: S608  # own text, values bound
+    select = f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND "
     if slash:
         yield reader.rows(select + "src.name = ? AND s.folder = ?", (source, rest))
         yield reader.rows(select + "src.name = ? AND s.name = ?", (source, rest))

@@ -44,14 +44,17 @@ def search(
     if not terms:
         return [], 0
     condition, values = where(filters)
-    matched = f"skill_search x JOIN skills s ON s.id = x.rowid JOIN sources src ON src.id = s.source_id WHERE skill_search MATCH ? AND {condition}"
+    matched = (
+        "skill_search x JOIN skills s ON s.id = x.rowid JOIN sources src ON src.id = s.source_id "
+        f"WHERE skill_search MATCH ? AND {condition}"
+    )
     expression = match_expression(terms)
     weights = ", ".join(map(str, WEIGHTS))
     # A name that is exactly what was typed comes first whatever else says it more often.
     exact = name_key(" ".join(query.split()))
     with reader.snapshot():
         found = reader.rows(
-            f"SELECT s.id, bm25(skill_search, {weights}) AS rank FROM {matched} "  # noqa: S608  # own text, values bound
+            f"SELECT s.id, bm25(skill_search, {weights}) AS rank FROM {matched} "
             "ORDER BY s.name_key <> ?, rank, s.name_key, s.source_id, s.position",
             [expression, *values, exact],
         )
@@ -61,7 +64,7 @@ def search(
         rows = {
             row[0]: row[1:]
             for row in reader.rows(
-                f"SELECT s.id, d.text, d.body_start, {COLUMNS} FROM {FROM} "  # noqa: S608  # own text
+                f"SELECT s.id, d.text, d.body_start, {COLUMNS} FROM {FROM} "
                 f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN ({marks})",
                 list(ranks),
             )

@@ -33,19 +33,20 @@ def stats(reader: Reader) -> Stats:
     with reader.snapshot():
         skills, visible, shadowed, hidden, files, size, names = _one(
             reader,
-            f"SELECT count(*), sum({VISIBLE}), sum(s.shadowed), sum(s.hidden AND {VISIBLE}), "  # noqa: S608  # own text
+            f"SELECT count(*), sum({VISIBLE}), sum(s.shadowed), sum(s.hidden AND {VISIBLE}), "
             f"sum(s.file_count), sum(s.bytes), count(DISTINCT s.name) FROM {FROM} "
             "WHERE s.live = 1 AND s.status <> 'no_document'",
             7,
         )
         kinds, categories = _one(
             reader,
-            f"SELECT count(DISTINCT s.kind), count(DISTINCT s.category) FROM {FROM} WHERE {VISIBLE}",  # noqa: S608  # own text
+            "SELECT count(DISTINCT s.kind), count(DISTINCT s.category) "
+            f"FROM {FROM} WHERE {VISIBLE}",
             2,
         )
         (tags,) = _one(
             reader,
-            "SELECT count(DISTINCT t.tag) FROM skill_tags t JOIN skills s ON s.id = t.skill_id "  # noqa: S608  # own text
+            "SELECT count(DISTINCT t.tag) FROM skill_tags t JOIN skills s ON s.id = t.skill_id "
             f"JOIN sources src ON src.id = s.source_id WHERE {VISIBLE}",
             1,
         )
@@ -54,7 +55,7 @@ def stats(reader: Reader) -> Stats:
             "GROUP BY status ORDER BY status"
         )
         scope = reader.rows(
-            f"SELECT src.scope, count(*) FROM {FROM} WHERE {VISIBLE} GROUP BY src.scope"  # noqa: S608  # own text
+            f"SELECT src.scope, count(*) FROM {FROM} WHERE {VISIBLE} GROUP BY src.scope"
             " ORDER BY min(src.strength)"
         )
         synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")

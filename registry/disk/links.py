@@ -47,7 +47,9 @@ def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
 
 def finding(link: Link, path: str, *, fatal: bool) -> Diagnostic:
     """Describe a link that can't be used; ``fatal``: the skill can't be used without it."""
-    severity: Severity = "error" if fatal or link.leads in {Leads.KNOWN, Leads.OUTSIDE} else "warning"
+    severity: Severity = (
+        "error" if fatal or link.leads in {Leads.KNOWN, Leads.OUTSIDE} else "warning"
+    )
     code, message, fix = {
         Leads.NOWHERE: ("link-broken", "the link leads nowhere", "point it at a file or remove it"),
         Leads.ROUND: ("link-loop", "the link leads in a circle", "remove the link"),

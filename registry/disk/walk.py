@@ -77,7 +77,7 @@ class Found:
 
     @property
     def newest_ns(self) -> int:
-        """The latest time stat gives for any file, changes of its mode included; 0 without files."""
+        """The latest time of any file, changes of its mode included; 0 without files."""
         return max((max(file.mtime_ns, file.ctime_ns) for file in self.files), default=0)
 
 
@@ -90,11 +90,11 @@ class Notice:
     lost: bool = False
 
 
-class RootMissing(Exception):  # noqa: N818  # a state of the disk that sync expects, no failure
+class RootMissing(Exception):
     """The root of a source is not there."""
 
 
-class RootUnreadable(Exception):  # noqa: N818  # as above
+class RootUnreadable(Exception):
     """The root of a source can't be listed; the argument says why."""
 
 
@@ -175,7 +175,7 @@ class Walk:
                 return found
         return None
 
-    def _visit(
+    def _visit(  # noqa: C901, PLR0912  # one flat loop: it runs once for every entry on disk
         self, path: str, folder: str, level: int, outer: _Collector | None, below: str
     ) -> Iterator[Found]:
         """Visit a folder; ``below`` is its path (with a slash) in the skill of ``outer``."""

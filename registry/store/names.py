@@ -66,7 +66,6 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
         return
     connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS touched (name TEXT PRIMARY KEY)")
     connection.exec_driver_sql("DELETE FROM touched")
-    # A skill's folder may stand in the way of another skill's ref, so folders count as names.
     rows = [{"name": name} for name in touched]
     connection.execute(text("INSERT OR IGNORE INTO touched VALUES (:name)"), rows)
     restriction = "AND s.name IN (SELECT name FROM touched)"

@@ -138,9 +138,7 @@ def _indexed(row: Any, body: str, body_start: int) -> dict[str, Any]:
     }
 
 
-def publish(
-    connection: Connection, staged: Sequence[int], removed: Sequence[int], extra: Iterable[str] = ()
-) -> list[int]:
+def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int]) -> list[int]:
     """Make staged versions live in the place of those they replace, and retire ``removed``.
 
     A staged version whose predecessor is live no more, or whose folder has a live version by now,
@@ -155,8 +153,8 @@ def publish(
     if staged:
         connection.execute(text("INSERT INTO incoming VALUES (:id)"), [{"id": i} for i in staged])
     connection.exec_driver_sql(
-        "DELETE FROM incoming WHERE id IN (SELECT n.id FROM incoming i JOIN skills n ON n.id = i.id "
-        "WHERE n.replaces IS NOT NULL AND NOT EXISTS "
+        "DELETE FROM incoming WHERE id IN (SELECT n.id FROM incoming i CROSS JOIN skills n "
+        "WHERE n.id = i.id AND n.replaces IS NOT NULL AND NOT EXISTS "
         "(SELECT 1 FROM skills o WHERE o.id = n.replaces AND o.live = 1))"
     )
     connection.exec_driver_sql(
@@ -169,16 +167,16 @@ def publish(
         "CROSS JOIN skills o WHERE n.id = i.id AND o.source_id = n.source_id "
         "AND o.folder = n.folder AND o.live = 1 AND o.id NOT IN (SELECT id FROM outgoing))"
     )
+    both = "(SELECT id FROM incoming UNION SELECT id FROM outgoing)"
+    # A folder may stand in the way of another skill's ref, so folders count as names here.
     names = {
-        row[0]
-        for row in connection.exec_driver_sql(
-            "SELECT name FROM skills WHERE id IN (SELECT id FROM incoming UNION SELECT id FROM outgoing) "
-            "UNION SELECT folder FROM skills WHERE id IN (SELECT id FROM incoming UNION SELECT id FROM outgoing)"
-        )
+        name
+        for row in connection.exec_driver_sql(f"SELECT name, folder FROM skills WHERE id IN {both}")
+        for name in row
     }
     connection.exec_driver_sql("UPDATE skills SET live = 0 WHERE id IN (SELECT id FROM outgoing)")
     connection.exec_driver_sql("UPDATE skills SET live = 1 WHERE id IN (SELECT id FROM incoming)")
-    refresh_names(connection, names | set(extra))
+    refresh_names(connection, names)
     return [row[0] for row in connection.exec_driver_sql("SELECT id FROM incoming")]
 
 

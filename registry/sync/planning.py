@@ -9,8 +9,8 @@ from registry.catalog.detail import refs_of
 from registry.catalog.known import Gone, gone
 from registry.model import Source
 from registry.settings import Limits
-from registry.sync.plan import pair_moves
 from registry.sync.hashing import hash_files, tree_hash
+from registry.sync.plan import pair_moves
 from registry.sync.report import Moved, Progress, SourceReport, SyncReport
 from registry.sync.scan import SourcePlan, plan_source
 

@@ -1,6 +1,6 @@
 """One folder on disk into one version for the database."""
 
-import secrets
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from stat import S_IXUSR
@@ -89,7 +89,7 @@ def make_version(
     """Build the rows of one version. ``scan_ns``: when the scan began, by the disk's clock."""
     found, document = reading.found, reading.document
     columns: dict[str, Any] = {
-        "uid": previous.uid if previous else secrets.token_hex(8),
+        "uid": previous.uid if previous else f"{random.getrandbits(64):016x}",
         "replaces": previous.id if previous else None,
         "source_id": source_id,
         "folder": found.folder,

@@ -40,8 +40,10 @@ class SourceReport:
 
 @dataclass(slots=True)
 class SyncReport:
-    """What changed, by ref. ``unchanged`` counts skills left as they were, ``invalid`` those that
-    can't be used as of now, changed or not. ``dry_run``: nothing was written.
+    """What changed, by ref.
+
+    ``unchanged`` counts skills left as they were, ``invalid`` those that can't be used as of now,
+    changed or not. ``dry_run``: nothing was written.
     """
 
     added: list[str] = field(default_factory=list)

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from registry.catalog.connection import Reader
 from registry.catalog.detail import findings
 from registry.catalog.known import Known, known, known_hashes, notice_digest
-from registry.disk.walk import Found, RootMissing, RootUnreadable, Walk, WALK_CODES
+from registry.disk.paths import ROOT
+from registry.disk.walk import WALK_CODES, Found, RootMissing, RootUnreadable, Walk
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
-from registry.sync.plan import compare
 from registry.sync.hashing import hash_files
+from registry.sync.plan import Difference, compare
 from registry.sync.report import Outcome, Progress
+
+PROGRESS_EVERY = 200
 
 
 @dataclass(slots=True)
@@ -58,36 +61,24 @@ def plan_source(
 ) -> SourcePlan:
     """Walk one source and compare it with the database. Nothing is written."""
     plan = SourcePlan(source, Walk(source.path, limits, roots))
-    gone: list[tuple[int, str, str]] = []
+    gone: list[Known] = []
     suspects: list[tuple[Found, Known]] = []
     try:
         for difference in compare(plan.walk, known(reader, source.id), verify=verify):
-            kind, found, row = difference
-            if found is not None and found.is_skill:
-                plan.seen += 1
-                if not plan.seen % 200:
-                    progress(f"scanning {source.name}", plan.seen, None)
-            if kind == "same" and row is not None:
-                if row.status != "no_document":
-                    plan.unchanged += 1
-                    plan.invalid_unchanged += row.status == "invalid"
-            elif kind == "new" and found is not None:
-                (plan.new if found.is_skill else plan.placeholders).append(found.folder)
-            elif kind == "suspect" and found is not None and row is not None:
-                suspects.append((found, row))
-            elif row is not None:
-                gone.append((row.id, row.folder, row.status))
+            _sort_in(plan, difference, suspects, gone)
+            if plan.seen % PROGRESS_EVERY == 0:
+                progress(f"scanning {source.name}", plan.seen, None)
     except (RootMissing, RootUnreadable) as error:
         return _without_root(plan, reader, error)
     for number, (found, row) in enumerate(suspects):
         progress(f"reading {source.name}", number, len(suspects))
         _examine(plan, reader, found, row, verify=verify)
     lost = [notice.folder for notice in plan.walk.notices if notice.lost]
-    for version, folder, status in gone:
-        if any(folder == place or place == "." or folder.startswith(f"{place}/") for place in lost):
-            plan.unchanged += status != "no_document"
+    for row in gone:
+        if any(place in (row.folder, ROOT) or row.folder.startswith(f"{place}/") for place in lost):
+            plan.unchanged += row.status != "no_document"
         else:
-            (plan.gone_placeholders if status == "no_document" else plan.gone).append(version)
+            (plan.gone_placeholders if row.status == "no_document" else plan.gone).append(row.id)
     plan.notices = sorted(
         ((notice.folder, notice.diagnostic) for notice in plan.walk.notices),
         key=lambda entry: (entry[0], entry[1].code),
@@ -95,6 +86,26 @@ def plan_source(
     stored = notice_digest(reader, source.id)
     plan.notices_changed = [(folder, d.code) for folder, d in plan.notices] != stored
     return plan
+
+
+def _sort_in(
+    plan: SourcePlan,
+    difference: Difference,
+    suspects: list[tuple[Found, Known]],
+    gone: list[Known],
+) -> None:
+    kind, found, row = difference
+    plan.seen += found is not None and found.is_skill
+    if found is None:
+        if row is not None:
+            gone.append(row)
+    elif row is None:
+        (plan.new if found.is_skill else plan.placeholders).append(found.folder)
+    elif kind == "suspect":
+        suspects.append((found, row))
+    elif row.status != "no_document":
+        plan.unchanged += 1
+        plan.invalid_unchanged += row.status == "invalid"
 
 
 def _without_root(
