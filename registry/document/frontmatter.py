@@ -40,7 +40,7 @@ _NAMING_KEY: Final = re.compile(
     r"\s*(?:name|description|名称|描述)[ \t]*(?::(?=\s|\Z)|\uff1a)", re.IGNORECASE
 )
 _INLINE: Final = re.compile(
-    r"\s+(?=(?:name|description|version|license|author|tags|metadata|homepage|user-invocable"
+    r"(?<!\s)\s{1,80}(?=(?:name|description|version|license|author|tags|metadata|homepage|user-invocable"
     r"|disable-model-invocation|allowed-tools|compatibility|category|kind):\s)"
 )
 _FENCE: Final = re.compile(
@@ -49,6 +49,9 @@ _FENCE: Final = re.compile(
 _RULER: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|\u2014{1,3}|\.{3})\s*")
 _GLUED: Final = re.compile(r"---(?=[^-\s])")
 _HEADING: Final = re.compile(r"#{1,6}\s")
+_HIGHEST_END: Final = 128 * 1024
+"""Characters from the top among which the end of loose front matter is looked for."""
+
 _HIGHEST_START: Final = 60
 """Lines from the top among which front matter after other text is looked for."""
 
@@ -80,7 +83,10 @@ def split(text: str) -> Split:
 
 def split_loosely(text: str) -> Split:
     """Split ``text`` by what its lines look like, whatever encloses the front matter."""
-    lines = _LINE.findall(text)
+    # The rest counts as one line: front matter that long is refused wherever it ends.
+    lines = _LINE.findall(text, 0, _HIGHEST_END)
+    if len(text) > _HIGHEST_END:
+        lines.append(text[_HIGHEST_END:])
     blank = 0
     while blank < len(lines) and not lines[blank].strip():
         blank += 1
@@ -249,6 +255,6 @@ def _open_fence(found: Split) -> Split:
         return replace(found, body=rest, body_line=found.body_line + skipped.count("\n"))
     body = found.body.rstrip()
     last = body.rpartition("\n")[2]
-    if _FENCE.fullmatch(last) and len(re.findall(r"^\s*(?:```|~~~)", body, re.MULTILINE)) % 2:
+    if _FENCE.fullmatch(last) and len(re.findall(r"^[ \t]*(?:```|~~~)", body, re.MULTILINE)) % 2:
         return replace(found, body=body[: len(body) - len(last)])
     return found

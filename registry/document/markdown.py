@@ -12,11 +12,14 @@ MOST_PARAMETERS: Final = 200
 FIRST_WORDS: Final = 1024
 """Characters of a description taken from the body: the specification's limit."""
 
+_LONGEST_ROW: Final = 10_000
+_MOST_LINES: Final = 1000
+"""Lines from the top among which a first paragraph is looked for."""
+
 _TITLE: Final = re.compile(r"#[ \t]+skill[ \t]*[:\uff1a][ \t]*(\S.*)", re.IGNORECASE)
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FACT: Final = re.compile(r"[-*+][ \t]+\*\*([^*:]{1,40}?)[ \t]*:?\*\*[ \t]*:?[ \t]*(.*)")
-_RULER: Final = re.compile(r"(?:[-*_=][ \t]*){3,}|-+|=+")
 _IMAGES: Final = re.compile(r"(?:\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?\s*)+")
 _HTML_ONLY: Final = re.compile(r"(?:<[^<>\n]{1,300}>\s*)+")
 _CELL: Final = re.compile(r"(?<!\\)\|")
@@ -55,8 +58,6 @@ def read_template(body: str) -> Template:
 
     Headings inside code fences and comments are none. Any section may be missing.
     """
-    if "## " not in body and "# " not in body:
-        return Template()
     title: str | None = None
     section = ""
     sections: dict[str, list[tuple[int, str]]] = {}
@@ -90,7 +91,8 @@ def has_template(body: str) -> bool:
     return (
         "## Parameters" in body
         or "## Metadata" in body
-        or body.lstrip()[:8].casefold() == "# skill:"
+        or "## Description" in body
+        or body[:200].lstrip()[:8].casefold() == "# skill:"
     )
 
 
@@ -99,7 +101,7 @@ def read_parameters(lines: Sequence[str]) -> tuple[Parameter, ...]:
     rows = iter(line.strip() for line in lines)
     previous = ""
     for row in rows:
-        if "|" in previous and "-" in row and _TABLE_RULE.fullmatch(row):
+        if len(row) <= _LONGEST_ROW and "|" in previous and _TABLE_RULE.fullmatch(row):
             columns = [_COLUMNS.get(_plain(cell).casefold(), "") for cell in _cells(previous)]
             if "name" in columns:
                 return tuple(islice(_table(columns, rows), MOST_PARAMETERS))
@@ -114,7 +116,7 @@ def first_paragraph(body: str) -> str | None:
     """
     words: list[str] = []
     length = 0
-    for _, line, code in _lines(body):
+    for _, line, code in islice(_lines(body), _MOST_LINES):
         text = "" if code else line.strip()
         if text.startswith("#") and _HEADING.match(text):
             text = ""
@@ -123,7 +125,7 @@ def first_paragraph(body: str) -> str | None:
             text = text[images.end() :]
         if text.startswith("<") and _HTML_ONLY.fullmatch(text[:1000]):
             text = ""
-        if not text or text.startswith("|") or _is_ruler(text):
+        if not text.strip("-*_= \t") or text.startswith("|"):
             if words:
                 break
             continue
@@ -140,12 +142,6 @@ def _cut(text: str) -> str:
     text = text[: FIRST_WORDS - 1]
     space = text.rfind(" ", FIRST_WORDS // 2)
     return (text[:space] if space > 0 else text).rstrip() + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _is_ruler(text: str) -> bool:
-    return (
-        text[0] in "-*_=" and not set(text) - set("-*_= \t") and _RULER.fullmatch(text) is not None
-    )
 
 
 def _lines(body: str) -> Iterator[tuple[int, str, bool]]:
@@ -189,7 +185,7 @@ def _paragraphs(lines: Sequence[tuple[int, str]]) -> str | None:
 def _table(columns: Sequence[str], rows: Iterator[str]) -> Iterator[Parameter]:
     seen: set[str] = set()
     for row in rows:
-        if "|" not in row:
+        if "|" not in row or len(row) > _LONGEST_ROW:
             return
         cells = dict(zip(reversed(columns), reversed(_cells(row, len(columns))), strict=True))
         name = _plain(cells.get("name", ""))

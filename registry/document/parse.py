@@ -1,5 +1,6 @@
 """Read a SKILL.md into a `Document`, whatever is wrong with it."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,6 +15,9 @@ from registry.document.yaml_text import SURROGATES, Broken, Reading, Refused, re
 from registry.model import Diagnostic, Document
 
 FRONT_MATTER_BYTES: Final = 64 * 1024
+
+MOST_FINDINGS: Final = 10
+"""Findings of one code; the last of them says how many more there are."""
 
 _MARK: Final = "\ufeff"
 _BINARY_SHARE: Final = 10
@@ -76,15 +80,32 @@ def parse_text(
         message = "the front matter has no keys"
         findings.append(finding("front-matter-empty", message, parts.front_line, fix))
     _complete(parts, fields, folder_name, findings)
-    findings.sort(key=lambda found: found.sort_key)
     return Document(
         text=text,
         body=parts.body,
         body_line=parts.body_line,
         front_matter=reading.values,
-        diagnostics=tuple(findings),
+        diagnostics=_few(findings),
         **fields,
     )
+
+
+def _few(findings: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return ``findings`` worst first, no code more often than `MOST_FINDINGS`."""
+    findings.sort(key=lambda found: found.sort_key)
+    counts = Counter(found.code for found in findings)
+    if not counts or max(counts.values()) <= MOST_FINDINGS:
+        return tuple(findings)
+    kept: list[Diagnostic] = []
+    seen: Counter[str] = Counter()
+    for found in findings:
+        seen[found.code] += 1
+        more = counts[found.code] - MOST_FINDINGS
+        if seen[found.code] == MOST_FINDINGS and more > 0:
+            kept.append(replace(found, message=f"{found.message} (and {more} more like this)"))
+        elif seen[found.code] <= MOST_FINDINGS:
+            kept.append(found)
+    return tuple(kept)
 
 
 def _clean(text: str, findings: list[Diagnostic]) -> str:
@@ -169,7 +190,7 @@ def _complete(
     """Fill what the front matter leaves open from the body; what it says wins."""
     body = parts.body
     template = Template()
-    if "description" not in fields or has_template(body):
+    if has_template(body):
         template = read_template(body)
         fields["version"] = fields.get("version") or template.version
         fields["parameters"] = fields.get("parameters") or template.parameters

@@ -18,7 +18,7 @@ _NO: Final = frozenset({"false", "no", "off", "0", "n"})
 _TOOL: Final = re.compile(r"[()]|[^()\s,]+|[\s,]+")
 
 
-class UnknownShape(Exception):  # noqa: N818 - it becomes a diagnostic and never leaves the package
+class UnknownShape(Exception):
     """A value is of a shape that its field has no reading for."""
 
 

@@ -26,7 +26,7 @@ _CORE_TAGS: Final = frozenset(
 ) | {"!"}
 
 
-class Broken(Exception):  # noqa: N818 - it steers the repair and never leaves the package
+class Broken(Exception):
     """The text is no YAML as people meant it: ``message``, and ``line`` of the file."""
 
     def __init__(self, message: str, line: int) -> None:
@@ -35,7 +35,7 @@ class Broken(Exception):  # noqa: N818 - it steers the repair and never leaves t
         self.line = line
 
 
-class Refused(Exception):  # noqa: N818 - it becomes a diagnostic and never leaves the package
+class Refused(Exception):
     """The text is YAML that no honest skill needs; ``diagnostic`` says what."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
