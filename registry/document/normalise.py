@@ -4,22 +4,16 @@ Keys match regardless of case and separators. A value of a shape nobody reads is
 failure; the raw front matter keeps it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from registry.document import shapes
 from registry.document.codes import finding
 from registry.document.dates import parse_date
+from registry.document.fields import Fields, Places, Value, folded, places
 from registry.document.findings import shorten
-from registry.document.frontmatter import FOREIGN_KEYS
 from registry.document.yaml_text import Reading
 from registry.model import Diagnostic, JsonValue, Parameter
-
-_T = TypeVar("_T")
-
-_OPENCLAW: Final = ("openclaw", "clawdbot", "clawdis", "moltbot")
-_SECTIONS: Final = (*_OPENCLAW, "hermes", "ethos")
 
 _SYSTEMS: Final = {
     "darwin": "macos",
@@ -30,26 +24,29 @@ _SYSTEMS: Final = {
     "win": "windows",
 }
 
+
 # Where each field is read from, the strongest first: `section.key`, both folded (see `_fold`);
 # the section is empty at the top level, `claw` for OpenClaw by any of its names.
-_TAGS: Final = (".tags", "metadata.tags", "hermes.tags", "claw.tags", "claw.keywords", ".keywords")
-_KIND: Final = (".kind", "top-ethos.kind", "ethos.kind", "metadata.kind", ".type")
-_CATEGORY: Final = (
+_TAGS: Final = places(
+    ".tags", "metadata.tags", "hermes.tags", "claw.tags", "claw.keywords", ".keywords"
+)
+_KIND: Final = places(".kind", "top-ethos.kind", "ethos.kind", "metadata.kind", ".type")
+_CATEGORY: Final = places(
     ".category",
     "metadata.category",
     "claw.category",
     "hermes.category",
     ".domain",
 )
-_VERSION: Final = ("metadata.version", ".version")
-_AUTHOR: Final = (
+_VERSION: Final = places("metadata.version", ".version")
+_AUTHOR: Final = places(
     "metadata.author",
     ".author",
     "metadata.authors",
     "metadata.skillauthor",
     ".authors",
 )
-_CREATED: Final = (
+_CREATED: Final = places(
     ".createdat",
     ".created",
     ".dateadded",
@@ -57,7 +54,7 @@ _CREATED: Final = (
     "metadata.createdat",
     "metadata.created",
 )
-_UPDATED: Final = (
+_UPDATED: Final = places(
     ".updatedat",
     ".updated",
     ".lastupdated",
@@ -65,110 +62,25 @@ _UPDATED: Final = (
     "metadata.updated",
     "metadata.lastupdated",
 )
-_REQUIRED_TOOLS: Final = (
+_REQUIRED_TOOLS: Final = places(
     ".requiredtools",
     "metadata.requiredtools",
     "hermes.requirestools",
     "hermes.requiredtools",
 )
-_ALLOWED_TOOLS: Final = (".allowedtools", ".tools")
-_PLATFORMS: Final = (".platforms", "claw.os", "metadata.platforms", "metadata.os", ".os")
-_INVOCABLE: Final = (".userinvocable", ".userinvokable")
+_ALLOWED_TOOLS: Final = places(".allowedtools", ".tools")
+_PLATFORMS: Final = places(".platforms", "claw.os", "metadata.platforms", "metadata.os", ".os")
+_LICENSE: Final = places(".license", ".licence", "metadata.license")
+_COMPATIBILITY: Final = places(".compatibility")
+_PARAMETERS: Final = places(".parameters")
+_REQUIRES: Final = places("claw.requires", ".requires", "metadata.requires")
+_HIDDEN: Final = places(".disablemodelinvocation")
+_INVOCABLE: Final = places(".userinvocable", ".userinvokable")
 _REQUIRED_WORDS: Final = (
     ("binaries", ("bins", "binaries", "bin", "commands")),
     ("any_binary", ("anybins", "anybin")),
     ("env", ("env", "envs", "environment")),
 )
-
-
-class Value(NamedTuple):
-    """A value of the front matter, the path of keys to it, and the line of the outermost."""
-
-    path: str
-    value: JsonValue
-    line: int | None
-
-
-class Fields:
-    """Looks keys up in one front matter and collects what it can't read in ``findings``."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.findings: list[Diagnostic] = []
-        self._reading = reading
-        top = _folded(reading.values)
-        self._sections: dict[str, dict[str, tuple[str, JsonValue]]] = {"": top}
-        self._origin: dict[str, tuple[str, ...]] = {"": ()}
-        if "ethos" in top:
-            self._add("top-ethos", top["ethos"], ())
-        metadata = top.get("metadata")
-        if metadata and self._add("metadata", metadata, (), complain=True):
-            inner = self._sections["metadata"]
-            for name in _SECTIONS:
-                if name in inner:
-                    section = "claw" if name in _OPENCLAW else name
-                    if section not in self._sections:
-                        self._add(section, inner[name], (metadata[0],))
-
-    def values(self, places: Iterable[str]) -> Iterator[Value]:
-        """Yield what stands at ``places``, without what is null or empty."""
-        sections = self._sections
-        for place in places:
-            section, _, key = place.partition(".")
-            found = sections.get(section)
-            if found is None or key not in found:
-                continue
-            name, value = found[key]
-            if value is None or value == "":
-                continue
-            path = (*self._origin[section], name)
-            yield Value(".".join(path), value, self._reading.lines.get(path[0]))
-
-    def read(self, places: Iterable[str], shape: Callable[[JsonValue], _T | None]) -> _T | None:
-        """Return the first value at ``places`` that ``shape`` can read, or None."""
-        for value in self.values(places):
-            try:
-                result = shape(value.value)
-            except shapes.UnknownShape:
-                self.unknown(value)
-                continue
-            if result is not None:
-                return result
-        return None
-
-    def words(
-        self, places: Iterable[str], shape: Callable[[JsonValue], Iterator[str]]
-    ) -> tuple[str, ...]:
-        """Return the words of the first value at ``places`` that has any."""
-        return self.read(places, lambda value: shapes.unique(shape(value)) or None) or ()
-
-    def unknown(self, value: Value) -> None:
-        """Note a value of a shape that nobody reads."""
-        what = "mapping" if isinstance(value.value, Mapping) else "list"
-        if isinstance(value.value, str):
-            what = f"text `{shorten(value.value, 40)}`"
-        message = f"`{shorten(value.path)}` is a {what} of a shape that is not understood"
-        fix = "write it as the documentation shows; it is kept, but nothing is read from it"
-        self.findings.append(finding("value-shape", message, value.line, fix))
-
-    def _add(
-        self,
-        section: str,
-        pair: tuple[str, JsonValue],
-        origin: tuple[str, ...],
-        *,
-        complain: bool = False,
-    ) -> bool:
-        """Make the mapping of ``pair``, also one written as JSON text, a section to look in."""
-        name, value = pair
-        if isinstance(value, str):
-            value = shapes.from_json(value)
-        if not isinstance(value, Mapping):
-            if complain and value not in (None, "", []):
-                self.unknown(Value(name, value, self._reading.lines.get(name)))
-            return False
-        self._sections[section] = _folded(value)
-        self._origin[section] = (*origin, name)
-        return True
 
 
 def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
@@ -182,16 +94,16 @@ def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
         "category": fields.read(_CATEGORY, shapes.one_text),
         "version": fields.read(_VERSION, shapes.one_text),
         "author": fields.read(_AUTHOR, shapes.people),
-        "license": fields.read((".license", ".licence", "metadata.license"), _free_text),
-        "compatibility": fields.read((".compatibility",), _free_text),
+        "license": fields.read(_LICENSE, _free_text),
+        "compatibility": fields.read(_COMPATIBILITY, _free_text),
         "tags": _tags(fields),
         "created": _date(fields, _CREATED),
         "updated": _date(fields, _UPDATED),
         "required_tools": fields.words(_REQUIRED_TOOLS, shapes.names),
         "allowed_tools": fields.words(_ALLOWED_TOOLS, shapes.tools),
         "requires": _requires(fields),
-        "parameters": fields.read((".parameters",), _parameters) or (),
-        "hidden": fields.read((".disablemodelinvocation",), shapes.truth) is True,
+        "parameters": fields.read(_PARAMETERS, _parameters) or (),
+        "hidden": fields.read(_HIDDEN, shapes.truth) is True,
         "user_invocable": fields.read(_INVOCABLE, shapes.truth) is not False,
     }
     for key in ("name", "description"):
@@ -225,10 +137,10 @@ def _tags(fields: Fields) -> tuple[str, ...]:
     return tuple(words)[: shapes.MOST_TAGS]
 
 
-def _date(fields: Fields, places: Sequence[str]) -> str | None:
-    """Return the first readable date at ``places``; note the first that is none."""
+def _date(fields: Fields, where: Places) -> str | None:
+    """Return the first readable date at ``where``; note the first that is none."""
     unreadable: Value | None = None
-    for value in fields.values(places):
+    for value in fields.values(where):
         if isinstance(value.value, str):
             if moment := parse_date(value.value):
                 return moment
@@ -243,17 +155,18 @@ def _date(fields: Fields, places: Sequence[str]) -> str | None:
 
 def _prose(fields: Fields, key: str) -> str | None:
     """Return the name or the description as people read it."""
-    for value in fields.values((f".{key}",)):
+    for value in fields.values((("", key),)):
         text = value.value
         if not isinstance(text, str):
             message = f"`{key}` is no text; it is read as one"
             fix = "put the value in double quotes"
             fields.findings.append(finding("value-shape", message, value.line, fix))
             text = _source(text)
+        text = text.strip()
         cleaned = shapes.CONTROL.sub("", text).strip()
         if key == "name" and not cleaned.isprintable():
             cleaned = " ".join(cleaned.split())
-        if len(cleaned) != len(text.strip()):
+        if cleaned != text:
             message = f"`{key}` has control characters, which were left out"
             fix = "delete them, and keep a name on one line"
             fields.findings.append(finding("control-characters", message, value.line, fix))
@@ -283,12 +196,12 @@ def _requires(fields: Fields) -> dict[str, JsonValue]:
     """Return what a skill needs: ``binaries``, ``any_binary``, ``env``, ``os``, each a list."""
     needs: dict[str, JsonValue] = {}
     systems = fields.words(_PLATFORMS, shapes.names)
-    for value in fields.values(("claw.requires", ".requires", "metadata.requires")):
+    for value in fields.values(_REQUIRES):
         if not isinstance(value.value, Mapping):
             if value.path.count(".") > 1:
                 fields.unknown(value)
             continue  # a list of other skills, elsewhere
-        inner = _folded(value.value)
+        inner = folded(value.value)
         for field, keys in _REQUIRED_WORDS:
             words = _first_words(fields, value, inner, keys)
             if words and field not in needs:
@@ -296,8 +209,8 @@ def _requires(fields: Fields) -> dict[str, JsonValue]:
         if not systems:
             systems = _first_words(fields, value, inner, ("os", "platforms"))
     if systems:
-        folded = (system.casefold() for system in systems)
-        needs["os"] = list(shapes.unique(_SYSTEMS.get(system, system) for system in folded))
+        names = (system.casefold() for system in systems)
+        needs["os"] = list(shapes.unique(_SYSTEMS.get(name, name) for name in names))
     return needs
 
 
@@ -350,23 +263,3 @@ def _parameters(value: JsonValue) -> tuple[Parameter, ...]:
             ),
         )
     return tuple(found.values())
-
-
-def _folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
-    """Return ``mapping`` by folded key; of keys that fold alike, the first that has a value."""
-    found: dict[str, tuple[str, JsonValue]] = {}
-    for key, value in mapping.items():
-        folded = _fold(key)
-        if folded not in found or found[folded][1] is None:
-            found[folded] = (key, value)
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _fold(key: str) -> str:
-    """Return ``key`` without case and separators: `createdAt`, `created_at` and `Created-At`."""
-    key = "".join(key.casefold().translate(_SEPARATORS).split()).lstrip("+")
-    return FOREIGN_KEYS.get(key, key)
-
-
-_SEPARATORS: Final = str.maketrans("", "", "-_.")

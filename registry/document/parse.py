@@ -38,19 +38,21 @@ def parse_document(
         line = data.count(b"\n", 0, error.start) + 1
         message = f"the file is not UTF-8 text: byte {error.start} is 0x{data[error.start]:02x}"
         found = finding("not-utf8", message, line, "save the file with the encoding UTF-8")
-        rest = parse_text(
-            data.decode("utf-8", "replace"),
-            folder_name=folder_name,
-            front_matter_bytes=front_matter_bytes,
-        )
+        rest = _parse(data.decode("utf-8", "replace"), folder_name, front_matter_bytes)
         return replace(rest, diagnostics=(found, *rest.diagnostics))
-    return parse_text(text, folder_name=folder_name, front_matter_bytes=front_matter_bytes)
+    return _parse(text, folder_name, front_matter_bytes)
 
 
 def parse_text(
     text: str, *, folder_name: str, front_matter_bytes: int = FRONT_MATTER_BYTES
 ) -> Document:
     """Read the text of a skill file, as `parse_document` does."""
+    if not text.isascii():
+        text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _parse(text, folder_name, front_matter_bytes)
+
+
+def _parse(text: str, folder_name: str, front_matter_bytes: int) -> Document:
     findings: list[Diagnostic] = []
     text = _clean(text, findings)
     if not text.strip():
@@ -115,8 +117,6 @@ def _clean(text: str, findings: list[Diagnostic]) -> str:
         message = "the file begins with a byte order mark"
         findings.append(finding("byte-order-mark", message, 1, fix))
         text = text[1:]
-    if not text.isascii() and SURROGATES.search(text):
-        text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
     count = text.count("\0")
     if count:
         line = text.count("\n", 0, text.index("\0")) + 1
