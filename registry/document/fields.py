@@ -78,7 +78,7 @@ class Fields:
 
     def words(self, where: Places, shape: Callable[[JsonValue], Iterator[str]]) -> tuple[str, ...]:
         """Return the words of the first value at ``where`` that has any."""
-        return self.read(places, lambda value: shapes.unique(shape(value)) or None) or ()
+        return self.read(where, lambda value: shapes.unique(shape(value)) or None) or ()
 
     def unknown(self, value: Value) -> None:
         """Note a value of a shape that nobody reads."""
