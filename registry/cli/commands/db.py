@@ -1,0 +1,116 @@
+"""`skill-registry db`: the database file itself."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from registry.cli import escape, options, words
+from registry.cli.facts import draw_facts
+from registry.cli.group import Group
+from registry.cli.run import Status
+from registry.cli.session import Session
+
+if TYPE_CHECKING:
+    from registry.database import DatabaseInfo
+
+
+@click.group(
+    cls=Group,
+    examples=("skill-registry db info", "skill-registry db backup ~/registry-copy.db"),
+)
+def command() -> None:
+    """Look after the database itself.
+
+    It holds nothing that the skill folders don't: a lost or damaged one is filled again by
+    "skill-registry sync FOLDER...".
+    """
+
+
+@command.command(
+    "info", examples=("skill-registry db info", "skill-registry db info --json | jq -r .path")
+)
+@options.json_option
+@click.pass_obj
+def info(session: Session, *, as_json: bool) -> None:
+    """Say where the database is and what it is like."""
+    facts = session.registry.database_info()
+    if as_json:
+        session.console.json(asdict(facts))
+    else:
+        session.console.write(draw_facts(session.console, _facts(facts)))
+
+
+@command.command("check", examples=("skill-registry db check",))
+@options.json_option
+@click.pass_obj
+def check(session: Session, *, as_json: bool) -> None:
+    """Look for damage.
+
+    Exit status: 3 where something is wrong.
+    """
+    problems = session.registry.check_database()
+    if as_json:
+        session.console.json({"path": session.registry.path, "problems": problems})
+    else:
+        session.console.write(map(escape.line, problems or ["The database is sound."]))
+    if problems:
+        session.console.note(
+            "The skills on disk are untouched. Move the database aside and fill a new one: "
+            "skill-registry sync FOLDER..."
+        )
+        raise click.exceptions.Exit(Status.DATABASE)
+
+
+@command.command(
+    "backup",
+    examples=(
+        "skill-registry db backup ~/registry-copy.db",
+        "skill-registry db backup ~/registry-copy.db --overwrite",
+    ),
+)
+@click.argument("file", type=click.Path())
+@click.option("--overwrite", is_flag=True, help="Replace FILE where it exists.")
+@click.pass_obj
+def backup(session: Session, *, file: str, overwrite: bool) -> None:
+    """Copy the database to FILE.
+
+    The copy is consistent, also while the database is in use.
+    """
+    session.registry.backup(file, overwrite=overwrite)
+    session.console.write([f"Copied the database to {escape.line(file)}"])
+
+
+@command.command("upgrade", examples=("skill-registry db upgrade",))
+@click.pass_obj
+def upgrade(session: Session) -> None:
+    """Create the database, or bring it to the newest schema.
+
+    Every command that writes does so by itself; a copy of an older database is kept beside it.
+    """
+    registry = session.registry
+    before = registry.database_info().revision
+    registry.create_database()
+    info = registry.database_info()
+    path, revision = escape.line(info.path), info.revision
+    if before is None:
+        done = f"Created the database {path} (schema {revision})."
+    elif before != revision:
+        done = f"Upgraded the database {path} from schema {before} to {revision}."
+    else:
+        done = f"The database {path} is up to date (schema {revision})."
+    session.console.write([done])
+
+
+def _facts(info: "DatabaseInfo") -> Iterator[tuple[str, str]]:
+    yield "Path", info.path
+    if not info.exists:
+        yield "State", "not made yet: the first sync creates it"
+    yield "Size", words.size(info.bytes)
+    yield "Schema", info.revision or "none"
+    yield "Journal", info.journal_mode or "none"
+    yield "SQLite", info.sqlite_version
+    yield "File system", info.file_system or "unknown"
+    yield "Sources", f"{info.sources:,}"
+    yield "Skills", f"{info.skills:,}"

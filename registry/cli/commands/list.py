@@ -1,0 +1,73 @@
+"""`skill-registry list`."""
+
+from typing import Any, Final
+
+import click
+
+from registry.catalog.filters import Sort
+from registry.cli import options, records
+from registry.cli.group import Command
+from registry.cli.listing import (
+    Listing,
+    draw_skills,
+    emit,
+    ref_of,
+    skill_fields,
+    tell_nothing_found,
+)
+from registry.cli.session import Session
+
+SKILLS: Final = Listing(records.skill, ref_of, skill_fields, draw_skills)
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry list",
+        "skill-registry list --tag pdf --tag forms --updated-since 30d",
+        "skill-registry list --status invalid",
+        "skill-registry list --format names | fzf | xargs skill-registry show",
+        "skill-registry list --all --json | jq -r '.[] | select(.shadowed) | .ref'",
+    ),
+)
+@options.filter_options
+@click.option(
+    "--sort",
+    type=click.Choice(["name", "created", "updated"]),
+    default="name",
+    show_default=True,
+    help="The order; dates come newest first.",
+)
+@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most this many.")
+@click.option(
+    "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the first ones."
+)
+@options.format_options
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    *,
+    sort: Sort,
+    reverse: bool,
+    limit: int | None,
+    offset: int,
+    style: str | None,
+    **given: Any,
+) -> None:
+    """List skills.
+
+    Shows what can be used: skills that are invalid, or shadowed by a skill of the same name in a
+    stronger source, are left out without --all. In a pipe each line is a ref, a tab and the
+    description.
+    """
+    chosen = options.filters(session, given)
+    registry = session.registry
+    page = registry.list(chosen, sort=sort, reverse=reverse, limit=limit, offset=offset)
+    told = emit(session.console, style, page.items, SKILLS)
+    if not page.total:
+        narrowed = options.is_narrowed(chosen)
+        tell_nothing_found(session, narrowed=narrowed)
+    elif told:
+        session.console.note(f"{len(page):,} of {page.total:,} skills", "dim")

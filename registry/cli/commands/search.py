@@ -1,0 +1,116 @@
+"""`skill-registry search`."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import click
+
+from registry.cli import escape, options, records, words
+from registry.cli.console import Console
+from registry.cli.group import Command
+from registry.cli.listing import Listing, emit, ref_of, tell_nothing_found
+from registry.cli.session import Session
+from registry.cli.width import fit, width_of, wrap
+from registry.model import SearchHit
+
+INDENT: Final = "    "
+_SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry search fill pdf forms",
+        "skill-registry search '\"pull request\" review' --tag git",
+        "skill-registry search deploy --limit 5 --json | jq -r '.[].ref'",
+        "skill-registry search -- --dry-run",
+    ),
+)
+@click.argument("query", nargs=-1, required=True)
+@options.filter_options
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="At most this many.",
+)
+@click.option(
+    "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the best ones."
+)
+@options.format_options
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    *,
+    query: tuple[str, ...],
+    limit: int,
+    offset: int,
+    style: str | None,
+    **given: Any,
+) -> None:
+    """Find skills by what they do.
+
+    Words in any language; a skill that has more of them, above all in its name and tags, comes
+    first. A word also finds longer words that begin with it, and quotes keep words together.
+    Finding nothing is no error. In a pipe each line is a ref, a tab and the place that matched.
+    """
+    text = " ".join(query)
+    if not text.strip():
+        raise click.UsageError("Say what to search for.", click.get_current_context())
+    chosen = options.filters(session, given)
+    hits, total = session.registry.search(text, chosen, limit=limit, offset=offset)
+    told = emit(session.console, style, hits, hits_listing(text))
+    if not total:
+        if session.registry.sources():
+            session.console.note("No skills match.")
+        else:
+            tell_nothing_found(session, narrowed=True)
+    elif told:
+        session.console.note(f"{len(hits):,} of {words.count(total, 'hit')}", "dim")
+
+
+def hits_listing(query: str) -> Listing:
+    """Return how the hits of a query are printed."""
+
+    def draw(console: Console, hits: Sequence[SearchHit]) -> Iterator[str]:
+        return draw_hits(console, hits, matcher(query))
+
+    return Listing(records.hit, ref_of, _fields, draw)
+
+
+def draw_hits(
+    console: Console, hits: Sequence[SearchHit], wanted: re.Pattern[str] | None
+) -> Iterator[str]:
+    """Yield ref and description of each hit, and below it the place that matched."""
+
+    def light(text: str) -> str:
+        return wanted.sub(lambda found: console.style(found[0], "match"), text) if wanted else text
+
+    for hit in hits:
+        ref = fit(escape.line(hit.ref), console.width, "middle", ellipsis=console.ellipsis)
+        room = console.width - width_of(ref) - 2
+        about = fit(escape.prose(hit.description), room, ellipsis=console.ellipsis)
+        head = console.style(ref, "bold")
+        # Where a narrow terminal leaves no room for the description, the snippet has to do.
+        yield f"{head}  {console.style(about, 'dim')}" if room > len(INDENT) * 3 else head
+        snippet = escape.prose(hit.snippet)
+        for line in wrap(snippet, console.width - len(INDENT)):
+            yield INDENT + light(line)
+
+
+def matcher(query: str) -> re.Pattern[str] | None:
+    """Return a pattern of the words of a query, for showing where they are."""
+    terms = sorted(set(re.findall(r"\w+", query)), key=len, reverse=True)
+    spaced = [rf"\b{re.escape(term)}\w*" for term in terms if _SPACED.fullmatch(term)]
+    others = [re.escape(term) for term in terms if not _SPACED.fullmatch(term)]
+    if not terms:
+        return None
+    return re.compile("|".join(spaced + others), re.IGNORECASE)
+
+
+def _fields(hit: SearchHit) -> Sequence[str]:
+    return escape.line(hit.ref), escape.prose(hit.snippet)

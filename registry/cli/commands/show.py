@@ -1,0 +1,55 @@
+"""`skill-registry show`."""
+
+import os
+
+import click
+
+from registry.cli import complete, escape, options, records
+from registry.cli.group import Command
+from registry.cli.listing import emit
+from registry.cli.session import Session
+from registry.cli.skill_view import FILES, draw_skill
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry show pdf-forms",
+        "skill-registry show pdf-forms --json | jq .front_matter",
+        "skill-registry show pdf-forms --raw > SKILL.md",
+        'cd "$(skill-registry show pdf-forms --path)"',
+    ),
+)
+@click.argument("name", shell_complete=complete.names)
+@click.option("--raw", "part", flag_value="raw", help="Print the SKILL.md as it is, byte for byte.")
+@click.option("--files", "part", flag_value="files", help="List the skill's files.")
+@click.option("--path", "part", flag_value="path", help="Print the path of the skill's folder.")
+@options.json_option
+@click.pass_obj
+def command(session: Session, *, name: str, part: str | None, as_json: bool) -> None:
+    """Show one skill.
+
+    NAME is a skill's name or ref, as "list" prints it. What is shown is what is on disk now. On a
+    terminal --raw and --path show characters that would steer it as escapes.
+    """
+    console = session.console
+    if part == "raw":
+        data = session.registry.read_bytes(name)
+        if console.is_terminal:
+            text = data.decode("utf-8", "backslashreplace")
+            console.write([escape.text(text.removesuffix("\n"))])
+        else:
+            console.write_bytes(data)
+        return
+    skill = session.registry.get(name)
+    if part == "path":
+        if console.is_terminal:
+            console.write([escape.line(skill.path)])
+        else:
+            console.write_bytes(os.fsencode(skill.path) + b"\n")
+    elif part == "files":
+        emit(console, "json" if as_json else None, skill.files, FILES)
+    elif as_json:
+        console.json(records.detail(skill))
+    else:
+        console.write(draw_skill(console, skill))

@@ -1,0 +1,176 @@
+"""`skill-registry sync`."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from registry.cli import complete, escape, options, records, words
+from registry.cli.console import Console, Style
+from registry.cli.findings_view import finding_line
+from registry.cli.group import Command
+from registry.cli.run import Status
+from registry.cli.session import Session
+from registry.model import SCOPES, Scope
+
+if TYPE_CHECKING:
+    from registry.sync.report import SourceReport, SyncReport
+
+MOST_SHOWN: Final = 20
+"""Lines of each kind of change, unless more is asked for with --verbose."""
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry sync                        # all sources",
+        "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
+        "skill-registry sync ~/work/skills --scope team --name work",
+        "skill-registry sync --dry-run --json | jq .removed",
+    ),
+)
+@click.argument(
+    "targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.sources_or_folders
+)
+@click.option(
+    "--scope", type=click.Choice(SCOPES), help="The scope of a new source: personal by default."
+)
+@click.option("--name", metavar="NAME", help="The name of a new source.")
+@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--verify", is_flag=True, help="Read all files again, whatever their times say.")
+@click.option(
+    "--allow-prune",
+    is_flag=True,
+    help="Remove the skills of a source that is gone, empty, or lost more than half of them.",
+)
+@click.option("--wait", is_flag=True, help="Wait while another sync runs.")
+@options.json_option
+@click.pass_obj
+def command(
+    session: Session,
+    *,
+    targets: tuple[str, ...],
+    scope: Scope | None,
+    name: str | None,
+    dry_run: bool,
+    verify: bool,
+    allow_prune: bool,
+    wait: bool,
+    as_json: bool,
+) -> None:
+    """Bring the registry in line with the folders on disk.
+
+    TARGET is a source or a folder; a folder that is no source yet becomes one. Without a target
+    all sources are synced. What can't be read is kept and marked invalid. A source that is gone,
+    empty, or lost more than half of its skills keeps them, until --allow-prune.
+
+    Exit status: 1 where a source could not be brought in line.
+    """
+    from registry.cli.progress import SyncProgress
+
+    console, registry = session.console, session.registry
+    if not targets and not (scope or name) and not registry.sources():
+        console.error(
+            "No sources are registered yet. Name a folder: skill-registry sync FOLDER\n"
+            "'skill-registry source discover' finds the folders of agents on this machine."
+        )
+        raise click.exceptions.Exit(Status.FAILED)
+    try:
+        with SyncProgress(console) as progress:
+            report = registry.sync(
+                *targets,
+                scope=scope,
+                name=name,
+                dry_run=dry_run,
+                verify=verify,
+                allow_prune=allow_prune,
+                wait=wait,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        console.note("Interrupted: nothing was published, the registry lists what it did before.")
+        raise click.exceptions.Exit(Status.INTERRUPTED) from None
+    if as_json:
+        console.json(records.sync(report))
+    else:
+        console.write(draw_report(console, report, MOST_SHOWN if not session.verbose else None))
+    _tell(session, report, hints=not as_json)
+    if not report.complete:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+def draw_report(console: Console, report: "SyncReport", most: int | None) -> Iterator[str]:
+    """Yield what changed, at most so many lines of each kind, and the summary."""
+    arrow = "\u2192" if console.is_unicode else ">"
+    moved = [(move.ref, f" (was in {move.before})") for move in report.moved]
+    yield from _group(console, "+", "green", [(ref, "") for ref in report.added], most)
+    yield from _group(console, "~", "yellow", [(ref, "") for ref in report.updated], most)
+    yield from _group(console, arrow, "cyan", moved, most)
+    yield from _group(console, "-", "red", [(ref, "") for ref in report.removed], most)
+    yield summary(report)
+
+
+def summary(report: "SyncReport") -> str:
+    """Say what changed in one line of numbers."""
+    counts = (
+        (len(report.added), "added"),
+        (len(report.updated), "updated"),
+        (len(report.moved), "moved"),
+        (len(report.removed), "removed"),
+        (report.unchanged, "unchanged"),
+        (report.invalid, "invalid"),
+    )
+    numbers = ", ".join(f"{number:,} {what}" for number, what in counts)
+    dry = "Dry run, nothing was changed: " if report.dry_run else ""
+    return f"{dry}{numbers} ({report.seconds:.1f} s)"
+
+
+def _group(
+    console: Console,
+    marker: str,
+    style: Style,
+    changes: Sequence[tuple[str, str]],
+    most: int | None,
+) -> Iterator[str]:
+    for ref, more in islice(changes, most):
+        yield f"{console.style(marker, style)} {escape.line(ref)}{escape.line(more)}"
+    if most is not None and len(changes) > most:
+        yield f"{console.style(marker, style)} and {len(changes) - most:,} more"
+
+
+def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
+    console = session.console
+    for part in report.sources:
+        if part.outcome != "ok":
+            console.note(_held(part), "yellow")
+    if not hints:
+        return
+    notices = [
+        finding_line(notice, f"{part.path}/{folder}")
+        for part in report.sources
+        for folder, notice in part.notices
+        if session.verbose or notice.severity != "info"
+    ]
+    if notices and session.verbose:
+        for line in notices:
+            console.note(line)
+    elif notices:
+        console.note(f"{words.count(len(notices), 'place')} passed over; --verbose says which")
+    if report.invalid:
+        console.note(
+            "See the invalid ones: 'skill-registry list --status invalid', and why: "
+            "'skill-registry check'"
+        )
+
+
+def _held(part: "SourceReport") -> str:
+    name = escape.line(part.name)
+    why = escape.prose(part.message or part.outcome)
+    kept = f"its {words.count(part.kept, 'skill')} stay listed" if part.kept else "nothing was read"
+    text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
+    if part.outcome == "unreadable":
+        return f"{text} Make it readable and sync again."
+    again = f"skill-registry sync {shlex.quote(name)} --allow-prune"
+    return f"{text} If that is right: {again}"

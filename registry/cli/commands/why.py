@@ -1,0 +1,61 @@
+"""`skill-registry why`."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from registry.cli import complete, escape, options, records
+from registry.cli.console import Console
+from registry.cli.findings_view import draw_findings
+from registry.cli.group import Command
+from registry.cli.listing import Listing, emit
+from registry.cli.session import Session
+
+if TYPE_CHECKING:
+    from registry.explain import Explanation
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry why pdf-forms",
+        "skill-registry why ~/.claude/skills/pdf-forms",
+        "skill-registry why pdf-forms --json | jq '.[].listed'",
+    ),
+)
+@click.argument("subject", metavar="NAME|PATH", shell_complete=complete.names_or_paths)
+@options.format_options
+@click.pass_obj
+def command(session: Session, *, subject: str, style: str | None) -> None:
+    """Explain why a skill is, or isn't, listed.
+
+    Takes a name (each skill of that name is explained), a ref, or the path of a folder: one that
+    lies in no source, too deep, was not synced, is invalid, shadowed, hidden or changed.
+    """
+    emit(session.console, style, session.registry.why(subject), WHY)
+
+
+def _draw(console: Console, explanations: "Sequence[Explanation]") -> Iterator[str]:
+    for index, one in enumerate(explanations):
+        if index:
+            yield ""
+        listed = console.style("listed", "green") if one.listed else "not listed"
+        if not one.listed:
+            listed = console.style(listed, "red")
+        yield f"{console.style(_handle(one), 'bold')}: {listed}"
+        if one.ref is not None:
+            yield f"  {escape.line(one.path)}"
+        yield from draw_findings(console, one.reasons, console.width)
+
+
+def _fields(one: "Explanation") -> Sequence[str]:
+    reasons = "; ".join(reason.message for reason in one.reasons)
+    return _handle(one), "listed" if one.listed else "not listed", escape.prose(reasons)
+
+
+def _handle(one: "Explanation") -> str:
+    return escape.line(one.path if one.ref is None else one.ref)
+
+
+WHY: Final = Listing(records.explanation, _handle, _fields, _draw)

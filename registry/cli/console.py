@@ -1,0 +1,109 @@
+"""Where output goes: data to stdout, everything else to stderr, colour only to a terminal."""
+
+import os
+import sys
+from codecs import lookup
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Final, Literal, TextIO
+
+from registry.cli import escape
+
+Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "match"]
+
+DEFAULT_WIDTH: Final = 80
+_CODES: Final[Mapping[str, str]] = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+    "match": "1;33",
+}
+
+
+class Console:
+    """The streams of one run. No character can make it fail, whatever the streams' encoding."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self.out: TextIO = sys.stdout
+        self.err: TextIO = sys.stderr
+        for stream in (self.out, self.err):
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure is not None:
+                reconfigure(errors="backslashreplace")
+        self.is_terminal = _is_terminal(self.out)
+        self.err_is_terminal = _is_terminal(self.err)
+        self._environ = environ
+        plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+        self._color = self.is_terminal and not plain
+        self._err_color = self.err_is_terminal and not plain
+        self.is_unicode = _is_unicode(self.out)
+        self.ellipsis = "\u2026" if self.is_unicode else "..."
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal; `DEFAULT_WIDTH` where there is none."""
+        with suppress(ValueError):
+            if (columns := int(self._environ.get("COLUMNS") or 0)) > 0:
+                return columns
+        with suppress(OSError, ValueError, AttributeError):
+            return os.get_terminal_size(self.out.fileno()).columns or DEFAULT_WIDTH
+        return DEFAULT_WIDTH
+
+    def style(self, text: str, style: Style | None) -> str:
+        """Paint text that goes to stdout."""
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self._color and text else text
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Write lines of escaped text to stdout."""
+        text = "\n".join(lines)
+        if text:
+            self.out.write(text + "\n")
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write bytes to stdout as they are."""
+        self.out.flush()
+        self.out.buffer.write(data)
+        self.out.buffer.flush()
+
+    def note(self, text: str, style: Style | None = None) -> None:
+        """Write one message, escaped text, to stderr."""
+        if style and self._err_color:
+            text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+        self.flush()  # so that what is said after the data comes after the data
+        self.err.write(text + "\n")
+
+    def error(self, message: str) -> None:
+        """Say on stderr what went wrong."""
+        label = "\x1b[31mError:\x1b[0m" if self._err_color else "Error:"
+        self.err.write(f"{label} {escape.text(message)}\n")
+
+    def json(self, value: object, *, indent: int | None = 2) -> None:
+        """Write one JSON value and a line break to stdout."""
+        self.out.write(self.encode(value, indent=indent) + "\n")
+
+    def encode(self, value: object, *, indent: int | None = None) -> str:
+        """Return a value as JSON that this stdout can print."""
+        import json
+
+        return escape.json_text(json.dumps(value, ensure_ascii=not self.is_unicode, indent=indent))
+
+    def flush(self) -> None:
+        """Hand over to the system what was written to stdout."""
+        self.out.flush()
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    try:
+        return lookup(stream.encoding).name.startswith("utf-8")
+    except (LookupError, TypeError):
+        return False

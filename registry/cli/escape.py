@@ -1,0 +1,44 @@
+"""Make text that comes from a skill safe to print: nothing in it may steer a terminal."""
+
+import re
+from typing import Final
+
+_FLAG: Final = "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
+_HARMFUL: Final = (
+    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # control characters, escape among them
+    "\u2028\u2029"  # line and paragraph separators
+    "\u202a-\u202e\u2066-\u2069"  # bidirectional overrides and isolates
+    "\ud800-\udfff"  # lone surrogates, which no stream can encode
+    "\U000e0000-\U000e007f"  # tag characters: invisible text, except in the flags above
+)
+_IN_TEXT: Final = re.compile(f"{_FLAG}|[{_HARMFUL}]")
+_IN_LINE: Final = re.compile(f"{_FLAG}|[{_HARMFUL}\\t\\n]")
+_IN_JSON: Final = re.compile("[\\x7f-\\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def line(text: str) -> str:
+    """Escape ``text`` for a place where one line is shown: names, refs, paths."""
+    return text if text.isprintable() else _IN_LINE.sub(_escaped, text)
+
+
+def prose(text: str) -> str:
+    """Escape ``text`` for a place where one line is shown, with line breaks turned to spaces."""
+    return line(" ".join(text.split()))
+
+
+def text(text: str) -> str:
+    """Escape ``text`` of many lines; line breaks and tabs stay."""
+    return _IN_TEXT.sub(_escaped, text.replace("\r\n", "\n"))
+
+
+def json_text(text: str) -> str:
+    """Escape what `json` leaves in its output and a terminal would obey; the value is the same."""
+    return text if text.isascii() else _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    char = found[0]
+    if len(char) > 1:
+        return char  # a flag
+    return _NAMED.get(char) or char.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,41 @@
+"""Draw findings: for people below a heading, for other programs one a line."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from registry.cli import escape, words
+from registry.cli.console import Console
+from registry.cli.width import wrap
+from registry.model import Diagnostic
+
+INDENT: Final = "  "
+
+
+def draw_findings(console: Console, findings: Iterable[Diagnostic], width: int) -> Iterator[str]:
+    """Yield a paragraph a finding: where, how grave, which, what to do."""
+    for finding in findings:
+        severity = console.style(finding.severity, words.SEVERITY_STYLES[finding.severity])
+        where = _place(finding)
+        yield f"{INDENT}{where}{severity} {escape.line(finding.code)}"
+        texts = [finding.message]
+        if finding.fix:
+            texts.append(f"Fix: {finding.fix}")
+        for text in texts:
+            for line in wrap(escape.prose(text), width - 2 * len(INDENT)):
+                yield 2 * INDENT + line
+
+
+def finding_line(finding: Diagnostic, folder: str) -> str:
+    """Return ``path:line: severity code message (fix: …)``, as editors and grep like it."""
+    path = f"{folder.rstrip('/')}/{finding.path}" if finding.path else folder
+    line = f":{finding.line}" if finding.line else ""
+    fix = f" (fix: {finding.fix})" if finding.fix else ""
+    what = f"{finding.severity} {finding.code} {finding.message}{fix}"
+    return f"{escape.line(path)}{line}: {escape.prose(what)}"
+
+
+def _place(finding: Diagnostic) -> str:
+    if not finding.path:
+        return ""
+    line = f":{finding.line}" if finding.line else ""
+    return f"{escape.line(finding.path)}{line}: "

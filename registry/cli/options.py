@@ -1,0 +1,159 @@
+"""Options that several commands share, and what they mean to the service."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+import click
+
+from registry.catalog.filters import Filters
+from registry.cli import complete
+from registry.cli.session import Session
+from registry.model import SCOPES, STATUSES
+
+FORMATS: Final = ("table", "json", "jsonl", "names")
+
+if TYPE_CHECKING:
+    Choice: TypeAlias = click.Choice[str]
+    ParamType: TypeAlias = click.ParamType[str]
+else:  # older Clicks' types take no parameter
+    Choice, ParamType = click.Choice, click.ParamType
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class StatusChoice(Choice):
+    """A status; its words may be joined by an underscore, a hyphen or a space."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Accept ``no-document`` and ``no document`` for ``no_document``."""
+        joined = "_".join(str(value).replace("-", " ").split()).lower()
+        return str(super().convert(joined, param, ctx))
+
+
+class When(ParamType):
+    """A date, a timestamp or an age; becomes a UTC timestamp."""
+
+    name = "when"
+
+    def __init__(self, *, end_of_day: bool) -> None:
+        self.end_of_day = end_of_day
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Turn what was typed into a timestamp."""
+        from datetime import UTC, datetime
+
+        from registry.document.dates import parse_when
+
+        try:
+            return parse_when(str(value), datetime.now(UTC), end_of_day=self.end_of_day)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def format_options(command: F) -> F:
+    """Add ``--format`` and ``--json``."""
+    for option in (
+        click.option("--json", "style", flag_value="json", help="Short for --format json."),
+        click.option(
+            "--format",
+            "style",
+            type=click.Choice(FORMATS),
+            help="How to print it: by default a table on a terminal, plain lines in a pipe.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def json_option(command: F) -> F:
+    """Add ``--json`` to a command that prints one value."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def filter_options(command: F) -> F:
+    """Add what `list` and `search` filter by."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
+def filters(session: Session, given: dict[str, Any]) -> Filters:
+    """Take the filters out of ``given`` (the values of `filter_options`).
+
+    Raises `SourceNotFound`.
+    """
+    chosen = {name: given.pop(name) for name in _NAMES}
+    if chosen["source"] is not None:
+        from registry.roots import find
+
+        chosen["source"] = find(session.registry, chosen["source"]).name
+    return Filters(**chosen)
+
+
+def is_narrowed(chosen: Filters) -> bool:
+    """Tell whether any filter is set."""
+    return chosen not in (Filters(), Filters(all=True))
+
+
+def _dates(what: str, meaning: str) -> Sequence[Callable[[F], F]]:
+    return (
+        click.option(
+            f"--{what}-since",
+            metavar="WHEN",
+            type=When(end_of_day=False),
+            help=f"{meaning} then or later: 2026-01-31, a timestamp, or an age such as 7d.",
+        ),
+        click.option(
+            f"--{what}-until",
+            metavar="WHEN",
+            type=When(end_of_day=True),
+            help=f"{meaning} then or earlier.",
+        ),
+    )
+
+
+_FILTERS: Final[Sequence[Callable[..., Any]]] = (
+    click.option(
+        "--tag",
+        "tags",
+        metavar="TAG",
+        multiple=True,
+        shell_complete=complete.tags,
+        help="Only skills with this tag. Given several times: with all of them.",
+    ),
+    click.option(
+        "--any-tag",
+        "any_tags",
+        metavar="TAG",
+        multiple=True,
+        shell_complete=complete.tags,
+        help="Only skills with this tag. Given several times: with at least one.",
+    ),
+    click.option(
+        "--kind", metavar="KIND", shell_complete=complete.kinds, help="Only skills of this kind."
+    ),
+    click.option(
+        "--category",
+        metavar="CATEGORY",
+        shell_complete=complete.categories,
+        help="Only skills of this category.",
+    ),
+    click.option(
+        "--scope", type=click.Choice(SCOPES), help="Only skills of sources of this scope."
+    ),
+    click.option(
+        "--source",
+        metavar="SOURCE",
+        shell_complete=complete.sources,
+        help="Only skills of this source.",
+    ),
+    click.option(
+        "--status", type=StatusChoice(STATUSES), help="Only skills that the last sync left so."
+    ),
+    *_dates("created", "Created"),
+    *_dates("updated", "Changed"),
+    click.option(
+        "--all", "all", is_flag=True, help="Also skills that are shadowed by others, or invalid."
+    ),
+)
+_NAMES: Final = tuple(Filters.__dataclass_fields__)

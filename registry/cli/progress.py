@@ -1,0 +1,64 @@
+"""A progress bar for `sync`, on a terminal and only where it takes a while."""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from registry.cli import escape
+from registry.cli.console import Console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+PATIENCE: Final = 0.5
+"""Seconds before anything is drawn; a sync with little to do is over by then."""
+
+
+class SyncProgress:
+    """What the service tells about a running sync; draws nothing where nobody watches."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._watched = console.err_is_terminal
+        self._console = console
+        self._clock = clock
+        self._started = clock()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, doing: str, done: int, total: int | None) -> None:
+        """Show how far it is."""
+        if not self._watched or self._clock() - self._started < PATIENCE:
+            return
+        if self._bar is None:
+            self._bar = self._make()
+            self._bar.start()
+        text = escape.line(doing)
+        if self._task is None:
+            self._task = self._bar.add_task(text, total=total, completed=done)
+        else:
+            self._bar.update(self._task, description=text, total=total, completed=done)
+
+    def _make(self) -> "Progress":
+        from rich.console import Console as RichConsole
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        return Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            console=RichConsole(file=self._console.err),
+            transient=True,
+        )

@@ -1,0 +1,119 @@
+"""The one way in and out: run a command, put errors into words, return an exit status."""
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NoReturn
+
+import click
+
+from registry.cli.console import Console
+from registry.cli.session import Session
+from registry.errors import DatabaseProblem, RegistryError, SettingsProblem, UsageProblem
+
+COMPLETION_VARIABLE = "_SKILL_REGISTRY_COMPLETE"
+
+
+class Status(IntEnum):
+    """Exit statuses (DESIGN.md, The command line)."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    DATABASE = 3
+    INTERRUPTED = 130
+
+
+def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: Any) -> NoReturn:
+    """Run ``root`` and exit. No exception but SystemExit leaves this function."""
+    complete = os.environ.get(COMPLETION_VARIABLE)
+    if complete:
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(root, {}, program, COMPLETION_VARIABLE, complete))
+    console = Console()
+    session = Session(console)
+    arguments = list(sys.argv[1:] if args is None else args)
+    try:
+        try:
+            status = _invoke(root, arguments, program, session, extra)
+        finally:
+            session.close()
+        console.flush()
+    except KeyboardInterrupt:
+        console.note("Interrupted.")
+        status = Status.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # the last resort: no traceback reaches a user
+        status = _report(session, error, arguments)
+    sys.exit(int(status))
+
+
+def _invoke(
+    root: click.Group, args: list[str], program: str, session: Session, extra: dict[str, Any]
+) -> int:
+    try:
+        with root.make_context(program, args, obj=session, **extra) as context:
+            root.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        session.console.note("Aborted.")
+        return Status.FAILED
+    return Status.DONE
+
+
+def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int:
+    console = session.console
+    if isinstance(error, OSError) and error.errno in {errno.EPIPE, errno.ENOSPC}:
+        # Nobody reads on (`| head`), or the disk is full: what is left can't be written either.
+        _discard_output(console)
+        if error.errno == errno.EPIPE:
+            return Status.DONE
+        console.error(f"The output can't be written: {error.strerror}.")
+        return Status.FAILED
+    if isinstance(error, UnicodeEncodeError) and not all(map(_is_text, arguments)):
+        console.error("An argument is no UTF-8 text.")
+        return Status.USAGE
+    if isinstance(error, RegistryError):
+        console.error(str(error))
+        return exit_status(error)
+    if session.verbose:
+        import traceback
+
+        console.err.write(traceback.format_exc())
+    reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    details = "the lines above" if session.verbose else "what --verbose prints then"
+    console.error(f"Internal error ({reason}). Please report it with the command and {details}.")
+    return Status.FAILED
+
+
+def exit_status(error: RegistryError) -> Status:
+    """Return the exit status that an error means."""
+    if isinstance(error, DatabaseProblem):
+        return Status.DATABASE
+    if isinstance(error, UsageProblem | SettingsProblem):
+        return Status.USAGE
+    return Status.FAILED
+
+
+def _discard_output(console: Console) -> None:
+    try:
+        descriptor = console.out.fileno()
+    except (OSError, ValueError):
+        return
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def _is_text(argument: str) -> bool:
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

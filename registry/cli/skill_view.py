@@ -1,0 +1,99 @@
+"""Draw one skill for people to read."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from registry.cli import escape, records, words
+from registry.cli.console import Console
+from registry.cli.findings_view import draw_findings
+from registry.cli.listing import Listing, draw
+from registry.cli.table import Column
+from registry.cli.width import wrap
+from registry.model import Parameter, SkillDetail, SkillFile
+
+MOST_FILES: Final = 12
+LABEL: Final = 12
+WIDEST_TEXT: Final = 100
+"""Longer lines are hard to read, however wide the terminal is."""
+
+
+def draw_skill(console: Console, skill: SkillDetail) -> Iterator[str]:
+    """Yield the lines of the readable view."""
+    width = min(console.width, WIDEST_TEXT)
+    yield console.style(escape.line(skill.name), "bold")
+    yield from wrap(escape.prose(skill.description), width)
+    yield ""
+    for label, value in _facts(console, skill):
+        if value:
+            lines = list(wrap(value, width - LABEL))
+            yield f"{console.style(f'{label:{LABEL - 1}}', 'dim')} {lines[0]}"
+            for line in lines[1:]:
+                yield " " * LABEL + line
+    for parameter in skill.parameters:
+        yield from _parameter(parameter, width)
+    if skill.files:
+        yield ""
+        total = words.size(sum(file.size for file in skill.files))
+        yield console.style(f"{words.count(len(skill.files), 'file')}, {total}", "dim")
+        for file in skill.files[:MOST_FILES]:
+            yield f"  {escape.line(file.path)}"
+        if len(skill.files) > MOST_FILES:
+            yield f"  and {len(skill.files) - MOST_FILES:,} more (--files lists them)"
+    if skill.diagnostics:
+        yield ""
+        yield console.style(words.count(len(skill.diagnostics), "finding"), "dim")
+        yield from draw_findings(console, skill.diagnostics, width)
+    if skill.body and skill.body.strip():
+        yield ""
+        yield console.style("-" * min(width, 40), "dim")
+        yield escape.text(skill.body.strip("\r\n"))
+
+
+def _facts(console: Console, skill: SkillDetail) -> Iterator[tuple[str, str | None]]:
+    state = words.state(skill.status, shadowed=False)
+    if skill.shadowed:
+        state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
+    yield "Ref", escape.line(skill.ref)
+    yield "Status", console.style(state, words.STATUS_STYLES.get(skill.status))
+    yield "Kind", _one(skill.kind)
+    yield "Category", _one(skill.category)
+    yield "Tags", ", ".join(map(escape.line, skill.tags))
+    yield "Source", f"{escape.line(skill.source)} ({skill.scope})"
+    yield "Folder", escape.line(skill.path)
+    yield "Version", _one(skill.version)
+    yield "Author", _one(skill.author)
+    yield "License", _one(skill.license)
+    yield "Created", words.moment(skill.created_at)
+    yield "Updated", words.moment(skill.updated_at)
+    yield "Works with", _one(skill.compatibility)
+    yield "Needs tools", ", ".join(map(escape.line, skill.required_tools))
+
+
+def _one(value: str | None) -> str | None:
+    return escape.prose(value) if value else None
+
+
+def _parameter(parameter: Parameter, width: int) -> Iterator[str]:
+    need = "required" if parameter.required else "optional"
+    about = f"{parameter.name} ({parameter.type}, {need}): {parameter.description}"
+    for index, line in enumerate(wrap(escape.prose(about), width - LABEL)):
+        yield f"{'' if index else 'Parameter':{LABEL}}{line}"
+
+
+def _draw_files(console: Console, files: Sequence[SkillFile]) -> Iterator[str]:
+    return draw(
+        console,
+        [
+            Column("FILE", [escape.line(file.path) for file in files], most=1000, cut="middle"),
+            Column("SIZE", [words.size(file.size) for file in files], right=True, drop=1),
+            Column("", ["executable" if file.executable else "" for file in files], drop=2),
+        ],
+    )
+
+
+FILES: Final = Listing(
+    record=records.file,
+    name=lambda file: escape.line(file.path),
+    plain=lambda file: (escape.line(file.path), str(file.size)),
+    draw=_draw_files,
+)
