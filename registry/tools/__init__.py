@@ -1,0 +1,1 @@
+"""Toolsets: JSON in, JSON out, one file a contract."""
