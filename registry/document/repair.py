@@ -25,6 +25,7 @@ _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]"
 )
 _KEY_WITHOUT_COLON: Final = re.compile(r"^(name|description)[ \t]+(?=\S)", re.IGNORECASE)
+_NAMING_KEY: Final = re.compile(r"[ \t]*[\"']?(?:name|description)[\"']?[ \t]*:", re.IGNORECASE)
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
 _TABS: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _MOST_JOINED: Final = 16
@@ -101,7 +102,7 @@ def _lines(front: str) -> list[str]:
     text = front.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     text = _FOREIGN.sub(lambda match: f"{match[1]}{FOREIGN_KEYS[match[2]]}: ", text)
     lines = text.split("\n")
-    if not any(KEY.match(row.lstrip()) for row in lines):
+    if not any(_NAMING_KEY.match(row) for row in lines):
         lines = [_KEY_WITHOUT_COLON.sub(r"\1: ", row) for row in lines]
     return lines
 
@@ -148,8 +149,8 @@ class _Repair:
         """Read one entry as YAML, else repair it; takes from ``below`` what belongs to it."""
         try:
             return self._only(read_mapping(entry.text, entry.line, self.anchors), entry)
-        except Broken as error:
-            broken = error
+        except Broken:
+            pass
         if joined := self._joined(entry, below):
             return joined
         attempt = entry.text
@@ -170,7 +171,7 @@ class _Repair:
                 continue
             self.note(code, f"`{shorten(entry.key, 40)}`: {message}", entry.line, fix)
             return read
-        return entry.key, self._value(entry, depth, broken)
+        return entry.key, self._value(entry, depth)
 
     def _joined(self, entry: _Entry, below: deque[_Entry]) -> tuple[str, JsonValue] | None:
         """Read ``entry`` with as many of the next as close its quotes or brackets."""
@@ -198,7 +199,7 @@ class _Repair:
         self.reading.findings += reading.findings
         return next(iter(reading.values.items()))
 
-    def _value(self, entry: _Entry, depth: int, broken: Broken) -> JsonValue:
+    def _value(self, entry: _Entry, depth: int) -> JsonValue:
         """Return the value of an entry that is no YAML."""
         rows = [row for row in entry.rest if row.strip() and not row.lstrip().startswith("#")]
         if not entry.head and rows and depth < MOST_NESTING:
@@ -208,7 +209,10 @@ class _Repair:
             if KEY.match(rows[0].lstrip()) and rows[0][:1] in " \t":
                 return self.mapping(entry.rest, at, depth + 1)
         value, code, message, fix = plain_text(entry.head, entry.rest)
-        at = broken.line if code in {"yaml-stray-line", "yaml-indentation"} else entry.line
+        at = entry.line
+        if code in {"yaml-stray-line", "yaml-indentation"}:
+            outside = (row.strip() != "" and row[0] not in " \t" for row in entry.rest)
+            at += next((number for number, bad in enumerate(outside, 1) if bad), 0)
         self.note(code, f"`{shorten(entry.key, 40)}`: {message}", at, fix)
         return value
 

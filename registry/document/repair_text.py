@@ -107,13 +107,20 @@ def _unquote(head: str, rest: Sequence[str]) -> str:
         text = fold([first[:-1], *rest])
     else:
         text = fold([head, *rest])
-        if len(text) > 1 and text[-1] == mark:
+        if len(text) > 1 and text[-1] == mark and not _closes_early(text):
             text = text[1:-1]
         elif mark not in text[1:]:
             text = text[1:]
     if mark == "'":
         return text.replace("''", "'").strip()
     return _UNESCAPE.sub(lambda match: _PLAIN_ESCAPES.get(match[1], match[1]), text).strip()
+
+
+def _closes_early(text: str) -> bool:
+    """Tell whether the second quote closes the first: in `"a" or "b"`, not in `"say "hi" to"`."""
+    mark = text[0]
+    second = text.find(mark, 1)
+    return second < len(text) - 1 and text[second - 1] != " " and not text[second + 1].isalnum()
 
 
 def _join(match: re.Match[str]) -> str:
