@@ -27,8 +27,8 @@ class Console:
     """The streams of one run. No character can make it fail, whatever the streams' encoding."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
-        self.out: TextIO = sys.stdout
-        self.err: TextIO = sys.stderr
+        self.out: TextIO = sys.stdout or _nowhere()
+        self.err: TextIO = sys.stderr or _nowhere()
         for stream in (self.out, self.err):
             reconfigure = getattr(stream, "reconfigure", None)
             if reconfigure is not None:
@@ -93,6 +93,11 @@ class Console:
     def flush(self) -> None:
         """Hand over to the system what was written to stdout."""
         self.out.flush()
+
+
+def _nowhere() -> TextIO:
+    """Stand in for a stream that was closed before the program started."""
+    return open(os.devnull, "w", encoding="utf-8")  # for as long as the process lives
 
 
 def _is_terminal(stream: TextIO) -> bool:

@@ -1,6 +1,7 @@
 """Make text that comes from a skill safe to print: nothing in it may steer a terminal."""
 
 import re
+from functools import cache
 from typing import Final
 
 _FLAG: Final = "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
@@ -11,30 +12,40 @@ _HARMFUL: Final = (
     "\ud800-\udfff"  # lone surrogates, which no stream can encode
     "\U000e0000-\U000e007f"  # tag characters: invisible text, except in the flags above
 )
-_IN_TEXT: Final = re.compile(f"{_FLAG}|[{_HARMFUL}]")
-_IN_LINE: Final = re.compile(f"{_FLAG}|[{_HARMFUL}\\t\\n]")
-_IN_JSON: Final = re.compile("[\\x7f-\\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_IN_JSON: Final = "[\\x7f-\\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def line(text: str) -> str:
     """Escape ``text`` for a place where one line is shown: names, refs, paths."""
-    return text if text.isprintable() else _IN_LINE.sub(_escaped, text)
+    if text.isprintable():
+        return text
+    return _pattern(f"{_FLAG}|[{_HARMFUL}\\t\\n]").sub(_escaped, text)
 
 
 def prose(text: str) -> str:
     """Escape ``text`` for a place where one line is shown, with line breaks turned to spaces."""
+    if "  " not in text and text.isprintable():
+        return text
     return line(" ".join(text.split()))
 
 
 def text(text: str) -> str:
     """Escape ``text`` of many lines; line breaks and tabs stay."""
-    return _IN_TEXT.sub(_escaped, text.replace("\r\n", "\n"))
+    return _pattern(f"{_FLAG}|[{_HARMFUL}]").sub(_escaped, text.replace("\r\n", "\n"))
 
 
 def json_text(text: str) -> str:
     """Escape what `json` leaves in its output and a terminal would obey; the value is the same."""
-    return text if text.isascii() else _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _pattern(_IN_JSON).sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compile when first needed: most output holds nothing to escape, and start-up is short."""
+    return re.compile(text)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -1,25 +1,27 @@
 """Print listings: as a table, as JSON, as lines for other programs."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from registry.catalog.filters import Filters
-from registry.cli import escape, table, words
+from registry.cli import escape, words
 from registry.cli.console import Console
 from registry.cli.records import Record
 from registry.cli.session import Session
-from registry.cli.table import Column
 from registry.model import Skill
+
+if TYPE_CHECKING:
+    from registry.cli.table import Column
 
 T = TypeVar("T")
 
+_SHORTEST_REF: Final = 16
+_LONGEST_REF: Final = 60
 _LONGEST_SHOWN: Final = 1200
 """Characters of a description that are looked at: no terminal shows more on a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """How the values of one kind are printed.
 
     ``record``: as JSON; ``name``: what the format ``names`` prints; ``plain``: the fields of a line
@@ -55,8 +57,10 @@ def emit(console: Console, style: str | None, items: Sequence[T], listing: Listi
     return style == "table" and console.is_terminal
 
 
-def draw(console: Console, columns: Sequence[Column]) -> Iterator[str]:
+def draw(console: Console, columns: "Sequence[Column]") -> Iterator[str]:
     """Yield the lines of a table, painted for this console."""
+    from registry.cli import table
+
     return table.draw(
         columns,
         console.width,
@@ -77,6 +81,8 @@ def skill_fields(skill: Skill) -> Sequence[str]:
 
 def draw_skills(console: Console, skills: Sequence[Skill]) -> Iterator[str]:
     """Yield the lines of a table of skills; what all of them share is left out."""
+    from registry.cli.table import FIRST_SHARE, Column
+
     states = [words.state(skill.status, shadowed=skill.shadowed) for skill in skills]
     told = not set(states) <= {"ok", "warning"}
     sources = [escape.line(skill.source) for skill in skills]
@@ -86,7 +92,7 @@ def draw_skills(console: Console, skills: Sequence[Skill]) -> Iterator[str]:
             Column(
                 "SKILL",
                 [escape.line(skill.ref) for skill in skills],
-                most=48,
+                most=max(_SHORTEST_REF, min(_LONGEST_REF, int(console.width * FIRST_SHARE))),
                 cut="middle",
                 paint=lambda cell, _text: console.style(cell, "bold"),
             ),
@@ -99,6 +105,7 @@ def draw_skills(console: Console, skills: Sequence[Skill]) -> Iterator[str]:
                 "DESCRIPTION",
                 [escape.prose(skill.description[:_LONGEST_SHOWN]) for skill in skills],
                 flexible=True,
+                least=40,
             ),
         ],
     )

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any, NoReturn
 
@@ -11,7 +12,13 @@ import click
 
 from registry.cli.console import Console
 from registry.cli.session import Session
-from registry.errors import DatabaseProblem, RegistryError, SettingsProblem, UsageProblem
+from registry.errors import (
+    DatabaseProblem,
+    RegistryError,
+    SettingsProblem,
+    SkillNotFound,
+    UsageProblem,
+)
 
 COMPLETION_VARIABLE = "_SKILL_REGISTRY_COMPLETE"
 
@@ -47,6 +54,8 @@ def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: An
         status = Status.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last resort: no traceback reaches a user
         status = _report(session, error, arguments)
+    with suppress(OSError):
+        console.err.flush()
     sys.exit(int(status))
 
 
@@ -59,12 +68,21 @@ def _invoke(
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        error.show()
+        _say(session.console, error)
         return error.exit_code
     except click.Abort:
         session.console.note("Aborted.")
         return Status.FAILED
     return Status.DONE
+
+
+def _say(console: Console, error: click.ClickException) -> None:
+    """Say what is wrong with the command line, and where its help is."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        console.note(context.get_usage())
+        console.note(f"Try '{context.command_path} --help' for help.\n")
+    console.error(error.format_message())
 
 
 def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int:
@@ -81,6 +99,10 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
         return Status.USAGE
     if isinstance(error, RegistryError):
         console.error(str(error))
+        if isinstance(error, SkillNotFound):
+            with suppress(RegistryError):
+                if not session.registry.sources():
+                    console.note("The registry is empty: 'skill-registry sync FOLDER' fills it.")
         return exit_status(error)
     if session.verbose:
         import traceback

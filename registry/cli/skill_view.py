@@ -13,6 +13,7 @@ from registry.model import Parameter, SkillDetail, SkillFile
 
 MOST_FILES: Final = 12
 LABEL: Final = 12
+_WHOLE: Final = frozenset({"Ref", "Status", "Folder"})
 WIDEST_TEXT: Final = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
@@ -25,7 +26,8 @@ def draw_skill(console: Console, skill: SkillDetail) -> Iterator[str]:
     yield ""
     for label, value in _facts(console, skill):
         if value:
-            lines = list(wrap(value, width - LABEL))
+            # What may be copied is never broken.
+            lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
             yield f"{console.style(f'{label:{LABEL - 1}}', 'dim')} {lines[0]}"
             for line in lines[1:]:
                 yield " " * LABEL + line

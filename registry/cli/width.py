@@ -9,7 +9,6 @@ Cut = Literal["end", "middle", "start"]
 
 _INVISIBLE: Final = {"Mn", "Me", "Cf"}
 _EMOJI_STYLE: Final = "\ufe0f"
-_PIECES: Final = re.compile(r"\s+|\S+")
 
 
 def width_of(text: str) -> int:
@@ -47,7 +46,7 @@ def wrap(text: str, width: int) -> Iterator[str]:
     """Yield ``text`` (one paragraph) in lines of at most ``width`` columns."""
     width = max(width, 1)
     line, used = "", 0
-    for piece in _PIECES.findall(text):
+    for piece in re.findall(r"\s+|\S+", text):
         size = width_of(piece)
         if used + size <= width:
             line, used = line + piece, used + size
