@@ -11,7 +11,7 @@ CODES: Final[Mapping[str, Rule]] = {
     "empty": Rule("error", "the file has no text"),
     "not-utf8": Rule("error", "the file is not UTF-8 text"),
     "not-text": Rule("error", "so many NUL bytes that the file is no text (or UTF-16)"),
-    "nul-characters": Rule("warning", "the file has NUL characters; they are read as U+FFFD"),
+    "nul-characters": Rule("warning", "the file has NUL characters, which were left out"),
     "byte-order-mark": Rule("info", "the file begins with a byte order mark"),
     # Where the front matter begins and ends.
     "front-matter-missing": Rule("warning", "there is no front matter"),

@@ -81,14 +81,22 @@ def repair(front: str, line: int) -> Reading:
         else:
             again.findings = reading.findings + again.findings
             return again
-    _Repair(reading, anchors).mapping(_lines(cleaned), line, depth=1)
+    lines = _lines(cleaned)
+    for number, (row, completed) in enumerate(zip(lines, _with_colons(lines), strict=True)):
+        if row != completed:
+            message = f"`{shorten(row)}` has no colon behind its key"
+            code, fix = "yaml-key-without-colon", "write `key: value`"
+            reading.findings.append(finding(code, message, line + number, fix))
+            lines[number] = completed
+    _Repair(reading, anchors).mapping(lines, line, depth=1)
     return reading
 
 
 def salvage(front: str, line: int) -> Reading:
     """Read the outermost keys of ``front`` as plain text, without any YAML."""
     reading = Reading()
-    for entry in _entries(_lines(_CONTROL.sub("", front)), line, []):
+    lines = _with_colons(_lines(_CONTROL.sub("", front)))
+    for entry in _entries(lines, line, []):
         if len(reading.values) >= MOST_ENTRIES:
             break
         if entry.key not in reading.values:
@@ -98,13 +106,17 @@ def salvage(front: str, line: int) -> Reading:
 
 
 def _lines(front: str) -> list[str]:
-    """Return the lines of ``front``, Chinese keys and keys without a colon made plain."""
+    """Return the lines of ``front``, Chinese keys made plain."""
     text = front.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     text = _FOREIGN.sub(lambda match: f"{match[1]}{FOREIGN_KEYS[match[2]]}: ", text)
-    lines = text.split("\n")
-    if not any(_NAMING_KEY.match(row) for row in lines):
-        lines = [_KEY_WITHOUT_COLON.sub(r"\1: ", row) for row in lines]
-    return lines
+    return text.split("\n")
+
+
+def _with_colons(lines: list[str]) -> list[str]:
+    """Return ``lines`` with name and description completed to keys, where neither is one."""
+    if any(_NAMING_KEY.match(row) for row in lines):
+        return lines
+    return [_KEY_WITHOUT_COLON.sub(r"\1: ", row) for row in lines]
 
 
 class _Repair:

@@ -260,3 +260,11 @@ def test_name_and_description_come_back_as_they_were_written(name, description, 
     document = parse(f"---\n{front}---\nBody\n")
     assert (document.name, document.description) == (name, description)
     assert document.diagnostics == ()
+
+
+def test_the_package_offers_the_parser_by_name():
+    import registry.document
+
+    assert all(hasattr(registry.document, name) for name in registry.document.__all__)
+    with pytest.raises(AttributeError, match="parse_nothing"):
+        registry.document.parse_nothing  # noqa: B018 - asking is the point

@@ -135,6 +135,12 @@ def test_control_characters_are_left_out():
 def test_keys_without_a_colon_are_read():
     document = parse_text("---\nname tea\ndescription Makes tea: green\n---\n", folder_name="f")
     assert (document.name, document.description) == ("tea", "Makes tea: green")
+    found = [(finding.code, finding.line) for finding in document.diagnostics]
+    assert found == [
+        ("yaml-key-without-colon", 2),
+        ("yaml-colon", 3),
+        ("yaml-key-without-colon", 3),
+    ]
 
 
 def test_keys_translated_into_chinese_are_read():
