@@ -100,6 +100,45 @@ class FileChanging(RegistryError):
     code = "file_changing"
 
 
+class InvalidName(RegistryError):
+    """A new skill can't have this name: ``name``, ``reason``."""
+
+    code = "invalid_name"
+
+
+class SkillExists(RegistryError):
+    """There is a skill or a folder of that name already: ``name``, ``path``."""
+
+    code = "skill_exists"
+
+
+class SkillChangedOnDisk(RegistryError):
+    """The folder is not what the change was based on: ``name``, ``path``."""
+
+    code = "skill_changed_on_disk"
+
+
+class ChangeRefused(RegistryError):
+    """The change can't be made, and nothing happened: ``path``, ``reason``."""
+
+    code = "change_refused"
+
+
+class ChangePending(RegistryError):
+    """The disk may be changed, the database could not be told: the next open finishes it.
+
+    Facts: ``path``, ``reason``.
+    """
+
+    code = "change_pending"
+
+
+class SourceUnclear(RegistryError):
+    """Several sources could be meant, or there is none: ``known``."""
+
+    code = "source_unclear"
+
+
 class SourceNotFound(RegistryError):
     """No source has this name or path: ``name``, ``known``."""
 

@@ -11,4 +11,9 @@ def from_ns(nanoseconds: int) -> str:
 
 def now() -> str:
     """Write the present."""
-    return from_ns(time.time_ns())
+    return from_ns(now_ns())
+
+
+def now_ns() -> int:
+    """Return the present in nanoseconds since 1970."""
+    return time.time_ns()

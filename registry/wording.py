@@ -58,6 +58,16 @@ def _invalid(facts: Mapping[str, Any]) -> str:
     return f"The skill {quoted(facts['name'])} can't be used:\n{problems}"
 
 
+def _source_unclear(facts: Mapping[str, Any]) -> str:
+    known = facts["known"]
+    if not known:
+        return "No sources are registered yet. 'skill-registry sync FOLDER' registers a folder."
+    return (
+        f"Name the source to write to, with --source: {_choice(known)}. "
+        "The setting default_source makes one of them the usual choice."
+    )
+
+
 def _source_not_found(facts: Mapping[str, Any]) -> str:
     known = facts.get("known")
     have = f" Registered are {_choice(known)}." if known else " No sources are registered yet."
@@ -95,6 +105,21 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
     errors.FileChanging: lambda f: (
         f"{quoted(f['path'])} kept changing while it was read. Try again when it is finished."
     ),
+    errors.InvalidName: lambda f: f"{quoted(f['name'])} can't be a skill's name: {f['reason']}.",
+    errors.SkillExists: lambda f: (
+        f"There is a skill {quoted(f['name'])} already ({f['path']}). "
+        "Choose another name, or change it with: skill-registry update"
+    ),
+    errors.SkillChangedOnDisk: lambda f: (
+        f"The skill {quoted(f['name'])} was changed on disk since it was read ({f['path']}); "
+        "nothing was done. Look at it again, then repeat the change."
+    ),
+    errors.ChangeRefused: lambda f: f"Nothing was changed at {f['path']}: {f['reason']}.",
+    errors.ChangePending: lambda f: (
+        f"The change at {f['path']} could not be finished: {f['reason']}. "
+        "It is finished or undone as a whole when the registry is opened next."
+    ),
+    errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: _source_not_found,
     errors.SourceExists: lambda f: (
         f"There is a source {quoted(f['name'])} already, at {f['path']}."

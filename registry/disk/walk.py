@@ -169,11 +169,12 @@ class Walk:
 
     def one(self, folder: str) -> Found | None:
         """Look at one folder alone; None: it is gone, or holds no skill any more."""
+        return next((found for found in self.below(folder) if found.folder == folder), None)
+
+    def below(self, folder: str) -> Iterator[Found]:
+        """Look at one folder and everything in it."""
         level = 0 if folder == ROOT else folder.count("/") + 1
-        for found in self._visit(join(self.root, folder), folder, level, None, ""):
-            if found.folder == folder:
-                return found
-        return None
+        return self._visit(join(self.root, folder), folder, level, None, "")
 
     def _visit(  # noqa: C901, PLR0912  # one flat loop: it runs once for every entry on disk
         self, path: str, folder: str, level: int, outer: _Collector | None, below: str

@@ -172,5 +172,24 @@ diagnostics = Table(
 Index("ix_diagnostics_skill_id", diagnostics.c.skill_id)
 Index("ix_diagnostics_source_id", diagnostics.c.source_id)
 
+journal = Table(
+    "journal",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    Column("root", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("staged", Text, nullable=False),
+    Column("base", Text),
+    Column("new", Text),
+    Column("exchange", Integer, nullable=False),
+    Column("uid", Text),
+    Column("created_at", Text),
+    Column("started_at", Text, nullable=False),
+)
+
 SEARCH_TABLE = "skill_search"
 """Full-text index over name, tags, description and body; see `registry.text.segment`."""

@@ -1,0 +1,159 @@
+"""Finish or undo what a change left: the table of RELIABILITY, then the database follows the disk.
+
+The same code ends a change that went well, one that failed, and one whose process died, so each
+of its branches is used every day.
+"""
+
+import json
+import os
+from contextlib import suppress
+
+from sqlalchemy import select
+
+from registry.changes.files import digest_path, exchange, remove_tree, rename_new, sync_folder
+from registry.changes.protocol import Ground, discard, keep
+from registry.disk.paths import join
+from registry.disk.walk import Walk
+from registry.store.journal import Entry, drop_entry, entries
+from registry.store.schema import skills
+from registry.store.versions import bury, publish, stage
+from registry.sync.records import Previous, make_version, read_folder
+from registry.times import from_ns, now_ns
+
+
+def recover(ground: Ground) -> int:
+    """Finish or undo everything unfinished in a source; return how much that was.
+
+    The state lock is held, so whoever began it is dead.
+    """
+    with ground.writer.transaction() as connection:
+        found = entries(connection, ground.source.id, ground.host)
+    for entry in found:
+        finish(ground, entry)
+    sweep(ground)
+    return len(found)
+
+
+def finish(ground: Ground, entry: Entry) -> None:
+    """Bring one change to an end on disk, then write down what the disk says."""
+    mend(ground, entry)
+    record(ground, entry)
+    with suppress(OSError):
+        remove_tree(ground.state.room("ops", entry.id))
+
+
+def mend(ground: Ground, entry: Entry) -> None:
+    """Bring the disk to one of both ends of a change (RELIABILITY, Recovery)."""
+    live = join(entry.root, entry.target)
+    if entry.kind == "create":
+        _mend_create(ground, entry, live)
+    elif entry.kind == "delete":
+        _mend_delete(ground, entry, live)
+    elif entry.exchange:
+        _mend_exchange(ground, entry, live)
+    else:
+        _mend_two_renames(ground, entry, live)
+    for folder in {os.path.dirname(live), os.path.dirname(entry.staged)}:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            sync_folder(folder)
+
+
+def _mend_create(ground: Ground, entry: Entry, live: str) -> None:
+    # A restored skill that could not be published simply stays in the trash.
+    if entry.uid is None:
+        discard(ground, entry.staged, entry.new)
+    del live
+
+
+def _mend_delete(ground: Ground, entry: Entry, live: str) -> None:
+    staged = digest_path(entry.staged)
+    if staged is None or staged == entry.base:
+        return
+    if os.path.lexists(live):
+        keep(ground, entry.staged)
+    else:
+        rename_new(entry.staged, live)
+
+
+def _mend_exchange(ground: Ground, entry: Entry, live: str) -> None:
+    staged = digest_path(entry.staged)
+    if staged is None:
+        return
+    if staged not in {entry.base, entry.new} and digest_path(live) == entry.new:
+        exchange(entry.staged, live)  # the edit made by hand wins
+    discard(ground, entry.staged, entry.base, entry.new)
+
+
+def _mend_two_renames(ground: Ground, entry: Entry, live: str) -> None:
+    old = f"{entry.staged}.old"
+    if not os.path.lexists(live):
+        whole = digest_path(old) == entry.base and digest_path(entry.staged) == entry.new
+        if whole:
+            rename_new(entry.staged, live)
+        elif os.path.lexists(old):
+            rename_new(old, live)
+    elif digest_path(old) not in {None, entry.base} and digest_path(live) == entry.new:
+        keep_new = f"{entry.staged}.new"
+        rename_new(live, keep_new)
+        rename_new(old, live)  # the edit made by hand wins
+        discard(ground, keep_new, entry.new)
+    discard(ground, entry.staged, entry.new)
+    discard(ground, old, entry.base)
+
+
+def record(ground: Ground, entry: Entry) -> None:
+    """Make the database say what the disk says of the entry's folder, and strike the entry out."""
+    walk = Walk(entry.root, ground.limits, ground.roots)
+    found = walk.one(entry.folder)
+    if found is not None and not found.is_skill:
+        found = None
+    reading = None if found is None else read_folder(entry.root, found, ground.limits, {})
+    moment = now_ns()
+    with ground.writer.transaction() as connection:
+        live = connection.execute(
+            select(skills.c.id, skills.c.uid, skills.c.created_at).where(
+                skills.c.source_id == entry.source_id,
+                skills.c.folder == entry.folder,
+                skills.c.live == 1,
+            )
+        ).first()
+        removed = [] if live is None else [live.id]
+        if reading is not None:
+            previous = None if live is None else Previous(live.id, live.uid, live.created_at)
+            version = make_version(reading, entry.source_id, moment, from_ns(moment), previous)
+            if previous is None and entry.uid is not None:
+                version.columns["uid"] = entry.uid
+                version.columns["created_at"] = entry.created_at
+            publish(connection, stage(connection, [version]), [])
+        elif removed:
+            publish(connection, [], removed)
+        for dead in removed:
+            bury(connection, version=dead)
+        drop_entry(connection, entry.id)
+
+
+def sweep(ground: Ground) -> None:
+    """Clear away what changes of this database staged and never wrote down."""
+    for room, note in (("ops", "owner"), ("trash", "meta.json")):
+        with os.scandir(ground.state.room(room)) as listing:
+            left = [entry.path for entry in listing]
+        for path in left:
+            if _is_ours(f"{path}/{note}", ground.writer.path) and (
+                room == "ops" or not os.path.lexists(f"{path}/tree")
+            ):
+                with suppress(OSError):
+                    remove_tree(path)
+
+
+def _is_ours(note: str, database: str) -> bool:
+    try:
+        with open(note, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError):
+        return False
+    if not note.endswith(".json"):
+        return text == database
+    try:
+        return bool(json.loads(text).get("database") == database)
+    except (ValueError, AttributeError):
+        return False

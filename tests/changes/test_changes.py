@@ -1,0 +1,269 @@
+import os
+import shutil
+
+import pytest
+
+from registry import changing
+from registry.catalog.filters import Filters
+from registry.changes import files as change_files
+from registry.errors import ChangeRefused, OutsideSkill, SkillChangedOnDisk, SkillExists, SkillNotFound
+from tests.conftest import OLD, write_skill
+
+DOCUMENT = b"---\nname: alpha\ndescription: One.\ncreated_at: 2024-05-06\n---\n\n# Alpha\n"
+
+
+@pytest.fixture
+def source(registry, root):
+    (root / "keep").mkdir()
+    registry.sync(str(root), name="mine")
+    return registry.sources()[0]
+
+
+@pytest.fixture(params=["exchange", "two renames"])
+def _swap(request, monkeypatch):
+    """Updates work with and without the system call that swaps two names."""
+    if request.param == "two renames":
+        monkeypatch.setattr(change_files, "_renameat2", lambda: None)
+
+
+@pytest.fixture
+def alpha(registry, source, root):
+    changing.create(registry, source, "alpha", "alpha", {"SKILL.md": DOCUMENT, "a/b.txt": b"b"})
+    return root / "alpha"
+
+
+def state(root):
+    return root.parent / f".{root.name}.skill-registry"
+
+
+def settled(registry, root):
+    """Disk and database agree, and nothing is left over."""
+    assert registry.check_database() == []
+    assert registry.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    assert registry.reader.rows("SELECT count(*) FROM skills WHERE live = 0") == [(0,)]
+    assert list((state(root) / "ops").iterdir()) == []
+    report = registry.sync(verify=True)
+    assert (report.added, report.updated, report.moved, report.removed) == ([], [], [], [])
+
+
+def test_a_created_skill_is_on_disk_and_listed_at_once(registry, root, alpha):
+    assert (alpha / "SKILL.md").read_bytes() == DOCUMENT
+    assert (alpha / "a" / "b.txt").read_bytes() == b"b"
+    (listed,) = registry.list()
+    assert (listed.ref, listed.created_at) == ("alpha", "2024-05-06T00:00:00Z")
+    settled(registry, root)
+
+
+def test_what_is_staged_or_deleted_lies_outside_the_skills_folder(registry, root, alpha):
+    changing.delete(registry, "alpha")
+    assert sorted(path.name for path in root.iterdir()) == ["keep"]
+    assert (state(root) / ".gitignore").read_text() == "*\n"
+
+
+def test_a_folder_or_name_that_is_taken_is_refused_and_left_alone(registry, source, root, alpha):
+    with pytest.raises(SkillExists):
+        changing.create(registry, source, "alpha", "other", {"SKILL.md": b"x"})
+    with pytest.raises(SkillExists):
+        changing.create(registry, source, "elsewhere", "alpha", {"SKILL.md": b"x"})
+    with pytest.raises(SkillExists):
+        changing.create(registry, source, "keep", "keep", {"SKILL.md": b"x"})
+    assert (alpha / "SKILL.md").read_bytes() == DOCUMENT
+    settled(registry, root)
+
+
+@pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", "", "a\0b"])
+def test_no_change_leads_out_of_the_skills_folder(registry, source, alpha, path):
+    with pytest.raises(OutsideSkill):
+        changing.create(registry, source, path, "beta", {"SKILL.md": b"x"})
+    with pytest.raises(OutsideSkill):
+        changing.update(registry, "alpha", {path: b"x"})
+
+
+@pytest.mark.usefixtures("_swap")
+class TestUpdates:
+    def test_one_file_is_changed_and_everything_else_stays(self, registry, root, alpha):
+        before = registry.list()[0]
+        (alpha / "SKILL.md").chmod(0o640)
+        registry.sync()
+        changing.update(registry, "alpha", {"SKILL.md": DOCUMENT.replace(b"One.", b"Two.")})
+        after = registry.list()[0]
+        assert (after.description, after.created_at) == ("Two.", before.created_at)
+        assert (alpha / "a" / "b.txt").read_bytes() == b"b"
+        assert (alpha / "SKILL.md").stat().st_mode & 0o777 == 0o640
+        settled(registry, root)
+
+    def test_several_files_change_in_one_step(self, registry, root, alpha):
+        changing.update(registry, "alpha", {"a/b.txt": None, "c.txt": b"c", "SKILL.md": DOCUMENT + b"x"})
+        assert not (alpha / "a" / "b.txt").exists()
+        assert (alpha / "c.txt").read_bytes() == b"c"
+        settled(registry, root)
+
+    def test_a_file_is_added_and_removed(self, registry, root, alpha):
+        changing.update(registry, "alpha", {"new.txt": b"n"})
+        assert (alpha / "new.txt").read_bytes() == b"n"
+        changing.update(registry, "alpha", {"new.txt": None})
+        assert not (alpha / "new.txt").exists()
+        settled(registry, root)
+
+    def test_an_edit_made_by_hand_is_never_overwritten(self, registry, root, alpha):
+        (alpha / "SKILL.md").write_bytes(b"by hand")
+        with pytest.raises(SkillChangedOnDisk):
+            changing.update(registry, "alpha", {"SKILL.md": DOCUMENT})
+        assert (alpha / "SKILL.md").read_bytes() == b"by hand"
+
+    @pytest.mark.parametrize("several", [False, True])
+    def test_an_edit_between_the_comparison_and_the_rename_wins(
+        self, registry, root, alpha, monkeypatch, several
+    ):
+        from registry.changes import protocol
+
+        real = protocol.add_entry
+
+        def edit(connection, entry):
+            (alpha / "SKILL.md").write_bytes(DOCUMENT.replace(b"One.", b"By hand."))
+            real(connection, entry)
+
+        monkeypatch.setattr(protocol, "add_entry", edit)
+        edits = {"SKILL.md": b"mine"} | ({"x": b"x"} if several else {})
+        with pytest.raises(SkillChangedOnDisk):
+            changing.update(registry, "alpha", edits)
+        monkeypatch.undo()
+        assert b"By hand." in (alpha / "SKILL.md").read_bytes()
+        assert registry.list()[0].description == "By hand."
+        settled(registry, root)
+
+
+def test_compare_and_swap_refuses_a_stale_hash(registry, root, alpha):
+    seen = registry.list()[0].content_hash
+    changing.update(registry, "alpha", {"SKILL.md": DOCUMENT + b"1"}, if_hash=seen)
+    with pytest.raises(SkillChangedOnDisk):
+        changing.update(registry, "alpha", {"SKILL.md": DOCUMENT + b"2"}, if_hash=seen)
+    assert (alpha / "SKILL.md").read_bytes() == DOCUMENT + b"1"
+
+
+def test_force_changes_what_is_on_disk_now(registry, root, alpha):
+    (alpha / "SKILL.md").write_bytes(DOCUMENT + b"by hand")
+    changing.update(registry, "alpha", {"SKILL.md": DOCUMENT + b"forced"}, force=True)
+    assert (alpha / "SKILL.md").read_bytes() == DOCUMENT + b"forced"
+    settled(registry, root)
+
+
+class TestDeleteAndRestore:
+    def test_a_restored_skill_is_the_deleted_one_byte_for_byte(self, registry, root, alpha):
+        (alpha / "a" / "b.txt").chmod(0o755)
+        write_skill(alpha, description="No date.", age=OLD)
+        registry.sync()
+        before = registry.list()[0]
+        digest = change_files.digest_path(str(alpha))
+        changing.delete(registry, "alpha")
+        assert (len(registry.list()), alpha.exists()) == (0, False)
+        changing.restore(registry, "alpha")
+        after = registry.list()[0]
+        assert change_files.digest_path(str(alpha)) == digest
+        assert (after.created_at, after.tree_hash) == (before.created_at, before.tree_hash)
+        assert changing.trash(registry) == []
+        settled(registry, root)
+
+    def test_of_several_the_latest_is_restored(self, registry, source, root, alpha):
+        changing.delete(registry, "alpha")
+        changing.create(registry, source, "alpha", "alpha", {"SKILL.md": DOCUMENT + b"second"})
+        changing.delete(registry, "alpha")
+        assert len(changing.trash(registry)) == 2
+        names = {t.id: t for t in changing.trash(registry)}
+        changing.restore(registry, next(iter(names)))
+        settled(registry, root)
+
+    def test_a_place_that_is_taken_stays_taken(self, registry, root, alpha):
+        changing.delete(registry, "alpha")
+        write_skill(alpha, description="Another.")
+        with pytest.raises(SkillExists):
+            changing.restore(registry, "alpha")
+        assert len(changing.trash(registry)) == 1
+
+    def test_an_edit_made_by_hand_is_never_deleted(self, registry, root, alpha):
+        (alpha / "notes.txt").write_text("mine")
+        with pytest.raises(SkillChangedOnDisk):
+            changing.delete(registry, "alpha")
+        assert (alpha / "notes.txt").read_text() == "mine"
+
+    def test_an_edit_between_the_comparison_and_the_rename_is_given_back(
+        self, registry, root, alpha, monkeypatch
+    ):
+        from registry.changes import protocol
+
+        real = protocol.add_entry
+
+        def edit(connection, entry):
+            (alpha / "late.txt").write_text("late")
+            real(connection, entry)
+
+        monkeypatch.setattr(protocol, "add_entry", edit)
+        with pytest.raises(SkillChangedOnDisk):
+            changing.delete(registry, "alpha")
+        monkeypatch.undo()
+        assert (alpha / "late.txt").read_text() == "late"
+        assert changing.trash(registry) == []
+        settled(registry, root)
+
+    def test_a_folder_that_holds_other_skills_is_not_deleted_with_them(self, registry, root, alpha):
+        write_skill(alpha / "inner")
+        registry.sync()
+        with pytest.raises(ChangeRefused, match="other skills"):
+            changing.delete(registry, "alpha")
+        assert (alpha / "inner" / "SKILL.md").exists()
+
+    def test_emptying_the_trash_ends_it(self, registry, root, alpha):
+        changing.delete(registry, "alpha")
+        assert changing.empty_trash(registry) == 1
+        with pytest.raises(SkillNotFound):
+            changing.restore(registry, "alpha")
+        settled(registry, root)
+
+    def test_a_skill_at_the_root_of_a_source_is_not_deleted(self, registry, tmp_path):
+        write_skill(tmp_path / "whole")
+        registry.sync(str(tmp_path / "whole"))
+        with pytest.raises(ChangeRefused):
+            changing.delete(registry, "whole")
+        changing.update(registry, "whole", {"SKILL.md": DOCUMENT})
+        assert registry.get("alpha").description == "One."
+
+
+def test_a_source_that_may_not_be_written_says_so_and_nothing_happens(registry, source, root, alpha, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("registry.changes.protocol.rename_new", refuse)
+    with pytest.raises(ChangeRefused, match="Permission denied"):
+        changing.create(registry, source, "beta", "beta", {"SKILL.md": DOCUMENT})
+    monkeypatch.undo()
+    assert not (root / "beta").exists()
+    settled(registry, root)
+
+
+def test_where_beside_is_another_file_system_the_state_lies_inside(registry, source, root, monkeypatch):
+    from registry.changes import protocol
+
+    real = protocol.rename_new
+
+    def rename(staged, live):
+        if not staged.startswith(str(root)):
+            raise OSError(18, "Invalid cross-device link")
+        real(staged, live)
+
+    monkeypatch.setattr(protocol, "rename_new", rename)
+    changing.create(registry, source, "beta", "beta", {"SKILL.md": DOCUMENT})
+    monkeypatch.undo()
+    assert (root / ".skill-registry" / "lock").exists()
+    changing.delete(registry, "alpha")
+    assert os.listdir(root / ".skill-registry" / "trash")
+    assert registry.sync(verify=True).unchanged == 0
+    assert registry.list(Filters(all=True)).total == 0
+
+
+def test_the_trash_survives_a_new_database(registry, source, root, alpha, database):
+    changing.delete(registry, "alpha")
+    registry.remove_source("mine")
+    registry.sync(str(root))
+    changing.restore(registry, "alpha")
+    assert alpha.exists()
+    shutil.rmtree(alpha)
