@@ -9,10 +9,17 @@ def full(registry, tmp_path):
     """Two sources: a project that hides one personal skill, and an invalid skill."""
     mine, project = tmp_path / "mine", tmp_path / "project"
     write_skill(mine / "pdf", extra="tags: [Office, pdf]\nkind: workflow\ncreated: 2024-01-01\n")
-    write_skill(mine / "text" / "haiku", extra="tags: [poem]\nkind: Reference\ncreated: 2025-06-01\n")
+    write_skill(
+        mine / "text" / "haiku", extra="tags: [poem]\nkind: Reference\ncreated: 2025-06-01\n"
+    )
     write_skill(mine / "broken", description="", body="")
     write_skill(mine / "review", description="Mine.", extra="created: 2024-06-01\n")
-    write_skill(project / "review", description="The project's.", extra="created: 2026-01-01\n", age=OLD + 100)
+    write_skill(
+        project / "review",
+        description="The project's.",
+        extra="created: 2026-01-01\n",
+        age=OLD + 100,
+    )
     registry.sync(str(mine), name="mine")
     registry.sync(str(project), name="project", scope="project")
     return registry

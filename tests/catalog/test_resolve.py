@@ -59,7 +59,9 @@ def test_near_names_are_suggested(registry, root, skill):
     assert caught.value.facts["similar"] == ("pdf-tools",)
 
 
-@pytest.mark.parametrize("name", ["", "\0", "a" * 10_000, "../../etc/passwd", "\ud800", "%s", "'; --"])
+@pytest.mark.parametrize(
+    "name", ["", "\0", "a" * 10_000, "../../etc/passwd", "\ud800", "%s", "'; --"]
+)
 def test_a_hostile_name_is_just_not_found(registry, root, skill, name):
     skill("alpha")
     registry.sync(str(root))
@@ -71,8 +73,12 @@ paths = st.lists(st.sampled_from(["a", "b", "one", "x"]), min_size=1, max_size=3
 some_names = st.sampled_from(["a", "b", "one/a", "one", "a/b", "two/x"])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), paths, some_names), max_size=12))
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), paths, some_names), max_size=12)
+)
 def test_every_ref_finds_exactly_its_own_skill(tmp_path_factory, placed):
     from registry.service import SkillRegistry
     from registry.settings import Settings

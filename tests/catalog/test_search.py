@@ -10,10 +10,18 @@ from registry.catalog.search import make_snippet, match_expression, parse
 def library(registry, root, skill):
     skill("pdf", description="Merge and split documents.", extra="tags: [office]\n")
     skill("release-notes", description="Write release notes from commits.")
-    skill("git-helper", description="Everyday git.", body="# Git\n\nHow to write a commit message.\n")
-    skill("deploy", description="Deploy a container to Kubernetes.", body="Use pdf reports rarely.\n")
+    skill(
+        "git-helper", description="Everyday git.", body="# Git\n\nHow to write a commit message.\n"
+    )
+    skill(
+        "deploy", description="Deploy a container to Kubernetes.", body="Use pdf reports rarely.\n"
+    )
     skill("charts", description="Draw charts; node.js and C++ too.")
-    skill("fenxi", description="\u6570\u636e\u5206\u6790\u5de5\u5177", body="\u7528\u4e8e\u9500\u552e\u6570\u636e\u7684\u5206\u6790\u3002\n")
+    skill(
+        "fenxi",
+        description="\u6570\u636e\u5206\u6790\u5de5\u5177",
+        body="\u7528\u4e8e\u9500\u552e\u6570\u636e\u7684\u5206\u6790\u3002\n",
+    )
     skill("tegami", description="\u30d3\u30b8\u30cd\u30b9\u30e1\u30fc\u30eb\u3092\u66f8\u304f")
     registry.sync(str(root))
     return registry
@@ -51,7 +59,13 @@ def test_tags_are_searched(library):
 
 @pytest.mark.parametrize(
     ("query", "name"),
-    [("\u6570\u636e", "fenxi"), ("\u5206\u6790", "fenxi"), ("\u636e\u5206", "fenxi"), ("\u30e1\u30fc\u30eb", "tegami"), ("\u66f8\u304f", "tegami")],
+    [
+        ("\u6570\u636e", "fenxi"),
+        ("\u5206\u6790", "fenxi"),
+        ("\u636e\u5206", "fenxi"),
+        ("\u30e1\u30fc\u30eb", "tegami"),
+        ("\u66f8\u304f", "tegami"),
+    ],
 )
 def test_text_without_spaces_is_found_by_substring(library, query, name):
     assert found(library, query) == [name]
@@ -68,13 +82,38 @@ def test_filters_apply_to_a_search(library):
 
 @pytest.mark.parametrize(
     "query",
-    ['"', '""', "AND", "OR NOT", "a NEAR b", "name:pdf", "(", ")", "*", "pdf*", "-pdf", "^pdf", "{x}", "a:b:c", "'", "\\", "\0", "C++", "node.js", "?!", "\ud800", "e\u0301"],
+    [
+        '"',
+        '""',
+        "AND",
+        "OR NOT",
+        "a NEAR b",
+        "name:pdf",
+        "(",
+        ")",
+        "*",
+        "pdf*",
+        "-pdf",
+        "^pdf",
+        "{x}",
+        "a:b:c",
+        "'",
+        "\\",
+        "\0",
+        "C++",
+        "node.js",
+        "?!",
+        "\ud800",
+        "e\u0301",
+    ],
 )
 def test_nothing_typed_is_a_syntax_error(library, query):
     library.search(query)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text(max_size=60))
 def test_any_text_at_all_can_be_searched_for(library, query):
     hits, total = library.search(query)
@@ -120,7 +159,10 @@ def test_a_very_long_question_is_cut():
 
 
 def test_compound_words_count_as_a_whole_and_in_parts():
-    assert match_expression(parse("release-notes")) == '"release notes"* OR "release"* OR "notes"* OR "note"*'
+    assert (
+        match_expression(parse("release-notes"))
+        == '"release notes"* OR "release"* OR "notes"* OR "note"*'
+    )
 
 
 def test_a_skill_that_changed_is_found_by_its_new_words_only(library, root, skill):

@@ -3,9 +3,9 @@ from hypothesis import strategies as st
 
 from registry.disk.paths import entry_order, is_ignored, is_safe_relative, position, storable
 
-names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1).filter(
-    lambda name: name not in {".", ".."}
-)
+names = st.text(
+    st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1
+).filter(lambda name: name not in {".", ".."})
 control = st.text(st.sampled_from("a-\x01\x02\x03 .b"), min_size=1, max_size=3)
 
 

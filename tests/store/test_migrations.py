@@ -35,7 +35,11 @@ def test_the_migrations_build_exactly_the_schema_of_the_code(database):
     with make_engine(str(database)).begin() as connection:
         context = MigrationContext.configure(
             connection,
-            opts={"include_name": lambda name, kind, _: not (kind == "table" and name.startswith("skill_search"))},
+            opts={
+                "include_name": lambda name, kind, _: (
+                    not (kind == "table" and name.startswith("skill_search"))
+                )
+            },
         )
         assert compare_metadata(context, metadata) == []
 
@@ -63,7 +67,9 @@ def test_a_newer_database_is_refused_and_left_alone(database):
 def test_an_older_database_is_copied_and_upgraded(database, monkeypatch):
     ensure_current(str(database))
     with closing(sqlite3.connect(database)) as connection:
-        connection.execute("INSERT INTO sources (name, path, scope, strength, added_at) VALUES ('s', '/s', 'team', 1, '')")
+        connection.execute(
+            "INSERT INTO sources (name, path, scope, strength, added_at) VALUES ('s', '/s', 'team', 1, '')"
+        )
         # The first revision with all its tables gone is what the newest migration can build upon.
         connection.execute("UPDATE alembic_version SET version_num = '0000'")
         connection.commit()
@@ -96,7 +102,9 @@ def test_a_failed_upgrade_leaves_nothing_half_done(database, monkeypatch):
     ensure_current(str(database))
 
 
-@pytest.mark.parametrize("content", [b"this is no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+@pytest.mark.parametrize(
+    "content", [b"this is no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000]
+)
 def test_a_damaged_file_is_answered_with_what_to_do(database, content):
     database.parent.mkdir()
     database.write_bytes(content)
@@ -145,7 +153,9 @@ def test_many_processes_opening_a_new_file_at_once_all_succeed(database):
     database.parent.mkdir()
     for number in range(6):
         (database.parent / f"registry.db.w{number}").mkdir()
-        worker = context.Process(target=_create, args=(str(database), barrier, results), name=f"w{number}")
+        worker = context.Process(
+            target=_create, args=(str(database), barrier, results), name=f"w{number}"
+        )
         worker.start()
         workers.append(worker)
     assert [results.get(timeout=120) for _ in workers] == ["ok"] * 6
@@ -158,7 +168,16 @@ def test_many_processes_opening_a_new_file_at_once_all_succeed(database):
 
 @pytest.mark.parametrize(
     ("version", "affected"),
-    [((3, 6, 23), False), ((3, 7, 0), True), ((3, 40, 1), True), ((3, 44, 6), False), ((3, 44, 5), True), ((3, 50, 7), False), ((3, 51, 2), True), ((3, 51, 3), False)],
+    [
+        ((3, 6, 23), False),
+        ((3, 7, 0), True),
+        ((3, 40, 1), True),
+        ((3, 44, 6), False),
+        ((3, 44, 5), True),
+        ((3, 50, 7), False),
+        ((3, 51, 2), True),
+        ((3, 51, 3), False),
+    ],
 )
 def test_the_versions_with_the_wal_reset_bug_are_known(version, affected):
     assert has_wal_reset_bug(version) is affected

@@ -7,7 +7,9 @@ from registry.disk.walk import Found
 from registry.sync.plan import compare, pair_moves
 
 folders = st.lists(
-    st.lists(st.sampled_from(["a", "a-b", "b", "c.d", "\u00e9"]), min_size=1, max_size=3).map("/".join),
+    st.lists(st.sampled_from(["a", "a-b", "b", "c.d", "\u00e9"]), min_size=1, max_size=3).map(
+        "/".join
+    ),
     unique=True,
 )
 
@@ -17,7 +19,9 @@ def found(folder, document="SKILL.md"):
 
 
 def row(folder, number=1, *, fingerprint=None, racy=0):
-    return Known(position(folder), number, folder, fingerprint or found(folder).fingerprint, racy, "ok")
+    return Known(
+        position(folder), number, folder, fingerprint or found(folder).fingerprint, racy, "ok"
+    )
 
 
 @given(folders, folders)

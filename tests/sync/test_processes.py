@@ -44,7 +44,10 @@ with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
 def python(script, *arguments):
     return subprocess.Popen(
         [sys.executable, "-c", script, *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
     )
 
 

@@ -1,0 +1,136 @@
+"""Drive the command line as its users do: in a pipe, on a terminal, in this process."""
+
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from dataclasses import dataclass
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from registry.cli.app import root as program
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a process printed and how it ended."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def out(self) -> str:
+        return self.stdout.decode()
+
+    @property
+    def err(self) -> str:
+        return self.stderr.decode()
+
+
+Cli = Callable[..., Result]
+Process = Callable[..., Ran]
+
+
+@pytest.fixture
+def cli(database: Path) -> Cli:
+    """Run a command in this process, in a pipe: ``cli("list", "--json")``."""
+
+    def run(*arguments: str, **extra: object) -> Result:
+        result = CliRunner().invoke(program, ["--db", str(database), *arguments], **extra)
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def process(database: Path, tmp_path: Path) -> Process:
+    """Run a command as a process of its own, in a pipe."""
+
+    def run(*arguments: str | bytes, **environ: str) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "registry", *arguments],
+            capture_output=True,
+            check=False,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(REPOSITORY),
+                "SKILL_REGISTRY_DB": str(database),
+                **environ,
+            },
+            cwd=tmp_path,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def terminal(database: Path, tmp_path: Path) -> Process:
+    """Run a command on a terminal of so many columns; stdout and stderr come as one."""
+
+    def run(*arguments: str, columns: int = 80, **environ: str) -> Ran:
+        ours, theirs = pty.openpty()
+        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        env = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        child = subprocess.Popen(
+            [sys.executable, "-m", "registry", *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={
+                **env,
+                "PYTHONPATH": str(REPOSITORY),
+                "SKILL_REGISTRY_DB": str(database),
+                "TERM": "xterm-256color",
+                **environ,
+            },
+            cwd=tmp_path,
+        )
+        os.close(theirs)
+        printed = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not piece:
+                break
+            printed += piece
+        os.close(ours)
+        return Ran(child.wait(), printed.replace(b"\r\n", b"\n"), b"")
+
+    return run
+
+
+@pytest.fixture
+def library(cli: Cli, root: Path, skill: Callable[..., Path], settled: None) -> Path:
+    """A registered source with three skills that can be used and one that can't."""
+    skill(
+        "pdf-forms",
+        description="Fill PDF forms from a table of values.",
+        extra="kind: workflow\ncategory: documents\ntags: [pdf, forms]\nversion: 1.10\n"
+        "created: 2024-06-01\n",
+        body="# Fill forms\n\nRead the table, then fill every form.\n",
+    )
+    skill(
+        "haiku",
+        description="Write a haiku about anything.",
+        extra="tags: [writing, forms]\ncreated: 2025-01-01\n",
+    )
+    skill("review", description="Review a pull request.", extra="created: 2024-03-01\n")
+    (root / "broken").mkdir()
+    (root / "broken" / "SKILL.md").write_bytes(b"\xff\xfe\x00 not text \x00")
+    result = cli("sync", str(root), "--name", "mine")
+    assert result.exit_code == 0, result.output
+    return root

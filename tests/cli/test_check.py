@@ -1,0 +1,62 @@
+"""check: findings as lines, as JSON, as an exit status."""
+
+import json
+import re
+
+LINE = re.compile(r"^/.+?(:\d+)?: (error|warning) [a-z0-9-]+ .+$")
+
+
+def test_findings_are_lines_that_editors_understand(library, cli):
+    result = cli("check")
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines
+    assert [line for line in lines if not LINE.match(line)] == []
+    assert any(
+        line.startswith(f"{library}/broken/SKILL.md: error ")
+        or line.startswith(f"{library}/broken/SKILL.md:1: error ")
+        for line in lines
+    ), lines
+    assert result.stderr.startswith("4 skills checked: 1 error, ")
+
+
+def test_json_names_every_skill_and_every_finding(library, cli):
+    checked = json.loads(cli("check", "--json").stdout)
+    assert [list(one) for one in checked] == [["name", "path", "findings"]] * 4
+    keys = ["code", "severity", "path", "line", "message", "fix"]
+    assert all(list(finding) == keys for one in checked for finding in one["findings"])
+
+
+def test_a_sound_skill_passes_also_when_strict(root, skill, cli):
+    skill("alpha")
+    result = cli("check", str(root), "--strict")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "1 skill checked: 0 errors, 0 warnings\n"
+
+
+def test_warnings_fail_only_when_strict(root, skill, cli):
+    skill("alpha", extra="unknown-key: 1\n")
+    assert cli("check", str(root)).exit_code == 0
+    assert cli("check", str(root), "--strict").exit_code == 1
+
+
+def test_a_registered_skill_is_checked_by_name(library, cli):
+    (checked,) = json.loads(cli("check", "haiku", "--json").stdout)
+    assert checked["name"] == "haiku"
+    assert checked["path"] == str(library / "haiku")
+
+
+def test_an_unknown_target_fails_without_output(library, cli):
+    result = cli("check", "zzzz")
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_with_nothing_registered_it_asks_for_a_folder(cli):
+    result = cli("check")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "skill-registry check FOLDER" in result.stderr
+
+
+def test_names_are_the_folders_with_findings(library, cli):
+    result = cli("check", "--format", "names")
+    assert str(library / "broken") in result.stdout.splitlines()

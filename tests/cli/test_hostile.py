@@ -1,0 +1,119 @@
+"""Nothing that a skill says may steer a terminal, break a line, or crash the program."""
+
+import json
+import re
+import unicodedata
+
+import pytest
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
+
+# As YAML double-quoted text: a title bar, a screen clear, C1 CSI, an override, line breaks, a tab.
+EVIL = '"evil \\e]0;owned\\a \\e[2J \\x9b31m \\u202Etxt.exe\\u202C a\\nb\\tc\\r\\u2028 \\u2066x"'
+
+
+@pytest.fixture
+def hostile(root, skill, cli, settled):
+    skill(
+        "evil",
+        name=EVIL,
+        description=EVIL,
+        extra=f"kind: {EVIL}\ncategory: {EVIL}\ntags: [{EVIL}]\nauthor: {EVIL}\nlicense: {EVIL}\n",
+        body="# Body \x1b[31m red \x07 \x9b2J \u202egnp.exe\n\tindented\r\nline\x1b]8;;http://x\x07\n",
+    )
+    skill("long", name="n" * 10_000, description="d" * 100_000)
+    skill("wörter", description="Ein 👩‍💻 schreibt می‌خواهم 🏴󠁧󠁢󠁥󠁮󠁧󠁿.")
+    (root / "evil" / "\x1b[2Jfile\u202e\n.txt").write_text("x")
+    assert cli("sync", str(root), "--name", "mine").exit_code == 0
+    return root
+
+
+COMMANDS = [
+    ["list"],
+    ["list", "--all", "--format", "table"],
+    ["list", "--all", "--format", "names"],
+    ["list", "--all", "--json"],
+    ["list", "--all", "--format", "jsonl"],
+    ["search", "evil", "red", "body"],
+    ["search", "evil", "--all", "--format", "table"],
+    ["search", "evil", "--json"],
+    ["show", "mine/evil"],
+    ["show", "mine/evil", "--json"],
+    ["show", "mine/evil", "--files"],
+    ["why", "mine/evil"],
+    ["why", "mine/evil", "--json"],
+    ["why", "mine/long"],
+    ["show", "mine/long"],
+    ["tags"],
+    ["kinds", "--format", "table"],
+    ["categories", "--json"],
+    ["check"],
+    ["check", "--json"],
+    ["check", "--verbose", "--format", "table"],
+    ["sync", "--verify"],
+    ["stats"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_control_character_is_printed_to_a_pipe(hostile, process, command):
+    ran = process(*command)
+    assert ran.status in {0, 1}
+    assert CONTROLS.findall(ran.out + ran.err) == []
+    assert "Internal error" not in ran.err
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ["show", "mine/evil", "--raw"]], ids=" ".join)
+def test_no_control_character_is_printed_to_a_terminal(hostile, terminal, command):
+    ran = terminal(*command, NO_COLOR="1")
+    assert ran.status in {0, 1}
+    assert CONTROLS.findall(ran.out) == []
+
+
+def test_a_listing_has_one_line_a_skill(hostile, cli):
+    assert len(cli("list", "--all").stdout.splitlines()) == 3
+    assert all(line.count("\t") == 1 for line in cli("list", "--all").stdout.splitlines())
+
+
+def test_json_says_exactly_what_the_skill_says(hostile, process):
+    skill = json.loads(process("show", "mine/evil", "--json").stdout)
+    assert "\x1b[2J" in skill["description"]
+    assert "\u202e" in skill["description"]
+    assert "\x1b]8;;http://x\x07" in skill["body"]
+
+
+def test_joiners_and_flags_stay(hostile, cli):
+    listed = unicodedata.normalize("NFC", cli("list").stdout)
+    assert "Ein 👩‍💻 schreibt می‌خواهم 🏴󠁧󠁢󠁥󠁮󠁧󠁿." in listed
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "utf-16", "cp1252"])
+@pytest.mark.parametrize("command", [["list", "--all"], ["show", "wörter"], ["sync"]], ids=" ".join)
+def test_no_encoding_makes_it_fail(hostile, process, command, encoding):
+    ran = process(*command, PYTHONIOENCODING=encoding)
+    assert ran.status == 0, ran.err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_is_json_in_every_encoding(hostile, process, encoding):
+    printed = process("list", "--all", "--json", PYTHONIOENCODING=encoding).stdout
+    described = [skill["description"] for skill in json.loads(printed)]
+    assert any("👩‍💻" in text for text in described)
+
+
+def test_json_is_not_escaped_where_the_stream_allows_it(hostile, process):
+    assert "Ein 👩‍💻" in process("list", "--json", PYTHONIOENCODING="utf-8").out
+
+
+def test_an_argument_that_is_no_text_is_refused(hostile, process):
+    for command in (["show"], ["list", "--tag"], ["search"], ["why"], ["check"], ["sync"]):
+        ran = process(*command, b"\xff\xfe")
+        assert "Internal error" not in ran.err
+        assert "Traceback" not in ran.err
+
+
+def test_a_name_with_ten_thousand_characters_is_refused_kindly(hostile, process):
+    for command in (["show"], ["why"], ["check"]):
+        ran = process(*command, "x" * 10_000)
+        assert (ran.status, ran.out) == (1, "")
+        assert "Internal error" not in ran.err

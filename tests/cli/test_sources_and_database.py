@@ -1,0 +1,130 @@
+"""source, stats and db."""
+
+import json
+import sqlite3
+
+import pytest
+
+
+def test_sources_are_listed_with_everything_known(library, cli):
+    (source,) = json.loads(cli("source", "list", "--json").stdout)
+    assert list(source) == [
+        "name",
+        "path",
+        "scope",
+        "priority",
+        "enabled",
+        "skills",
+        "last_sync_at",
+        "last_result",
+    ]
+    assert (source["name"], source["path"], source["skills"]) == ("mine", str(library), 4)
+    assert cli("source", "list").stdout == f"mine\tpersonal\t4\t{library}\n"
+    assert cli("source", "list", "--format", "names").stdout == "mine\n"
+
+
+def test_add_registers_and_says_what_comes_next(root, cli):
+    result = cli("source", "add", str(root), "--scope", "team", "--name", "work", "--priority", "3")
+    assert result.exit_code == 0
+    assert result.stdout == f"Registered the source work (team): {root}\n"
+    assert "skill-registry sync work" in result.stderr
+    (source,) = json.loads(cli("source", "list", "--json").stdout)
+    assert (source["scope"], source["priority"], source["last_sync_at"]) == ("team", 3, None)
+    again = cli("source", "add", str(root))
+    assert again.exit_code == 1
+    assert "'work'" in again.stderr
+
+
+def test_remove_forgets_the_skills_and_leaves_the_folder(library, cli):
+    result = cli("source", "remove", "mine")
+    assert result.exit_code == 0
+    assert f"Forgot the source mine and its 4 skills; {library} stays as it is." in result.stdout
+    assert (library / "haiku" / "SKILL.md").exists()
+    assert cli("list", "--json").stdout == "[]\n"
+    assert cli("source", "remove", "mine").exit_code == 1
+
+
+def test_discover_finds_the_folders_of_agents(cli, tmp_path, root):
+    claude = tmp_path / "home" / ".claude" / "skills"
+    claude.mkdir(parents=True)
+    project = tmp_path / "project"
+    (project / ".github" / "skills").mkdir(parents=True)
+    result = cli("source", "discover", str(project))
+    assert result.stdout.splitlines() == [
+        f"{claude}\tpersonal\t-",
+        f"{project}/.github/skills\tproject\t-",
+    ]
+    assert f"skill-registry sync {claude}\n" in result.stderr
+    assert "--scope project" in result.stderr
+    cli("sync", str(claude))
+    (found, _) = json.loads(cli("source", "discover", str(project), "--json").stdout)
+    assert found == {
+        "path": str(claude),
+        "scope": "personal",
+        "suggested_name": "claude",
+        "source": "claude",
+    }
+
+
+def test_stats_count_everything(library, cli):
+    stats = json.loads(cli("stats", "--json").stdout)
+    assert (stats["skills"], stats["visible"], stats["sources"]) == (4, 3, 1)
+    assert stats["by_status"]["invalid"] == 1
+    assert "skills\t4 in 1 source\n" in cli("stats").stdout
+
+
+def test_info_describes_the_database(library, cli, database):
+    facts = json.loads(cli("db", "info", "--json").stdout)
+    assert (facts["path"], facts["exists"], facts["skills"]) == (str(database), True, 4)
+    assert f"path\t{database}\n" in cli("db", "info").stdout
+
+
+def test_info_before_the_first_sync_makes_no_database(cli, database):
+    assert json.loads(cli("db", "info", "--json").stdout)["exists"] is False
+    assert not database.exists()
+
+
+def test_a_sound_database_passes(library, cli):
+    result = cli("db", "check")
+    assert (result.exit_code, result.stdout) == (0, "The database is sound.\n")
+
+
+def test_a_damaged_database_is_status_3(library, cli, database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("INSERT INTO skill_search (skill_search) VALUES ('delete-all')")
+    connection.close()
+    result = cli("db", "check")
+    assert result.exit_code == 3
+    assert "index" in result.stdout
+    assert "skill-registry sync" in result.stderr
+
+
+def test_backup_writes_a_copy_that_works_and_overwrites_only_when_told(library, cli, tmp_path):
+    copy = tmp_path / "copy.db"
+    assert cli("db", "backup", str(copy)).exit_code == 0
+    assert len(json.loads(cli("--db", str(copy), "list", "--json").stdout)) == 3
+    assert cli("db", "backup", str(copy)).exit_code == 2
+    assert cli("db", "backup", str(copy), "--overwrite").exit_code == 0
+
+
+def test_upgrade_says_what_it_did(cli, database):
+    assert f"Created the database {database} (schema " in cli("db", "upgrade").stdout
+    assert "is up to date" in cli("db", "upgrade").stdout
+
+
+@pytest.mark.parametrize("command", [["list"], ["sync"], ["db", "info"], ["stats"]])
+def test_a_file_that_is_no_database_is_status_3(cli, database, command):
+    database.parent.mkdir(parents=True)
+    database.write_bytes(b"this is a text, and no database at all" * 50)
+    result = cli(*command)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert str(database) in result.stderr
+
+
+def test_a_database_of_a_newer_version_is_status_3(library, cli, database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    result = cli("list")
+    assert result.exit_code == 3
+    assert "newer skill-registry" in result.stderr

@@ -1,0 +1,172 @@
+"""sync: what it says, what it returns, and when it fails."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from registry.cli import records
+from registry.model import Diagnostic
+from registry.sync.report import SourceReport, SyncReport
+
+KEYS = [
+    "added",
+    "updated",
+    "moved",
+    "removed",
+    "unchanged",
+    "invalid",
+    "sources",
+    "seconds",
+    "dry_run",
+]
+
+
+def timeless(text):
+    return re.sub(r"\(\d+\.\d s\)", "(… s)", text)
+
+
+def test_a_first_sync_registers_the_folder_and_lists_what_it_added(root, skill, cli):
+    skill("alpha")
+    skill("beta")
+    result = cli("sync", str(root))
+    assert result.exit_code == 0
+    assert timeless(result.stdout) == (
+        "+ alpha\n+ beta\n2 added, 0 updated, 0 moved, 0 removed, 0 unchanged, 0 invalid (… s)\n"
+    )
+    assert result.stderr == ""
+
+
+def test_every_kind_of_change_has_its_marker(root, skill, cli, settled):
+    for name in ("edited", "moving", "removed", "same"):
+        skill(name, body=f"# {name}\n")
+    cli("sync", str(root))
+    skill("edited", body="Other words.\n", age=None)
+    shutil.move(root / "moving", root / "elsewhere")
+    shutil.rmtree(root / "removed")
+    skill("new")
+    lines = timeless(cli("sync").stdout).splitlines()
+    assert lines == [
+        "+ new",
+        "~ edited",
+        "\u2192 moving (was in moving)",
+        "- removed",
+        "1 added, 1 updated, 1 moved, 1 removed, 1 unchanged, 0 invalid (… s)",
+    ]
+
+
+def test_sync_json_has_exactly_the_documented_keys(root, skill, cli):
+    skill("alpha")
+    report = json.loads(cli("sync", str(root), "--name", "mine", "--json").stdout)
+    assert list(report) == KEYS
+    assert report["added"] == ["alpha"]
+    assert (report["unchanged"], report["invalid"], report["dry_run"]) == (0, 0, False)
+    assert report["sources"] == [
+        {
+            "name": "mine",
+            "path": str(root),
+            "outcome": "ok",
+            "message": None,
+            "skills": 1,
+            "kept": 0,
+            "notices": [],
+        }
+    ]
+
+
+def test_a_dry_run_changes_nothing(root, skill, cli):
+    skill("alpha")
+    result = cli("sync", str(root), "--dry-run")
+    assert result.exit_code == 0
+    assert "Dry run, nothing was changed: 1 added" in result.stdout
+    assert cli("list", "--json").stdout == "[]\n"
+    assert cli("source", "list", "--json").stdout == "[]\n"
+
+
+def test_long_lists_are_cut_unless_asked_for(root, skill, cli):
+    for number in range(25):
+        skill(f"skill-{number:02}")
+    short = cli("sync", str(root), "--dry-run").stdout.splitlines()
+    assert len(short) == 22
+    assert short[20] == "+ and 5 more"
+    assert len(cli("sync", str(root), "--dry-run", "--verbose").stdout.splitlines()) == 26
+
+
+def test_invalid_skills_come_with_a_hint_how_to_see_them(root, cli):
+    (root / "broken").mkdir()
+    (root / "broken" / "SKILL.md").write_bytes(b"\xff\xfe\x00")
+    result = cli("sync", str(root))
+    assert result.exit_code == 0
+    assert "1 invalid" in result.stdout
+    assert "skill-registry list --status invalid" in result.stderr
+    assert "skill-registry check" in result.stderr
+
+
+def test_an_emptied_source_keeps_its_skills_and_fails_until_it_is_allowed(root, skill, cli):
+    for number in range(3):
+        skill(f"skill-{number}")
+    cli("sync", str(root), "--name", "mine")
+    for folder in list(root.iterdir()):
+        shutil.rmtree(folder)
+    held = cli("sync")
+    assert held.exit_code == 1
+    assert "mine: " in held.stderr
+    assert "its 3 skills stay listed" in held.stderr
+    assert "skill-registry sync mine --allow-prune" in held.stderr
+    assert len(json.loads(cli("list", "--json").stdout)) == 3
+    report = json.loads(cli("sync", "--json").stdout)
+    assert report["sources"][0]["outcome"] == "empty"
+    assert report["sources"][0]["kept"] == 3
+    pruned = cli("sync", "--allow-prune")
+    assert pruned.exit_code == 0
+    assert "3 removed" in pruned.stdout
+
+
+def test_without_sources_and_targets_it_says_what_to_do(cli, database):
+    result = cli("sync")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "skill-registry sync FOLDER" in result.stderr
+    assert not database.exists()
+
+
+@pytest.mark.parametrize("options", [["--name", "x"], ["--scope", "team"]])
+def test_a_name_or_scope_without_a_folder_is_wrong_usage(cli, options):
+    assert cli("sync", *options).exit_code == 2
+
+
+def test_a_target_that_is_nothing_is_refused(cli, tmp_path):
+    assert cli("sync", "nothing-here").exit_code == 1
+    result = cli("sync", str(tmp_path / "missing"))
+    assert result.exit_code == 1
+    assert "there is no such folder" in result.stderr
+
+
+def test_an_interrupted_sync_says_that_nothing_was_published(root, skill, cli, monkeypatch):
+    skill("alpha")
+
+    def interrupted(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("registry.syncing.sync", interrupted)
+    result = cli("sync", str(root))
+    assert result.exit_code == 130
+    assert result.stderr.count("\n") == 1
+    assert "nothing was published" in result.stderr
+
+
+def test_places_that_were_passed_over_are_told_with_their_folders():
+    notice = Diagnostic("link-outside", "warning", "it leads out", fix="copy it")
+    part = SourceReport("mine", "/skills", notices=[("link", notice)])
+    (source,) = records.sync(SyncReport(sources=[part]))["sources"]
+    assert source["notices"] == [
+        {
+            "folder": "link",
+            "code": "link-outside",
+            "severity": "warning",
+            "path": None,
+            "line": None,
+            "message": "it leads out",
+            "fix": "copy it",
+        }
+    ]

@@ -1,0 +1,112 @@
+"""What people see: tables that fit, colour that can be switched off, messages after the data."""
+
+import re
+
+import pytest
+
+from registry.cli.width import width_of
+
+CODES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture
+def wide_library(library, skill, cli):
+    skill(
+        "a-name-of-a-skill-that-goes-on-and-on-until-it-reaches-its-limit",
+        description="A description that is long enough to be cut on any terminal. " * 8,
+    )
+    skill(
+        "chinese",
+        description="在做出任何重大商业决策时，可以咨询由四位战略顾问组成的虚拟顾问团队。" * 5,
+    )
+    skill("emoji", description="👩‍💻 Pair programming 👨‍👩‍👧 with families 🏴󠁧󠁢󠁥󠁮󠁧󠁿. " * 6)
+    cli("sync")
+    return library
+
+
+@pytest.mark.parametrize("columns", [1, 10, 20, 40, 80, 200, 500])
+@pytest.mark.parametrize(
+    "command",
+    [["list"], ["list", "--all"], ["search", "form", "decision"], ["tags"], ["source", "list"]],
+    ids=" ".join,
+)
+def test_no_line_is_wider_than_the_terminal(wide_library, terminal, command, columns):
+    if columns < 40 and command[0] == "search":
+        pytest.skip("a snippet has an indent")
+    ran = terminal(*command, columns=columns)
+    assert ran.status == 0
+    lines = CODES.sub("", ran.out).splitlines()
+    notes = 1  # the last line is a message, which the terminal may wrap
+    assert [line for line in lines[:-notes] if width_of(line) > columns] == []
+
+
+def test_a_table_at_80_columns(library, terminal):
+    assert terminal("list", NO_COLOR="1").out == (
+        "SKILL      KIND      TAGS            UPDATED     DESCRIPTION\n"
+        "haiku                writing, forms  2023-11-14  Write a haiku about anything.\n"
+        "pdf-forms  workflow  pdf, forms      2023-11-14  Fill PDF forms from a table of…\n"
+        "review                               2023-11-14  Review a pull request.\n"
+        "3 of 3 skills\n"
+    )
+
+
+def test_a_table_at_40_columns(library, terminal):
+    assert terminal("list", columns=40, NO_COLOR="1").out == (
+        "SKILL      DESCRIPTION\n"
+        "haiku      Write a haiku about anything.\n"
+        "pdf-forms  Fill PDF forms from a table…\n"
+        "review     Review a pull request.\n"
+        "3 of 3 skills\n"
+    )
+
+
+def test_a_table_says_how_many_of_how_many(library, terminal):
+    assert terminal("list", "--limit", "1", NO_COLOR="1").out.endswith("1 of 3 skills\n")
+
+
+def test_all_shows_what_is_the_matter(library, terminal):
+    out = terminal("list", "--all", NO_COLOR="1").out
+    assert re.search(r"^broken +invalid ", out, re.MULTILINE)
+
+
+def test_colour_appears_on_a_terminal_only_and_can_be_switched_off(library, terminal, process):
+    assert "\x1b[" in terminal("list").out
+    assert "\x1b" not in terminal("list", NO_COLOR="1").out
+    assert "\x1b" not in terminal("list", TERM="dumb").out
+    assert "\x1b" not in process("list", "--format", "table").out
+
+
+def test_search_lights_up_the_words(library, terminal):
+    out = terminal("search", "fill").out
+    assert "\x1b[1;33mFill\x1b[0m" in out
+    assert out.splitlines()[-1].endswith("1 of 1 hit\x1b[0m")
+
+
+def test_show_fits_and_keeps_paths_in_one_piece(wide_library, terminal):
+    out = terminal("show", "pdf-forms", columns=40, NO_COLOR="1").out
+    assert f"Folder      {wide_library}/pdf-forms\n" in out
+    assert "Fill PDF forms from a table of values.\n" in out
+
+
+def test_findings_are_grouped_below_their_skill(library, terminal):
+    out = terminal("check", "broken", NO_COLOR="1").out
+    assert out.startswith(f"broken  {library}/broken\n  SKILL.md")
+
+
+def test_why_is_a_paragraph(library, terminal):
+    out = terminal("why", "haiku", NO_COLOR="1").out
+    assert out == f"haiku: listed\n  {library}/haiku\n  info listed\n    it is listed\n"
+
+
+def test_facts_are_aligned(library, terminal):
+    assert "Skills      4 in 1 source\n" in terminal("stats", NO_COLOR="1").out
+
+
+def test_sync_on_a_terminal_ends_with_its_summary(library, terminal):
+    lines = terminal("sync", NO_COLOR="1").out.splitlines()
+    assert re.fullmatch(r"0 added, .* 4 unchanged, 1 invalid \(\d+\.\d s\)", lines[0])
+
+
+def test_columns_of_the_environment_count(library, terminal, process):
+    narrow = process("list", "--format", "table", COLUMNS="30")
+    assert max(map(width_of, narrow.out.splitlines())) <= 30
