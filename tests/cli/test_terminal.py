@@ -17,7 +17,7 @@ def wide_library(library, skill, cli):
     )
     skill(
         "chinese",
-        description="在做出任何重大商业决策时，可以咨询由四位战略顾问组成的虚拟顾问团队。" * 5,
+        description="在做出任何重大商业决策时可以咨询由四位战略顾问组成的虚拟顾问团队。" * 5,
     )
     skill("emoji", description="👩‍💻 Pair programming 👨‍👩‍👧 with families 🏴󠁧󠁢󠁥󠁮󠁧󠁿. " * 6)
     cli("sync")
@@ -42,10 +42,10 @@ def test_no_line_is_wider_than_the_terminal(wide_library, terminal, command, col
 
 def test_a_table_at_80_columns(library, terminal):
     assert terminal("list", NO_COLOR="1").out == (
-        "SKILL      KIND      TAGS            UPDATED     DESCRIPTION\n"
-        "haiku                writing, forms  2023-11-14  Write a haiku about anything.\n"
-        "pdf-forms  workflow  pdf, forms      2023-11-14  Fill PDF forms from a table of…\n"
-        "review                               2023-11-14  Review a pull request.\n"
+        "SKILL      KIND      UPDATED     DESCRIPTION\n"
+        "haiku                2023-11-14  Write a haiku about anything.\n"
+        "pdf-forms  workflow  2023-11-14  Fill PDF forms from a table of values.\n"
+        "review               2023-11-14  Review a pull request.\n"
         "3 of 3 skills\n"
     )
 

@@ -1,0 +1,56 @@
+"""Documentation is tested like the rest: every command has help, an example and a place."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from registry.cli import PROGRAM
+from registry.cli.app import COMMANDS, root
+from registry.cli.reference import helps, reference
+
+DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "commands.md"
+
+
+def commands(group=root, path=()):
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+ALL = dict(commands())
+
+
+def test_the_reference_is_what_the_help_says():
+    assert DOCUMENT.read_text(encoding="utf-8") == reference(), "run: make docs"
+
+
+def test_all_commands_of_this_version_are_there():
+    assert {" ".join(path) for path in ALL} == {
+        *COMMANDS,
+        *(f"source {name}" for name in ("add", "list", "remove", "discover")),
+        *(f"db {name}" for name in ("info", "check", "backup", "upgrade")),
+    }
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_every_command_has_help_and_an_example(path):
+    command = ALL[path]
+    assert command.help
+    assert command.examples
+    assert all(f"{PROGRAM} {path[0]}" in " ".join(command.examples) for _ in [0])
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{parameter.name} has no help"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_first_line_of_the_help_is_what_the_list_of_commands_says(name):
+    assert ALL[(name,)].help.split("\n")[0] == COMMANDS[name]
+
+
+def test_examples_fit_into_the_help():
+    for name, text in helps(root, PROGRAM, None):
+        assert max(map(len, text.splitlines())) <= 88, name

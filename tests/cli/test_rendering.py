@@ -1,0 +1,146 @@
+"""Widths, cuts, wraps, tables, escapes and sizes, as plain functions."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from registry.cli import escape, words
+from registry.cli.console import Console
+from registry.cli.progress import PATIENCE, SyncProgress
+from registry.cli.table import Column, draw
+from registry.cli.width import fit, pad, width_of, wrap
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [("", 0), ("abc", 3), ("日本", 4), ("e\u0301", 1), ("👩", 2), ("é", 1), ("❤\ufe0f", 2)],
+)
+def test_width(text, width):
+    assert width_of(text) == width
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "cut", "expected"),
+    [
+        ("abcdef", 6, "end", "abcdef"),
+        ("abcdef", 4, "end", "abc…"),
+        ("ab cdef", 4, "end", "ab…"),
+        ("abcdef", 4, "start", "…def"),
+        ("source/path/name", 10, "middle", "sou…h/name"),
+        ("日本語", 5, "end", "日本…"),
+        ("日本語", 4, "end", "日…"),
+        ("日本語", 4, "start", "…語"),
+        ("abc", 1, "end", "…"),
+        ("abc", 0, "end", ""),
+    ],
+)
+def test_fit(text, width, cut, expected):
+    assert fit(text, width, cut) == expected
+
+
+@given(st.text(), st.integers(0, 30), st.sampled_from(["end", "middle", "start"]))
+def test_what_is_fitted_never_exceeds_its_room(text, width, cut):
+    assert width_of(fit(text, width, cut)) <= width
+
+
+@given(st.text(), st.integers(2, 30))
+def test_wrapping_keeps_every_word_and_the_width(text, width):
+    lines = list(wrap(text, width))
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(width_of(line) <= width for line in lines)
+
+
+def test_padding_counts_columns():
+    assert pad("日", 4) == "日  "
+    assert pad("7", 3, right=True) == "  7"
+
+
+@given(
+    st.lists(st.tuples(st.text(), st.text(), st.text()), min_size=1, max_size=5),
+    st.integers(1, 120),
+)
+def test_no_row_of_a_table_is_wider_than_asked(rows, width):
+    first, second, third = (
+        [escape.line(cell) for cell in column] for column in zip(*rows, strict=True)
+    )
+    columns = [
+        Column("FIRST", first),
+        Column("SECOND", second, drop=1),
+        Column("THIRD", third, flexible=True),
+    ]
+    assert all(width_of(line) <= width for line in draw(columns, width))
+
+
+def test_a_column_without_content_is_left_out():
+    columns = [Column("A", ["1", "2"]), Column("B", ["", ""]), Column("C", ["x", ""])]
+    assert list(draw(columns, 80)) == ["A  C", "1  x", "2"]
+
+
+def test_a_table_without_rows_is_nothing():
+    assert list(draw([Column("A", [])], 80)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("a\nb\tc\rd", "a\\nb\\tc\\rd"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("\u2066x\u2069", "\\u2066x\\u2069"),
+        ("\x9b2J\x7f", "\\x9b2J\\x7f"),
+        ("\udcff", "\\udcff"),
+        ("a\U000e0041b", "a\\U000e0041b"),
+        ("👩\u200d💻 \u0645\u06cc\u200c\u062e\u0648", "👩\u200d💻 \u0645\u06cc\u200c\u062e\u0648"),
+        ("🏴\U000e0067\U000e0062\U000e007f", "🏴\U000e0067\U000e0062\U000e007f"),
+    ],
+    ids=ascii,
+)
+def test_escapes_in_a_line(text, expected):
+    assert escape.line(text) == expected
+
+
+def test_escapes_in_a_text_leave_lines_and_tabs():
+    assert escape.text("a\r\nb\tc\x1bd\re") == "a\nb\tc\\x1bd\\re"
+
+
+@given(st.text(alphabet=st.characters()))
+def test_an_escaped_line_is_one_line(text):
+    for shown in (escape.line(text), escape.prose(text)):
+        assert len(shown.splitlines()) <= 1
+        shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (5 * 10**12, "5,000 GB")],
+)
+def test_sizes(number, expected):
+    assert words.size(number) == expected
+
+
+def test_counts_agree_with_their_nouns():
+    assert words.count(1, "skill") == "1 skill"
+    assert words.count(2981, "skill") == "2,981 skills"
+
+
+def test_progress_draws_nothing_where_nobody_watches(capsys):
+    now = [0.0]
+    with SyncProgress(Console(), clock=lambda: now[0]) as progress:
+        now[0] = PATIENCE * 2
+        progress("importing", 1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_is_patient_and_then_draws():
+    console = Console()
+    console.err_is_terminal = True
+    now = [0.0]
+    with SyncProgress(console, clock=lambda: now[0]) as progress:
+        progress("scanning", 1, None)
+        assert progress._bar is None
+        now[0] = PATIENCE * 2
+        progress("importing [red]x", 1, 2)
+        assert progress._bar is not None
+        (task,) = progress._bar.tasks
+        assert (task.description, task.completed, task.total) == ("importing [red]x", 1, 2)
