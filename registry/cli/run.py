@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
+from registry.cli import escape
 from registry.cli.console import Console
 from registry.cli.session import Session
 from registry.errors import (
@@ -107,7 +108,7 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
     if session.verbose:
         import traceback
 
-        console.err.write(traceback.format_exc())
+        console.err.write(escape.text(traceback.format_exc()))
     reason = f"{type(error).__name__}: {error}".splitlines()[0]
     details = "the lines above" if session.verbose else "what --verbose prints then"
     console.error(f"Internal error ({reason}). Please report it with the command and {details}.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         "skill-registry check                        # everything that is registered",
         "skill-registry check pdf-forms ./my-skills  # a skill, and a folder",
         "skill-registry check --strict .             # in a build: warnings fail, too",
-        "skill-registry check --json | jq '[.[].findings[].code] | group_by(.) | length'",
+        "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
     ),
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.names_or_paths)

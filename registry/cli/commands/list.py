@@ -26,7 +26,7 @@ SKILLS: Final = Listing(records.skill, ref_of, skill_fields, draw_skills)
         "skill-registry list",
         "skill-registry list --tag pdf --tag forms --updated-since 30d",
         "skill-registry list --status invalid",
-        "skill-registry list --format names | fzf | xargs skill-registry show",
+        'skill-registry show "$(skill-registry list --format names | fzf)"',
         "skill-registry list --all --json | jq -r '.[] | select(.shadowed) | .ref'",
     ),
 )

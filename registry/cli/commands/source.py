@@ -135,7 +135,7 @@ def discover(session: Session, *, project: str, style: str | None) -> None:
             "No well-known folder was found. 'skill-registry sync FOLDER' takes any folder."
         )
     elif new and style in {None, "table"}:
-        session.console.note("\nRegister and read what is new:" if len(new) > 1 else "")
+        session.console.note("Register what is new, and read its skills:")
         for one in new:
             scope = "" if one.scope == "personal" else f" --scope {one.scope}"
             path = shlex.quote(one.path)
