@@ -155,9 +155,7 @@ def recover_all(registry: "SkillRegistry") -> int:
     return finished
 
 
-def _version(
-    registry: "SkillRegistry", name: str, if_hash: str | None, *, force: bool
-) -> Version:
+def _version(registry: "SkillRegistry", name: str, if_hash: str | None, *, force: bool) -> Version:
     """Return the stored version that a change is based on.
 
     Without a hash to compare, the change is based on what the database knew: an edit made by hand

@@ -24,8 +24,19 @@ LAYERS = [
     },
     {"document"},
     {"catalog", "store", "disk"},
-    {"sync"},
-    {"service", "reading", "findings", "explain", "roots", "syncing", "database"},
+    {"sync", "changes", "visibility"},
+    {
+        "service",
+        "changing",
+        "prompt",
+        "reading",
+        "findings",
+        "explain",
+        "roots",
+        "syncing",
+        "database",
+    },
+    {"tools"},
     {"cli", "__main__"},
 ]
 NEIGHBOURS = {"catalog", "store", "disk"}

@@ -87,19 +87,23 @@ def update(
     """
 
     def change(ground: Ground) -> None:
-        if not force:
-            _compare(ground, version, name)
+        check = None if force else version
         if len(edits) == 1:
             ((path, data),) = edits.items()
-            _update_file(ground, version, name, path, data)
+            _update_file(ground, version, name, path, data, check)
         else:
-            _update_folder(ground, version, name, edits)
+            _update_folder(ground, version, name, edits, check)
 
     _under_lock(ground, change)
 
 
 def _update_file(
-    ground: Ground, version: Version, name: str, path: str, data: bytes | None
+    ground: Ground,
+    version: Version,
+    name: str,
+    path: str,
+    data: bytes | None,
+    check: Version | None,
 ) -> None:
     target = path if version.folder == ROOT else f"{version.folder}/{path}"
     live = join(ground.source.path, target)
@@ -107,6 +111,8 @@ def _update_file(
     operation = new_operation(ground)
     staged = ground.state.room("ops", operation, "tree")
     base = digest_path(live)
+    # After the digest: an edit before it is seen here, a later one when the rename displaces it.
+    _compare(ground, check, name)
     facts: dict[str, Any] = {"folder": version.folder, "target": target, "staged": staged}
     if data is None:
         if base is None:
@@ -134,7 +140,11 @@ def _check_parents(ground: Ground, version: Version, path: str) -> None:
 
 
 def _update_folder(
-    ground: Ground, version: Version, name: str, edits: Mapping[str, bytes | None]
+    ground: Ground,
+    version: Version,
+    name: str,
+    edits: Mapping[str, bytes | None],
+    check: Version | None,
 ) -> None:
     if version.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
@@ -148,6 +158,7 @@ def _update_folder(
     copy_tree(live, staged)
     if digest_path(staged) != base:
         raise SkillChangedOnDisk(name=name, path=live)
+    _compare(ground, check, name)
     for path, data in edits.items():
         mode = None
         if os.path.lexists(f"{staged}/{path}"):
@@ -185,8 +196,7 @@ def delete(ground: Ground, version: Version, name: str, *, force: bool = False) 
         base = digest_path(live)
         if base is None:
             raise SkillChangedOnDisk(name=name, path=live)
-        if not force:
-            _compare(ground, version, name)
+        _compare(ground, None if force else version, name)
         operation = new_operation(ground)
         kept = ground.state.room("trash", operation)
         entry = new_entry(
@@ -308,8 +318,10 @@ def _attempt(ground: Ground, change: Callable[[Ground], Result]) -> Result:
             raise
 
 
-def _compare(ground: Ground, version: Version, name: str) -> None:
+def _compare(ground: Ground, version: Version | None, name: str) -> None:
     """Raise `SkillChangedOnDisk` unless the folder is what the stored version says it is."""
+    if version is None:
+        return  # forced
     walk = Walk(ground.source.path, ground.limits, ground.roots)
     found = walk.one(version.folder)
     live = join(ground.source.path, version.folder)

@@ -53,7 +53,7 @@ class Ground:
     state: StateFolder
 
 
-class CrossDevice(Exception):  # noqa: N818  # told apart and answered, never shown
+class CrossDevice(Exception):  # told apart and answered, never shown
     """The state folder turned out to lie on another file system than the source."""
 
 
@@ -160,15 +160,15 @@ def settle(ground: Ground, entry: Entry) -> None:
         raise ChangePending(path=path, reason=str(error).rstrip(".")) from error
 
 
-def discard(ground: Ground, path: str, *known: str | None) -> None:
-    """Remove what a change left over, after making sure that it is what we know it to be.
+def discard(ground: Ground, path: str, known: str | None) -> None:
+    """Remove what a change left over, after making sure that its digest is ``known``.
 
     Anything else holds somebody's edit and goes to ``conflict``.
     """
     found = digest_path(path)
     if found is None:
         return
-    if found in known:
+    if found == known:
         with suppress(OSError):  # what can't be removed now is removed when recovery comes by
             remove_tree(path)
         return

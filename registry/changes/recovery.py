@@ -7,6 +7,7 @@ of its branches is used every day.
 import json
 import os
 from contextlib import suppress
+from typing import TypeAlias
 
 from sqlalchemy import select
 
@@ -19,6 +20,9 @@ from registry.store.schema import skills
 from registry.store.versions import bury, publish, stage
 from registry.sync.records import Previous, make_version, read_folder
 from registry.times import from_ns, now_ns
+
+Leftover: TypeAlias = tuple[str, str | None]
+"""A path that may be removed, and the digest that it must have for that."""
 
 
 def recover(ground: Ground) -> int:
@@ -35,70 +39,74 @@ def recover(ground: Ground) -> int:
 
 
 def finish(ground: Ground, entry: Entry) -> None:
-    """Bring one change to an end on disk, then write down what the disk says."""
-    mend(ground, entry)
+    """Bring one change to an end on disk, write down what the disk says, then clear up.
+
+    Clearing up comes last: a tree that is removed by half would look like an edit made by hand.
+    """
+    left = mend(ground, entry)
     record(ground, entry)
+    for path, known in left:
+        discard(ground, path, known)
     with suppress(OSError):
         remove_tree(ground.state.room("ops", entry.id))
 
 
-def mend(ground: Ground, entry: Entry) -> None:
-    """Bring the disk to one of both ends of a change (RELIABILITY, Recovery)."""
+def mend(ground: Ground, entry: Entry) -> list[Leftover]:
+    """Bring the disk to one of both ends of a change (RELIABILITY, Recovery).
+
+    Returns what may be removed once the end is written down. What holds somebody's edit is live
+    again afterwards, or in ``conflict``.
+    """
     live = join(entry.root, entry.target)
     if entry.kind == "create":
-        _mend_create(ground, entry, live)
+        # A skill that could not be restored simply stays in the trash.
+        left = [(entry.staged, entry.new)] if entry.uid is None else []
     elif entry.kind == "delete":
-        _mend_delete(ground, entry, live)
+        left = _mend_delete(ground, entry, live)
     elif entry.exchange:
-        _mend_exchange(ground, entry, live)
+        left = _mend_exchange(ground, entry, live)
     else:
-        _mend_two_renames(ground, entry, live)
+        left = _mend_two_renames(entry, live)
     for folder in {os.path.dirname(live), os.path.dirname(entry.staged)}:
         with suppress(FileNotFoundError, NotADirectoryError):
             sync_folder(folder)
+    return left
 
 
-def _mend_create(ground: Ground, entry: Entry, live: str) -> None:
-    # A restored skill that could not be published simply stays in the trash.
-    if entry.uid is None:
-        discard(ground, entry.staged, entry.new)
-    del live
-
-
-def _mend_delete(ground: Ground, entry: Entry, live: str) -> None:
+def _mend_delete(ground: Ground, entry: Entry, live: str) -> list[Leftover]:
     staged = digest_path(entry.staged)
-    if staged is None or staged == entry.base:
-        return
-    if os.path.lexists(live):
-        keep(ground, entry.staged)
-    else:
-        rename_new(entry.staged, live)
+    if staged not in {None, entry.base}:
+        if os.path.lexists(live):
+            keep(ground, entry.staged)
+        else:
+            rename_new(entry.staged, live)
+    return []
 
 
-def _mend_exchange(ground: Ground, entry: Entry, live: str) -> None:
+def _mend_exchange(ground: Ground, entry: Entry, live: str) -> list[Leftover]:
     staged = digest_path(entry.staged)
     if staged is None:
-        return
-    if staged not in {entry.base, entry.new} and digest_path(live) == entry.new:
+        return []
+    if staged in {entry.base, entry.new}:
+        return [(entry.staged, staged)]
+    if digest_path(live) == entry.new:
         exchange(entry.staged, live)  # the edit made by hand wins
-    discard(ground, entry.staged, entry.base, entry.new)
+        return [(entry.staged, entry.new)]
+    keep(ground, entry.staged)
+    return []
 
 
-def _mend_two_renames(ground: Ground, entry: Entry, live: str) -> None:
+def _mend_two_renames(entry: Entry, live: str) -> list[Leftover]:
     old = f"{entry.staged}.old"
     if not os.path.lexists(live):
-        whole = digest_path(old) == entry.base and digest_path(entry.staged) == entry.new
-        if whole:
+        if digest_path(old) == entry.base and digest_path(entry.staged) == entry.new:
             rename_new(entry.staged, live)
         elif os.path.lexists(old):
             rename_new(old, live)
     elif digest_path(old) not in {None, entry.base} and digest_path(live) == entry.new:
-        keep_new = f"{entry.staged}.new"
-        rename_new(live, keep_new)
+        rename_new(live, f"{entry.staged}.new")
         rename_new(old, live)  # the edit made by hand wins
-        discard(ground, keep_new, entry.new)
-    discard(ground, entry.staged, entry.new)
-    discard(ground, old, entry.base)
+    return [(entry.staged, entry.new), (old, entry.base), (f"{entry.staged}.new", entry.new)]
 
 
 def record(ground: Ground, entry: Entry) -> None:

@@ -20,6 +20,14 @@ class Rule(NamedTuple):
     meaning: str
 
 
+class Place(NamedTuple):
+    """A finding before it is put into words: its code, its place in the text, what is there."""
+
+    code: str
+    offset: int
+    what: str
+
+
 def shorten(text: str, length: int = SHOWN_LENGTH) -> str:
     """Return ``text`` as one printable line of at most ``length`` characters.
 

@@ -8,9 +8,11 @@ alone (CONVENTIONS.md, "What real SKILL.md files look like").
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
-__all__ = ["Hidden", "find_hidden", "name_skeleton"]
+from registry.document.findings import Place
+
+__all__ = ["find_hidden", "name_skeleton"]
 
 _ASCII = bytes(range(128))
 
@@ -49,15 +51,7 @@ _JOINING = re.compile(
 _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua9e0-\uaa7f]")
 
 
-class Hidden(NamedTuple):
-    """Some invisible characters: the diagnostic's code, where they begin, and what they are."""
-
-    code: str
-    offset: int
-    what: str
-
-
-def find_hidden(text: str) -> Iterator[Hidden]:
+def find_hidden(text: str) -> Iterator[Place]:
     """Yield the invisible characters of ``text`` that nothing legitimate explains.
 
     Codes: ``hidden-text`` (tag characters and selectors, which can spell out instructions),
@@ -74,7 +68,7 @@ def find_hidden(text: str) -> Iterator[Hidden]:
         yield from _judge(text, match)
 
 
-def _judge(text: str, match: re.Match[str]) -> Iterator[Hidden]:
+def _judge(text: str, match: re.Match[str]) -> Iterator[Place]:
     run = match[0]
     start, end = match.span()
     before, after = text[start - 1 : start], text[end : end + 1]
@@ -83,16 +77,16 @@ def _judge(text: str, match: re.Match[str]) -> Iterator[Hidden]:
         if not (before == _BLACK_FLAG and _REGION_FLAG.match(run)):
             said = "".join(chr(ord(char) - 0xE0000) for char in tags)
             what = f"{len(tags)} tag characters that spell `{said}`"
-            yield Hidden("hidden-text", start, what)
+            yield Place("hidden-text", start, what)
     elif unicodedata.category(run[0]) == "Mn":
-        yield Hidden("hidden-text", start, f"{len(run)} variation selectors in a row")
+        yield Place("hidden-text", start, f"{len(run)} variation selectors in a row")
     elif bidi := next((char for char in run if _is_bidi(char)), None):
-        yield Hidden("bidi-control", start, _named(bidi))
+        yield Place("bidi-control", start, _named(bidi))
     elif not (len(run) == 1 and _belongs(run, before, after)):
         what = _named(run[0])
         if len(run) > 1:
             what = f"{len(run)} invisible characters in a row, the first {what}"
-        yield Hidden("zero-width-character", start, what)
+        yield Place("zero-width-character", start, what)
 
 
 def _belongs(char: str, before: str, after: str) -> bool:

@@ -18,6 +18,9 @@ FOLDERS: Final = ("scripts", "references", "assets")
 MOST_FINDINGS: Final = 10
 """Findings of one code about one body; what lies beyond is counted in the last."""
 
+LONGEST_INDENT: Final = 40
+"""Blanks and quote marks before a fence; with more, it is none."""
+
 REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     "reference-missing": Rule("warning", "the body points at a file that the skill does not have"),
     "reference-outside": Rule("warning", "the body points at a file outside the skill's folder"),
@@ -58,15 +61,19 @@ def _links(body: str) -> Iterator[tuple[int, str]]:
     """Yield (offset, target) of the Markdown links that name a file by a relative path."""
     if "](" not in body:
         return
+    ticks = counted = 0  # backticks of the line up to ``counted``: an odd number opens code
     for match in _LINK.finditer(body):
+        offset = match.start()
+        line = body.rfind("\n", counted, offset)
+        ticks = body.count("`", max(line, counted), offset) + (ticks if line < 0 else 0)
+        counted = offset
         target = match[1] or match[2]
         if _SCHEME.match(target) or _PLACEHOLDER.search(target):
             continue
         target = unquote(target.partition("#")[0].partition("?")[0])
         if "/" not in target and not _is_file(target):
             continue
-        offset = match.start()
-        if body.count("`", body.rfind("\n", 0, offset) + 1, offset) % 2 == 0:  # not inside code
+        if ticks % 2 == 0:
             yield offset, posixpath.normpath(target)
 
 
@@ -136,7 +143,8 @@ def _fences(body: str) -> Sequence[int]:
     bounds: list[int] = []
     opened = ""
     for start, end in sorted((*_runs(body, "```"), *_runs(body, "~~~"))):
-        if body[body.rfind("\n", 0, start) + 1 : start].strip(" \t>"):
+        before = body[max(0, start - LONGEST_INDENT) : start].rpartition("\n")[2]
+        if before.strip(" \t>") or len(before) == LONGEST_INDENT:
             continue  # not at the beginning of a line
         if not opened:
             opened = body[start:end]

@@ -87,6 +87,12 @@ RULES: Final[Mapping[str, Rule]] = {
 }
 """Every code of this module: its severity and what it means."""
 
+SAID_BY: Final[Mapping[str, frozenset[str]]] = {
+    "name-missing": frozenset({"empty", "name-missing"}),
+    "description-missing": frozenset({"empty", "description-missing", "description-from-body"}),
+}
+"""Findings that are left out where the parser made one of these, which says the same."""
+
 _STRICT_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_IN_A_SLUG = re.compile(r"[^a-z0-9]+")
 _PARENTHESES = re.compile(r"\([^()]*\)")
@@ -115,7 +121,7 @@ def check_specification(
         if field in FIELDS and field not in fields:
             spelled[key] = field
             fields[field] = _Field(key, front[key])
-    found = (
+    found = [
         *_keys(others, spelled),
         *_name(fields.get("name", _Field(None, None)), folder_name),
         *_description(fields.get("description", _Field(None, None))),
@@ -123,7 +129,9 @@ def check_specification(
         *(_compatibility(fields["compatibility"]) if "compatibility" in fields else ()),
         *(_metadata(fields["metadata"]) if "metadata" in fields else ()),
         *(_allowed_tools(fields["allowed-tools"]) if "allowed-tools" in fields else ()),
-    )
+    ]
+    said = {finding.code for finding in document.diagnostics}
+    found = [finding for finding in found if said.isdisjoint(SAID_BY.get(finding.code, ()))]
     if found:
         lines = key_lines(document)
         for finding in found:

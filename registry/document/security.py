@@ -4,17 +4,15 @@ Nothing here makes a skill unusable: many findings have honest reasons, and a re
 wolf is switched off. One finding a code: the first place, and the lines of the others.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from math import log2
-from typing import Final, NamedTuple
+from typing import Final
 
 from registry.document import threats
-from registry.document.findings import key_lines, shorten
+from registry.document.encoded import find_encoded, find_secrets, look
+from registry.document.findings import Place, key_lines, shorten
 from registry.document.invisible import find_hidden, name_skeleton
 from registry.document.threats import FIXES, SECURITY_RULES
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, SkillFile
@@ -30,38 +28,11 @@ MOST_PLACES: Final = 100
 NEAR: Final = 300
 """Characters around a match that are read as its context."""
 
-LEAST_ENTROPY: Final = 3.0
-"""Bits a character, below which a key is a placeholder; random base62 of 20 has about 4."""
-
-LEAST_LETTERS: Final = 30
-"""Different characters of 64 in a run of base64; fewer make a pattern or a path."""
-
 COMMENT_LENGTH: Final = 4000
 """Characters of an HTML comment that are read."""
 
-# One pass over the bytes tells what is there to look for: control characters, and the long runs of
-# letters and digits without which there is neither a key nor base64.
-_CLASSES = bytes(
-    b"A"[0] if letter else b"\x01"[0] if control else b" "[0]
-    for letter, control in (
-        (chr(byte) in threats.ALPHANUMERIC, chr(byte) in threats.CONTROLS) for byte in range(256)
-    )
-)
-_RUN = b"A" * threats.SHORTEST_RUN
-_BASE64 = bytes(
-    b"A"[0] if chr(byte) in threats.ALPHANUMERIC + "+/" else b" "[0] for byte in range(256)
-)
-_BASE64_RUN = b"A" * threats.BASE64_LENGTH
 _CONTROL = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
-
-
-class _Place(NamedTuple):
-    """A finding before it is put into words: its code, its place in the text, what is there."""
-
-    code: str
-    offset: int
-    what: str
 
 
 def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
@@ -69,7 +40,7 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
     yield from _check_declared(document)
     yield from _check_files(files)
     text = document.text
-    places: dict[str, list[_Place]] = {}
+    places: dict[str, list[Place]] = {}
     for place in _scan(text):
         places.setdefault(place.code, []).append(place)
     for code, found in places.items():
@@ -78,10 +49,9 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
         yield _diagnostic(code, first.what + more, line)
 
 
-def _scan(text: str) -> Iterator[_Place]:
+def _scan(text: str) -> Iterator[Place]:
     """Yield what is found in ``text``."""
-    for hidden in islice(find_hidden(text), MOST_PLACES):
-        yield _Place(*hidden)
+    yield from islice(find_hidden(text), MOST_PLACES)
     # One byte a character: offsets are those of the text, and looking for bytes is quick.
     data = text.encode("ascii", "replace")
     lower = data.lower()
@@ -90,13 +60,12 @@ def _scan(text: str) -> Iterator[_Place]:
             if needle in lower:
                 yield from islice(check(text, lower), MOST_PLACES)
                 break
-    classes = data.translate(_CLASSES)
-    if b"\x01" in classes or "\x9b" in text:
+    looks = look(data)
+    if looks.control or "\x9b" in text:
         yield from islice(_control(text), MOST_PLACES)
-    if _RUN in classes or b"AIza" in data:
-        yield from islice(_secrets(text, data), MOST_PLACES)
-        if _BASE64_RUN in data.translate(_BASE64, b"\r\n"):
-            yield from islice(_encoded_data(text), MOST_PLACES)
+    if looks.run:
+        yield from islice(find_secrets(text, data), MOST_PLACES)
+        yield from islice(find_encoded(text, data), MOST_PLACES)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
@@ -150,13 +119,13 @@ def _check_files(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
             yield _diagnostic("nested-skill", message, path=path)
 
 
-def _control(text: str) -> Iterator[_Place]:
+def _control(text: str) -> Iterator[Place]:
     for match in _CONTROL.finditer(text):
         what = f"the control character U+{ord(match[0]):04X}, which terminals obey"
-        yield _Place("control-character", match.start(), what)
+        yield Place("control-character", match.start(), what)
 
 
-def _piped(text: str, _: bytes) -> Iterator[_Place]:
+def _piped(text: str, _: bytes) -> Iterator[Place]:
     for match in threats.PIPED.finditer(text):
         start = match.start()
         yield from _executed(_statement(text, start), start, match[0])
@@ -168,7 +137,7 @@ def _piped(text: str, _: bytes) -> Iterator[_Place]:
 
 def _statement(text: str, end: int) -> str:
     """Return the shell statement before ``end``: its line, and those that a backslash continues."""
-    window = text[max(0, end - 2 * NEAR) : end]
+    window = text[max(0, end - NEAR) : end]
     begin = window.rfind("\n")
     while begin > 0 and window[begin - 1] == "\\":
         begin = window.rfind("\n", 0, begin)
@@ -176,43 +145,45 @@ def _statement(text: str, end: int) -> str:
     return window[begin + 1 :]
 
 
-def _executed(statement: str, offset: int, into: str) -> Iterator[_Place]:
-    shown = shorten((statement + into).lstrip("& ").strip())
-    if "base64" in statement and threats.DECODE.search(statement):
-        yield _Place("encoded-execution", offset, f"`{shown}` runs what it decodes, unseen")
+def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
+    if "base64" in statement and (decode := threats.DECODE.search(statement)):
+        shown = shorten(statement[max(0, decode.start() - 40) :].strip() + into)
+        yield Place("encoded-execution", offset, f"`{shown}` runs what it decodes, unseen")
         return
     # Without an address it is the pattern that is talked about, not a command.
     fetch = threats.FETCH.search(statement)
     if fetch and threats.ADDRESS.search(statement, fetch.end()):
-        yield _Place("remote-execution", offset, f"`{shown}` runs what it downloads, unseen")
+        shown = shorten(statement[fetch.start() :] + into)
+        yield Place("remote-execution", offset, f"`{shown}` runs what it downloads, unseen")
 
 
-def _powershell(text: str, _: bytes) -> Iterator[_Place]:
+def _powershell(text: str, _: bytes) -> Iterator[Place]:
     for match in threats.POWERSHELL.finditer(text):
-        what = f"`{shorten(match[0])}` runs what it downloads, unseen"
-        yield _Place("remote-execution", match.start(), what)
+        command = text[match.start() : match.end() + NEAR].partition("\n")[0]
+        what = f"`{shorten(command)}` runs what it downloads, unseen"
+        yield Place("remote-execution", match.start(), what)
 
 
-def _expansion(text: str, lower: bytes) -> Iterator[_Place]:
+def _expansion(text: str, lower: bytes) -> Iterator[Place]:
     if not any(part.startswith(b"`") for part in lower.split(b"!")[1:]):
         return
     for match in threats.EXPANSION.finditer(text):
         what = f"`{shorten(match[0][2:-1])}` runs as soon as the skill is loaded"
-        yield _Place("command-expansion", match.start(), what)
+        yield Place("command-expansion", match.start(), what)
 
 
-def _comments(text: str, _: bytes) -> Iterator[_Place]:
+def _comments(text: str, _: bytes) -> Iterator[Place]:
     start = text.find("<!--")
     while start >= 0:
         end = text.find("-->", start)
         stop = end if end >= 0 else len(text)
         if match := threats.COMMENT_ADDRESS.search(text, start, min(stop, start + COMMENT_LENGTH)):
             shown = shorten(text[max(start + 4, match.start() - 20) : match.end() + 20].strip())
-            yield _Place("comment-instructions", match.start(), f"a comment says `{shown}`")
+            yield Place("comment-instructions", match.start(), f"a comment says `{shown}`")
         start = text.find("<!--", end) if end >= 0 else -1
 
 
-def _override(verb: bytes, _: str, lower: bytes) -> Iterator[_Place]:
+def _override(verb: bytes, _: str, lower: bytes) -> Iterator[Place]:
     defending = any(word in lower for word in threats.DEFENDING)
     code = "instruction-override-quoted" if defending else "instruction-override"
     offset = lower.find(verb)
@@ -220,25 +191,25 @@ def _override(verb: bytes, _: str, lower: bytes) -> Iterator[_Place]:
         end = offset + len(verb)
         if match := threats.OVERRIDE.match(lower, end):
             said = lower[offset : match.end()].decode("ascii")
-            yield _Place(code, offset, f"the text says `{shorten(said)}`")
+            yield Place(code, offset, f"the text says `{shorten(said)}`")
         offset = lower.find(verb, end)
 
 
-def _archives(text: str, lower: bytes) -> Iterator[_Place]:
+def _archives(text: str, lower: bytes) -> Iterator[Place]:
     if not any(suffix in lower for suffix in (b".zip", b".rar", b".7z")):
         return
     for match in threats.PASSWORD.finditer(text):
         near = _paragraph(text, match)
         if threats.ARCHIVE.search(near) and threats.OBTAINED.search(near):
             what = f"an archive is to be downloaded and opened with a password: `{match[0]}`"
-            yield _Place("archive-with-password", match.start(), what)
+            yield Place("archive-with-password", match.start(), what)
 
 
-def _pastes(text: str, _: bytes) -> Iterator[_Place]:
+def _pastes(text: str, _: bytes) -> Iterator[Place]:
     for match in threats.PASTE.finditer(text):
         if threats.TOLD_TO_RUN.search(_paragraph(text, match)):
             what = f"`{shorten(match[0])}` is an anonymous paste, and is to be run"
-            yield _Place("paste-site", match.start(), what)
+            yield Place("paste-site", match.start(), what)
 
 
 def _paragraph(text: str, match: re.Match[str]) -> str:
@@ -247,50 +218,7 @@ def _paragraph(text: str, match: re.Match[str]) -> str:
     return before + text[match.start() : match.end() + NEAR].partition("\n\n")[0]
 
 
-def _encoded_data(text: str) -> Iterator[_Place]:
-    for match in threats.BASE64_RUN.finditer(text):
-        if len(match[0]) < threats.BASE64_LENGTH:
-            continue
-        before = text[max(0, match.start() - 60) : match.start()]
-        if re.search(r"data:(?:image|font|audio|video)/[\w.+-]+;base64,$", before):
-            continue
-        if "PRIVATE KEY-----" in before:  # a finding of its own
-            continue
-        run = "".join(match[0].split())
-        kinds = (str.isupper, str.islower, str.isdigit)
-        if not all(any(map(kind, run)) for kind in kinds) or len(set(run)) < LEAST_LETTERS:
-            continue  # one alphabet alone is a sequence or a number, few letters a pattern
-        try:
-            decoded = base64.b64decode(run[: len(run) // 4 * 4].encode("ascii"), validate=True)
-        except (ValueError, binascii.Error):
-            continue
-        what = f"{len(run)} characters of base64"
-        if decoded.isascii() and (said := decoded.decode("ascii")).replace("\n", "").isprintable():
-            what += f" that say `{shorten(said)}`"
-        yield _Place("encoded-data", match.start(), what)
-
-
-def _secrets(text: str, data: bytes) -> Iterator[_Place]:
-    for needle, kind, pattern in threats.SECRETS:
-        if needle not in data:
-            continue
-        for match in pattern.finditer(text):
-            start, found = match.start(), match[0]
-            if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
-                continue  # the end of a longer word, such as `task-...`
-            if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < LEAST_ENTROPY:
-                continue
-            if any(char.isdigit() for char in found):  # else it is a name in words
-                yield _Place("secret", start, f"{kind}: `{found[:10].strip()}` and so on")
-
-
-def _entropy(text: str) -> float:
-    """Return Shannon's bits a character."""
-    counts = (text.count(char) / len(text) for char in set(text))
-    return -sum(share * log2(share) for share in counts)
-
-
-def _lines(text: str, first: _Place, others: Sequence[_Place]) -> tuple[int, str]:
+def _lines(text: str, first: Place, others: Sequence[Place]) -> tuple[int, str]:
     line = 1 + text.count("\n", 0, first.offset)
     lines: list[int] = []
     offset, last = first.offset, line
@@ -302,8 +230,8 @@ def _lines(text: str, first: _Place, others: Sequence[_Place]) -> tuple[int, str
     if not lines:
         return line, ""
     named = ", ".join(map(str, lines[:MOST_LINES]))
-    rest = len(lines) - MOST_LINES
-    return line, f" (also on line {named}{f' and {rest} more' if rest > 0 else ''})"
+    rest = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
+    return line, f" (also on line{'s' if len(lines) > 1 else ''} {named}{rest})"
 
 
 def _diagnostic(
@@ -312,7 +240,7 @@ def _diagnostic(
     return Diagnostic(code, SECURITY_RULES[code].severity, message, line, FIXES[code], path)
 
 
-_Check = Callable[[str, bytes], Iterator[_Place]]
+_Check = Callable[[str, bytes], Iterator[Place]]
 
 _CHECKS: Final[Sequence[tuple[_Check, Sequence[bytes]]]] = (
     (_piped, (b"curl", b"wget", b"base64 -")),

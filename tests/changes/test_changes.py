@@ -6,7 +6,13 @@ import pytest
 from registry import changing
 from registry.catalog.filters import Filters
 from registry.changes import files as change_files
-from registry.errors import ChangeRefused, OutsideSkill, SkillChangedOnDisk, SkillExists, SkillNotFound
+from registry.errors import (
+    ChangeRefused,
+    OutsideSkill,
+    SkillChangedOnDisk,
+    SkillExists,
+    SkillNotFound,
+)
 from tests.conftest import OLD, write_skill
 
 DOCUMENT = b"---\nname: alpha\ndescription: One.\ncreated_at: 2024-05-06\n---\n\n# Alpha\n"
@@ -93,7 +99,9 @@ class TestUpdates:
         settled(registry, root)
 
     def test_several_files_change_in_one_step(self, registry, root, alpha):
-        changing.update(registry, "alpha", {"a/b.txt": None, "c.txt": b"c", "SKILL.md": DOCUMENT + b"x"})
+        changing.update(
+            registry, "alpha", {"a/b.txt": None, "c.txt": b"c", "SKILL.md": DOCUMENT + b"x"}
+        )
         assert not (alpha / "a" / "b.txt").exists()
         assert (alpha / "c.txt").read_bytes() == b"c"
         settled(registry, root)
@@ -228,7 +236,9 @@ class TestDeleteAndRestore:
         assert registry.get("alpha").description == "One."
 
 
-def test_a_source_that_may_not_be_written_says_so_and_nothing_happens(registry, source, root, alpha, monkeypatch):
+def test_a_source_that_may_not_be_written_says_so_and_nothing_happens(
+    registry, source, root, alpha, monkeypatch
+):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
@@ -240,7 +250,9 @@ def test_a_source_that_may_not_be_written_says_so_and_nothing_happens(registry, 
     settled(registry, root)
 
 
-def test_where_beside_is_another_file_system_the_state_lies_inside(registry, source, root, monkeypatch):
+def test_where_beside_is_another_file_system_the_state_lies_inside(
+    registry, source, root, monkeypatch
+):
     from registry.changes import protocol
 
     real = protocol.rename_new
