@@ -32,7 +32,7 @@ REFERENCE_CODES: Final[Mapping[str, Rule]] = {
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,300})>|([^\s()<>]{1,300}))(?=\)|[ \t]+[\"'(])")
 _TAIL = re.compile(r"[\w./-]{1,200}", re.ASCII)
 # What stands before a path that begins elsewhere: `src/scripts/`, `~/scripts/`, `$HOME/scripts/`.
-_ELSEWHERE: Final = frozenset("_/.~}])>$%*-")
+_ELSEWHERE: Final = frozenset("_/.~}])>$%*#-")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/~\\]")
 _PLACEHOLDER = re.compile(r"[<>{}$*|\"]|\.\.\.|\u2026|^path/to/", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}")
