@@ -3,7 +3,7 @@
 import os
 import sys
 from codecs import lookup
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final, Literal, TextIO
 
@@ -56,10 +56,12 @@ class Console:
         """Paint text that goes to stdout."""
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self._color and text else text
 
-    def write(self, lines: Iterable[str]) -> None:
-        """Write lines of escaped text to stdout."""
+    def write(self, lines: Iterable[str], *, json_text: bool = False) -> None:
+        """Write lines to stdout: escaped text, or JSON that is escaped here."""
         text = "\n".join(lines)
         if text:
+            if json_text:
+                text = escape.json_text(text)
             self.out.write(text + "\n")
 
     def write_bytes(self, data: bytes) -> None:
@@ -80,15 +82,17 @@ class Console:
         label = "\x1b[31mError:\x1b[0m" if self._err_color else "Error:"
         self.err.write(f"{label} {escape.text(message)}\n")
 
-    def json(self, value: object, *, indent: int | None = 2) -> None:
-        """Write one JSON value and a line break to stdout."""
-        self.out.write(self.encode(value, indent=indent) + "\n")
-
-    def encode(self, value: object, *, indent: int | None = None) -> str:
-        """Return a value as JSON that this stdout can print."""
+    def json(self, value: object) -> None:
+        """Write one JSON value, over many lines, and a line break to stdout."""
         import json
 
-        return escape.json_text(json.dumps(value, ensure_ascii=not self.is_unicode, indent=indent))
+        self.write([json.dumps(value, ensure_ascii=not self.is_unicode, indent=2)], json_text=True)
+
+    def json_lines(self, values: Iterable[object]) -> Iterator[str]:
+        """Yield each value as a line of JSON that this stdout can print, to be escaped at last."""
+        from json import JSONEncoder
+
+        return map(JSONEncoder(ensure_ascii=not self.is_unicode).encode, values)
 
     def flush(self) -> None:
         """Hand over to the system what was written to stdout."""

@@ -44,10 +44,10 @@ def emit(console: Console, style: str | None, items: Sequence[T], listing: Listi
         style = "table" if console.is_terminal else "plain"
     if style == "json":
         # One object a line: readable, and written at full speed.
-        rows = ",\n ".join(console.encode(listing.record(item)) for item in items)
-        console.write([f"[{rows}]"])
+        rows = ",\n ".join(console.json_lines(map(listing.record, items)))
+        console.write([f"[{rows}]"], json_text=True)
     elif style == "jsonl":
-        console.write(console.encode(listing.record(item)) for item in items)
+        console.write(console.json_lines(map(listing.record, items)), json_text=True)
     elif style == "names":
         console.write(map(listing.name, items))
     elif style == "plain":
