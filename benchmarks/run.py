@@ -191,6 +191,7 @@ def machine() -> str:
 
 
 def write(tables: list[Table], target: Path) -> None:
+    header = "| work | measured | floor | ratio | goal |"
     lines = [
         "# Benchmarks",
         "",
@@ -205,12 +206,12 @@ def write(tables: list[Table], target: Path) -> None:
         lines += [
             f"## {table.size:,} skills",
             "",
-            "| work | measured | floor | ratio | goal |",
+            header,
             "|---|---:|---:|---:|---|",
         ]
         lines += [*table.rows, ""]
     lines += [
-        "Floors: *first import*: read, sha256, libyaml and an insert with FTS5, each by itself, summed;",
+        "Floors: *first import*: read, sha256, libyaml, insert with FTS5, each by itself, summed;",
         "*sync*: one scandir and stat of all files; *list*: one raw select of the same columns;",
         '*whole process*: `python -c "import sqlite3, click"`.',
         "",

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from registry.catalog import detail
 from registry.catalog.detail import Version
 from registry.changes import operations
-from registry.changes.operations import Trashed
+from registry.changes import trash as trash_can
 from registry.changes.protocol import Ground, locked
 from registry.changes.recovery import recover
 from registry.changes.state import StateFolder
+from registry.changes.trash import Trashed
 from registry.disk.paths import is_safe_relative
 from registry.errors import (
     OutsideSkill,
@@ -96,10 +97,10 @@ def update(
 def delete(
     registry: "SkillRegistry", name: str, *, if_hash: str | None = None, force: bool = False
 ) -> Trashed:
-    """Move a skill to the trash; see `operations.delete`."""
+    """Move a skill to the trash; see `trash.delete`."""
     version = _version(registry, name, if_hash, force=force)
     source = _source(registry, version)
-    return operations.delete(ground_of(registry, source), version, name, force=force)
+    return trash_can.delete(ground_of(registry, source), version, name, force=force)
 
 
 def restore(registry: "SkillRegistry", name: str, *, source: str | None = None) -> Skill:
@@ -111,7 +112,7 @@ def restore(registry: "SkillRegistry", name: str, *, source: str | None = None) 
         place = f"{trashed.source}/{trashed.folder}"
         if name in {trashed.name, trashed.id, place} and source in {None, trashed.source}:
             home = next(one for one in registry.sources() if one.name == trashed.source)
-            operations.restore(ground_of(registry, home), trashed)
+            trash_can.restore(ground_of(registry, home), trashed)
             return _stored(registry, home, trashed.folder, name)
     raise SkillNotFound(name)
 
@@ -121,7 +122,7 @@ def trash(registry: "SkillRegistry") -> list[Trashed]:
     found = [
         trashed
         for source in registry.sources()
-        for trashed in operations.list_trash(source.name, StateFolder(source.path))
+        for trashed in trash_can.list_trash(source.name, StateFolder(source.path))
     ]
     return sorted(found, key=lambda one: (one.deleted_at, one.id), reverse=True)
 
@@ -131,7 +132,7 @@ def empty_trash(registry: "SkillRegistry", chosen: Sequence[Trashed] | None = No
     chosen = trash(registry) if chosen is None else chosen
     homes = {source.name: source for source in registry.sources()}
     for trashed in chosen:
-        operations.empty_trash(ground_of(registry, homes[trashed.source]), trashed)
+        trash_can.empty_trash(ground_of(registry, homes[trashed.source]), trashed)
     return len(chosen)
 
 

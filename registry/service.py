@@ -45,7 +45,8 @@ class SkillRegistry:
         """Open the registry at a path (or ``sqlite:///`` URL); None: the platform's default.
 
         An older database is upgraded, after a copy of it was made. A missing one is created by
-        the first operation that writes. Raises `DatabaseProblem` and its subclasses.
+        the first operation that writes. A change that a dead process left unfinished is finished
+        or undone. Raises `DatabaseProblem` and its subclasses.
         """
         reader = Reader(database_path(path_or_url))
         registry = cls(reader, settings if settings is not None else load_settings(None))
@@ -53,6 +54,10 @@ class SkillRegistry:
         if state is State.BEHIND:
             registry.create_database()
         reader.empty = state is State.EMPTY
+        if reader.rows("SELECT 1 FROM journal LIMIT 1"):
+            from registry.changing import recover_all
+
+            recover_all(registry)
         return registry
 
     def close(self) -> None:

@@ -272,6 +272,26 @@ def test_where_beside_is_another_file_system_the_state_lies_inside(
     assert registry.list(Filters(all=True)).total == 0
 
 
+def test_opening_the_registry_finishes_what_a_dead_process_left(registry, source, root, alpha, database):
+    from registry.service import SkillRegistry
+    from registry.settings import Settings
+
+    class Dead(BaseException):
+        pass
+
+    def die(*_):
+        raise Dead
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("registry.changes.protocol.settle", die)
+        with pytest.raises(Dead):
+            changing.delete(registry, "alpha")
+    assert registry.reader.rows("SELECT count(*) FROM journal") == [(1,)]
+    with SkillRegistry.open(database, settings=Settings()) as opened:
+        assert opened.list().total == 0
+        settled(opened, root)
+
+
 def test_the_trash_survives_a_new_database(registry, source, root, alpha, database):
     changing.delete(registry, "alpha")
     registry.remove_source("mine")

@@ -116,9 +116,8 @@ def test_a_failed_commit_leaves_all_or_nothing(world, change, commit, monkeypatc
                 raise DatabaseProblem(path="x", reason="database or disk is full")
 
     monkeypatch.setattr(transactions.Writer, "transaction", failing)
-    with world.open() as registry:
-        with suppress(DatabaseProblem, ChangePending):
-            CHANGES[change](registry)
+    with world.open() as registry, suppress(DatabaseProblem, ChangePending):
+        CHANGES[change](registry)
     monkeypatch.undo()
     faults.recover(world)
     assert broken_promises(world, change) == []

@@ -64,23 +64,27 @@ def test_a_newer_database_is_refused_and_left_alone(database):
     assert database.read_bytes() == before
 
 
-def test_an_older_database_is_copied_and_upgraded(database, monkeypatch):
+def test_an_older_database_is_copied_and_upgraded(database, root, skill, monkeypatch):
+    from alembic import command
+
+    real = command.upgrade
+    monkeypatch.setattr(command, "upgrade", lambda config, _: real(config, KNOWN_REVISIONS[0]))
     ensure_current(str(database))
+    monkeypatch.undo()
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(
-            "INSERT INTO sources (name, path, scope, strength, added_at) VALUES ('s', '/s', 'team', 1, '')"
+            "INSERT INTO sources (name, path, scope, strength, added_at) "
+            "VALUES ('mine', ?, 'personal', 1, '2026-01-01T00:00:00Z')",
+            (str(root),),
         )
-        # The first revision with all its tables gone is what the newest migration can build upon.
-        connection.execute("UPDATE alembic_version SET version_num = '0000'")
         connection.commit()
-    monkeypatch.setattr("registry.sqlite.KNOWN_REVISIONS", ("0000", *KNOWN_REVISIONS))
-    upgraded = []
-    monkeypatch.setattr("registry.store.migrate._upgrade", upgraded.append)
+    skill("alpha")
     with open_registry(database) as registry:
-        assert registry.sources()[0].name == "s"
-    assert upgraded == [str(database)]
-    with closing(sqlite3.connect(f"{database}.0000.bak")) as copy:
-        assert copy.execute("SELECT name FROM sources").fetchall() == [("s",)]
+        assert registry.sources()[0].name == "mine"
+        assert len(registry.sync().added) == 1
+        assert registry.database_info().revision == SCHEMA_REVISION
+    with closing(sqlite3.connect(f"{database}.{KNOWN_REVISIONS[0]}.bak")) as copy:
+        assert copy.execute("SELECT name FROM sources").fetchall() == [("mine",)]
 
 
 def test_a_failed_upgrade_leaves_nothing_half_done(database, monkeypatch):
