@@ -15,7 +15,7 @@ __all__ = ["Looks", "find_encoded", "find_secrets", "look"]
 LEAST_ENTROPY: Final = 3.0
 """Bits a character, below which a key is a placeholder; random base62 of 20 has about 4."""
 
-LEAST_LETTERS: Final = 30
+LEAST_LETTERS: Final = 20
 """Different characters of 64 in a run of base64; fewer make a pattern or a path."""
 
 # One pass over the bytes tells what is there to look for: control characters, and the long runs of

@@ -143,7 +143,8 @@ PASTE: Final = re.compile(
     re.IGNORECASE,
 )
 TOLD_TO_RUN: Final = re.compile(
-    r"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval|command)\b|\u6267\u884c|\u8fd0\u884c|\u7ec8\u7aef",
+    r"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval|command)\b"
+    r"|\u6267\u884c|\u8fd0\u884c|\u7ec8\u7aef",
     re.IGNORECASE,
 )
 
@@ -155,16 +156,17 @@ OVERRIDE_VERBS: Final = (b"ignore", b"disregard", b"forget")
 # What follows such a verb, in lower-case bytes.
 OVERRIDE: Final = re.compile(
     (
-        r"\s{1,20}(?:(?:all|any|everything|of|the|your|my|these|those)\s{1,20}){0,4}"
+        r"\s{1,20}(?:(?:(?:all|any|everything|of|the|your|my|these|those)\s{1,20}){0,4}"
         r"(?:previous|prior|above|earlier|preceding|existing|system|safety)\s{1,20}"
-        r"(?:\w{1,20}\s{1,20})?" + _INSTRUCTIONS
+        rf"(?:\w{{1,20}}\s{{1,20}})?{_INSTRUCTIONS}"
+        r"|(?:all|any|your)\s{1,20}(?:(?:of|your|other)\s{1,20}){0,2}instructions)\b"
     ).encode()
 )
 DEFENDING: Final = (b"injection", b"jailbreak", b"untrusted", b"adversarial", b"malicious")
 """Words of skills that quote attacks to teach or to stop them."""
 
 COMMENT_ADDRESS: Final = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)[ \t\n]+(?:\w{1,20}[ \t\n]+){0,4}?"
+    r"\b(?:ignore|disregard|forget|override|bypass)[ \t\n]+(?:[\w']{1,20}[ \t\n]+){0,4}?"
     + _INSTRUCTIONS
     + r"\b"
     r"|\b(?:do[ ]not|don't|never|without)[ \t\n]+(?:\w{1,20}[ \t\n]+)?"
@@ -173,10 +175,11 @@ COMMENT_ADDRESS: Final = re.compile(
     r"|\byou[ ](?:must|are[ ]now|shall|have[ ]to)\b"
     r"|\b(?:silently|secretly|covertly)[ \t\n]+"
     r"(?:run|execute|send|upload|install|download|add|append|include|copy|read|collect|write)\b"
-    r"|\b(?:ai|agents?|assistants?|claude|llms?|model)[ \t]*[:,][ \t\n]*"
-    r"(?:you|please|ignore|always|never|do|run|execute|read|send|must)\b"
+    r"|\b(?:ai|agents?|assistants?|claude|llms?|model|system)[ \t]*[:,][ \t\n]*"
+    r"(?:you|when|please|ignore|always|never|do|run|execute|read|send|must)\b"
     r"|\b(?:send|upload|post|exfiltrate|leak|forward)\b[^.\n]{0,60}"
-    r"\b(?:credentials|secrets|tokens|api[ ]keys?|passwords|private[ ]keys?|ssh[ ]keys?|\.env)\b",
+    r"(?:\b(?:credentials|secrets|tokens|passwords|(?:api|private|ssh)[ ]keys?|id_rsa)|\.env|\.ssh)\b"
+    r"|\b(?:run|execute)\b[^\n]{0,40}\b(?:curl|wget|rm[ ]-rf|bash[ ]-c|sh[ ]-c)\b",
     re.IGNORECASE,
 )
 
