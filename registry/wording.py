@@ -30,6 +30,10 @@ def quoted(name: object) -> str:
     return repr(text)
 
 
+def _escaped(text: str) -> str:
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
 def _not_found(facts: Mapping[str, Any]) -> str:
     text = f"No skill named {quoted(facts['name'])}."
     if facts["similar"]:
@@ -45,7 +49,7 @@ def _choice(names: Any) -> str:
 def _ambiguous(facts: Mapping[str, Any]) -> str:
     refs = list(facts["refs"])
     more = f"\n  and {len(refs) - MOST_CHOICES} more" if len(refs) > MOST_CHOICES else ""
-    choices = "\n".join(f"  {ref}" for ref in refs[:MOST_CHOICES])
+    choices = "\n".join(f"  {_escaped(ref)}" for ref in refs[:MOST_CHOICES])
     return f"{quoted(facts['name'])} names {len(refs)} skills. Choose one of:\n{choices}{more}"
 
 

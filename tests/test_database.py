@@ -64,9 +64,13 @@ def test_a_writer_that_waits_too_long_says_the_database_is_busy(filled, monkeypa
 
 
 def test_a_failed_transaction_leaves_nothing(filled):
-    with pytest.raises(ZeroDivisionError), filled.writer.transaction() as connection:
-        connection.exec_driver_sql("DELETE FROM skills")
-        1 / 0  # noqa: B018  # the failure
+    def fail():
+        with filled.writer.transaction() as connection:
+            connection.exec_driver_sql("DELETE FROM skills")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert len(filled.list()) == 1
 
 

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from registry.catalog.filters import Filters
+from registry.errors import SkillInvalid
 from tests.conftest import write_skill
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -68,6 +69,17 @@ def test_each_trap_is_named_and_the_good_skill_beside_them_is_listed(registry, r
         if code is not None:
             assert code in codes
     assert registry.check_database() == []
+
+
+def test_a_linked_skill_outside_every_source_is_kept_as_invalid(registry, root, tmp_path):
+    write_skill(tmp_path / "elsewhere" / "real")
+    (root / "real").symlink_to(tmp_path / "elsewhere" / "real")
+    (root / "x").mkdir()
+    registry.sync(str(root))
+    assert [skill.status for skill in registry.list(Filters(all=True))] == ["invalid"]
+    assert registry.sync().unchanged == 1
+    with pytest.raises(SkillInvalid):
+        registry.read("real")
 
 
 def test_the_traps_are_checked_without_a_registry_too(registry, root):

@@ -6,6 +6,7 @@ parent, in the order of `paths.position`, so that it can be merged with the data
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from stat import S_ISDIR, S_ISREG
@@ -172,9 +173,25 @@ class Walk:
         return next((found for found in self.below(folder) if found.folder == folder), None)
 
     def below(self, folder: str) -> Iterator[Found]:
-        """Look at one folder and everything in it."""
-        level = 0 if folder == ROOT else folder.count("/") + 1
-        return self._visit(join(self.root, folder), folder, level, None, "")
+        """Look at one folder and everything in it, no other way than a whole walk would."""
+        path = join(self.root, folder)
+        if folder == ROOT:
+            return self._visit(path, folder, 0, None, "")
+        parent, level = os.path.dirname(path), folder.count("/") + 1
+        if os.path.realpath(parent) != parent:
+            return iter(())
+        if os.path.islink(path):
+            return self._alone(parent, folder, level)
+        return self._visit(path, folder, level, None, "")
+
+    def _alone(self, parent: str, folder: str, level: int) -> Iterator[Found]:
+        with suppress(FileNotFoundError), os.scandir(parent) as listing:
+            above, _, name = folder.rpartition("/")
+            for entry in listing:
+                if entry.name == name:
+                    found = self._link(entry, above or ROOT, level - 1, None, name, [])
+                    if found is not None:
+                        yield found
 
     def _visit(  # noqa: C901, PLR0912  # one flat loop: it runs once for every entry on disk
         self, path: str, folder: str, level: int, outer: _Collector | None, below: str

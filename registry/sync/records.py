@@ -62,6 +62,10 @@ def read_folder(root: str, found: Found, limits: Limits, known: KnownHashes) -> 
         document = parse_document(data, folder_name=found.name)
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
         if document.usable:
+            # What the parser has said already, and had to work round, is not said again.
+            told = {finding.code for finding in document.diagnostics}
+            if "description-from-body" in told:
+                told.add("description-missing")
             files = [
                 SkillFile(file.path, file.size, hashes[file.path], bool(file.mode & S_IXUSR))
                 for file in found.files
@@ -70,7 +74,9 @@ def read_folder(root: str, found: Found, limits: Limits, known: KnownHashes) -> 
                 check_specification(document, folder_name=found.name, files=files),
                 check_security(document, files=files),
             ):
-                findings.extend(_placed(finding, found.document) for finding in rule)
+                findings.extend(
+                    _placed(finding, found.document) for finding in rule if finding.code not in told
+                )
     findings.sort(key=lambda finding: finding.sort_key)
     return Reading(found, data, document, hashes, tuple(findings), transient)
 

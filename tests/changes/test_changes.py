@@ -272,7 +272,9 @@ def test_where_beside_is_another_file_system_the_state_lies_inside(
     assert registry.list(Filters(all=True)).total == 0
 
 
-def test_opening_the_registry_finishes_what_a_dead_process_left(registry, source, root, alpha, database):
+def test_opening_the_registry_finishes_what_a_dead_process_left(
+    registry, source, root, alpha, database
+):
     from registry.service import SkillRegistry
     from registry.settings import Settings
 

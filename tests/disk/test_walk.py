@@ -142,6 +142,15 @@ class TestLinks:
         found = walk(root)[0]["real"]
         assert codes(found) == ["link-outside"]
 
+    def test_a_link_looked_at_alone_is_refused_as_in_a_whole_walk(self, root, tmp_path):
+        write_skill(tmp_path / "other" / "real")
+        write_skill(tmp_path / "other" / "deeper" / "real")
+        (root / "real").symlink_to(tmp_path / "other" / "real")
+        (root / "way").symlink_to(tmp_path / "other" / "deeper")
+        found, it = walk(root)
+        assert it.one("real") == found["real"]
+        assert it.one("way/real") is None
+
     def test_a_linked_document_of_another_skill_makes_no_second_skill(self, root):
         write_skill(root / "real")
         (root / "agent" / "real").mkdir(parents=True)
