@@ -32,7 +32,7 @@ bench: $(READY)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY)  ## write docs/commands.md from --help
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m registry.cli.reference docs/commands.md
 
 clean:
 	rm -rf $(VENV) .demo .bench build dist

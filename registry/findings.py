@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from registry.catalog import detail, resolve
+from registry.disk.found import Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT, join
-from registry.disk.walk import Found, RootMissing, RootUnreadable, Walk
+from registry.disk.walk import Walk
 from registry.errors import SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.records import read_folder

@@ -8,9 +8,10 @@ from registry.catalog import detail, resolve
 from registry.catalog.detail import Version
 from registry.catalog.rows import fill, parameters
 from registry.disk import files as disk_files
+from registry.disk.found import Found
 from registry.disk.links import Leads, follow
 from registry.disk.paths import ROOT, is_safe_relative, join
-from registry.disk.walk import Found, Walk
+from registry.disk.walk import Walk
 from registry.errors import (
     FileNotFoundInSkill,
     NotUtf8,

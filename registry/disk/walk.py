@@ -7,11 +7,10 @@ parent, in the order of `paths.position`, so that it can be merged with the data
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import blake2b
-from stat import S_ISDIR, S_ISREG
-from typing import Final, NamedTuple, TypeAlias
+from stat import S_ISDIR
+from typing import Final, TypeAlias
 
+from registry.disk.found import Collector, Found, Notice, RootMissing, RootUnreadable
 from registry.disk.links import Leads, Link, finding, follow
 from registry.disk.paths import ROOT, entry_order, is_ignored, join, storable
 from registry.model import DOCUMENT_NAMES, Diagnostic
@@ -20,128 +19,7 @@ from registry.settings import Limits
 DEPTH_SEEN: Final = 32
 """How deep the walk looks for skills that lie too deep, so that it can name them."""
 
-WALK_CODES: Final = frozenset(
-    {
-        "link-broken",
-        "link-inside",
-        "link-loop",
-        "link-outside",
-        "path-not-utf8",
-        "second-document",
-        "skill-too-large",
-        "special-file",
-        "too-deep",
-        "too-many-files",
-        "unreadable",
-    }
-)
-"""The findings a walk makes by itself, before any file is read."""
-
 Entry: TypeAlias = "os.DirEntry[str]"
-
-
-class FileStat(NamedTuple):
-    """What stat says of one file; ``path`` is relative to the skill's folder."""
-
-    path: str
-    mode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One folder that holds a skill, or a top-level folder that holds none.
-
-    ``document`` is the skill file's name (None: there is none, or none that may be read),
-    ``name`` the folder's own, ``problems`` what the walk itself noticed.
-    """
-
-    folder: str
-    document: str | None
-    files: Sequence[FileStat] = ()
-    problems: Sequence[Diagnostic] = ()
-    name: str = ""
-
-    @property
-    def is_skill(self) -> bool:
-        """Whether the folder holds a skill file, readable or not."""
-        return self.document is not None or bool(self.problems)
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of everything stat says of the folder and of what the walk noticed there."""
-        facts = (self.document, self.files, [problem.code for problem in self.problems])
-        return blake2b(repr(facts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-
-    @property
-    def newest_ns(self) -> int:
-        """The latest time of any file, changes of its mode included; 0 without files."""
-        return max((max(file.mtime_ns, file.ctime_ns) for file in self.files), default=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something about a place that is no skill; ``lost``: what lies there could not be seen."""
-
-    folder: str
-    diagnostic: Diagnostic
-    lost: bool = False
-
-
-class RootMissing(Exception):
-    """The root of a source is not there."""
-
-
-class RootUnreadable(Exception):
-    """The root of a source can't be listed; the argument says why."""
-
-
-class _Collector:
-    """Gathers the files of one skill, within the limits."""
-
-    def __init__(self, home: str, limits: Limits) -> None:
-        self.home = home
-        self.files: list[FileStat] = []
-        self.problems: list[Diagnostic] = []
-        self._limits = limits
-        self._count = self._bytes = 0
-
-    def add(self, path: str, facts: os.stat_result) -> None:
-        if not S_ISREG(facts.st_mode):
-            message = "a pipe, socket or device has no place in a skill"
-            self.problems.append(
-                Diagnostic("special-file", "error", message, fix="remove it", path=path)
-            )
-            return
-        self._count += 1
-        self._bytes += facts.st_size
-        if self._count <= self._limits.files:
-            self.files.append(
-                FileStat(
-                    path,
-                    facts.st_mode,
-                    facts.st_size,
-                    facts.st_mtime_ns,
-                    facts.st_ctime_ns,
-                    facts.st_ino,
-                )
-            )
-
-    def finish(self) -> None:
-        """Note what is over the limits, and names that some disks could not tell apart."""
-        if self._count > self._limits.files:
-            message = f"the folder holds {self._count} files, {self._limits.files} are allowed"
-            fix = "move what is no part of the skill elsewhere, or raise limits.files"
-            self.problems.append(Diagnostic("too-many-files", "error", message, fix=fix))
-        if self._bytes > self._limits.skill_bytes:
-            message = (
-                f"the files add up to {self._bytes} bytes, {self._limits.skill_bytes} are allowed"
-            )
-            fix = "move large files elsewhere, or raise limits.skill_bytes"
-            self.problems.append(Diagnostic("skill-too-large", "error", message, fix=fix))
 
 
 class Walk:
@@ -194,7 +72,7 @@ class Walk:
                         yield found
 
     def _visit(  # noqa: C901, PLR0912  # one flat loop: it runs once for every entry on disk
-        self, path: str, folder: str, level: int, outer: _Collector | None, below: str
+        self, path: str, folder: str, level: int, outer: Collector | None, below: str
     ) -> Iterator[Found]:
         """Visit a folder; ``below`` is its path (with a slash) in the skill of ``outer``."""
         try:
@@ -208,7 +86,7 @@ class Walk:
         collector = outer
         documents = self._documents(entries, path, folder)
         if documents:
-            collector, below = _Collector(path, self.limits), ""
+            collector, below = Collector(path, self.limits), ""
         skills = 0
         for entry in entries:
             name = entry.name
@@ -260,7 +138,7 @@ class Walk:
         return documents
 
     def _skill(
-        self, folder: str, level: int, documents: list[Entry], collector: _Collector
+        self, folder: str, level: int, documents: list[Entry], collector: Collector
     ) -> Found:
         collector.finish()
         problems = collector.problems
@@ -288,7 +166,7 @@ class Walk:
         entry: Entry,
         folder: str,
         level: int,
-        collector: _Collector | None,
+        collector: Collector | None,
         where: str,
         documents: list[Entry],
     ) -> Found | None:
@@ -331,7 +209,7 @@ class Walk:
         self.notices.append(Notice(storable(folder), Diagnostic("link-known", "info", message)))
 
     def _unreadable(
-        self, folder: str, collector: _Collector | None, where: str, error: OSError
+        self, folder: str, collector: Collector | None, where: str, error: OSError
     ) -> None:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             return

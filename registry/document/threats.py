@@ -178,7 +178,8 @@ COMMENT_ADDRESS: Final = re.compile(
     r"|\b(?:ai|agents?|assistants?|claude|llms?|model|system)[ \t]*[:,][ \t\n]*"
     r"(?:you|when|please|ignore|always|never|do|run|execute|read|send|must)\b"
     r"|\b(?:send|upload|post|exfiltrate|leak|forward)\b[^.\n]{0,60}"
-    r"(?:\b(?:credentials|secrets|tokens|passwords|(?:api|private|ssh)[ ]keys?|id_rsa)|\.env|\.ssh)\b"
+    r"(?:\b(?:credentials|secrets|tokens|passwords|(?:api|private|ssh)[ ]keys?|id_rsa)"
+    r"|\.env|\.ssh)\b"
     r"|\b(?:run|execute)\b[^\n]{0,40}\b(?:curl|wget|rm[ ]-rf|bash[ ]-c|sh[ ]-c)\b",
     re.IGNORECASE,
 )

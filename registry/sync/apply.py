@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from registry.catalog.connection import Reader
 from registry.catalog.detail import Version, version
 from registry.catalog.known import known_hashes
-from registry.disk.walk import Found, Walk
+from registry.disk.found import Found
+from registry.disk.walk import Walk
 from registry.settings import Limits
 from registry.store.sources import record_sync
 from registry.store.transactions import Writer

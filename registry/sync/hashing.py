@@ -6,8 +6,8 @@ from stat import S_IXUSR
 from typing import TypeAlias
 
 from registry.disk.files import digest, read_file, tree_digest
+from registry.disk.found import FileStat, Found
 from registry.disk.paths import join
-from registry.disk.walk import FileStat, Found
 from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
 from registry.model import Diagnostic, Severity
 from registry.settings import Limits

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from registry.catalog.known import Known
+from registry.disk.found import Found
 from registry.disk.paths import position
-from registry.disk.walk import Found
 
 
 class Difference(NamedTuple):

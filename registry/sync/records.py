@@ -7,8 +7,8 @@ from stat import S_IXUSR
 from typing import Any
 
 from registry.disk.files import digest
+from registry.disk.found import Found
 from registry.disk.paths import ROOT, position
-from registry.disk.walk import Found
 from registry.document import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import check_security

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from registry.catalog.connection import Reader
 from registry.catalog.detail import findings
 from registry.catalog.known import Known, known, known_hashes, notice_digest
+from registry.disk.found import WALK_CODES, Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT
-from registry.disk.walk import WALK_CODES, Found, RootMissing, RootUnreadable, Walk
+from registry.disk.walk import Walk
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.hashing import hash_files

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from registry.disk.found import Found, RootMissing, RootUnreadable
 from registry.disk.paths import position
-from registry.disk.walk import Found, RootMissing, RootUnreadable, Walk
+from registry.disk.walk import Walk
 from registry.settings import Limits
 from tests.conftest import write_skill
 

@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.catalog.known import Known
+from registry.disk.found import Found
 from registry.disk.paths import position
-from registry.disk.walk import Found
 from registry.sync.plan import compare, pair_moves
 
 folders = st.lists(

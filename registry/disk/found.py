@@ -1,0 +1,133 @@
+"""What a walk finds, as values: folders with the stat facts of their files, and notices."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from stat import S_ISREG
+from typing import Final, NamedTuple
+
+from registry.model import Diagnostic
+from registry.settings import Limits
+
+WALK_CODES: Final = frozenset(
+    {
+        "link-broken",
+        "link-inside",
+        "link-loop",
+        "link-outside",
+        "path-not-utf8",
+        "second-document",
+        "skill-too-large",
+        "special-file",
+        "too-deep",
+        "too-many-files",
+        "unreadable",
+    }
+)
+"""The findings a walk makes by itself, before any file is read."""
+
+
+class FileStat(NamedTuple):
+    """What stat says of one file; ``path`` is relative to the skill's folder."""
+
+    path: str
+    mode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One folder that holds a skill, or a top-level folder that holds none.
+
+    ``document`` is the skill file's name (None: there is none, or none that may be read),
+    ``name`` the folder's own, ``problems`` what the walk itself noticed.
+    """
+
+    folder: str
+    document: str | None
+    files: Sequence[FileStat] = ()
+    problems: Sequence[Diagnostic] = ()
+    name: str = ""
+
+    @property
+    def is_skill(self) -> bool:
+        """Whether the folder holds a skill file, readable or not."""
+        return self.document is not None or bool(self.problems)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything stat says of the folder and of what the walk noticed there."""
+        facts = (self.document, self.files, [problem.code for problem in self.problems])
+        return blake2b(repr(facts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+    @property
+    def newest_ns(self) -> int:
+        """The latest time of any file, changes of its mode included; 0 without files."""
+        return max((max(file.mtime_ns, file.ctime_ns) for file in self.files), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something about a place that is no skill; ``lost``: what lies there could not be seen."""
+
+    folder: str
+    diagnostic: Diagnostic
+    lost: bool = False
+
+
+class RootMissing(Exception):
+    """The root of a source is not there."""
+
+
+class RootUnreadable(Exception):
+    """The root of a source can't be listed; the argument says why."""
+
+
+class Collector:
+    """Gathers the files of one skill, within the limits."""
+
+    def __init__(self, home: str, limits: Limits) -> None:
+        self.home = home
+        self.files: list[FileStat] = []
+        self.problems: list[Diagnostic] = []
+        self._limits = limits
+        self._count = self._bytes = 0
+
+    def add(self, path: str, facts: os.stat_result) -> None:
+        """Take one file in, or note that it is no regular one."""
+        if not S_ISREG(facts.st_mode):
+            message = "a pipe, socket or device has no place in a skill"
+            self.problems.append(
+                Diagnostic("special-file", "error", message, fix="remove it", path=path)
+            )
+            return
+        self._count += 1
+        self._bytes += facts.st_size
+        if self._count <= self._limits.files:
+            self.files.append(
+                FileStat(
+                    path,
+                    facts.st_mode,
+                    facts.st_size,
+                    facts.st_mtime_ns,
+                    facts.st_ctime_ns,
+                    facts.st_ino,
+                )
+            )
+
+    def finish(self) -> None:
+        """Note what is over the limits, and names that some disks could not tell apart."""
+        if self._count > self._limits.files:
+            message = f"the folder holds {self._count} files, {self._limits.files} are allowed"
+            fix = "move what is no part of the skill elsewhere, or raise limits.files"
+            self.problems.append(Diagnostic("too-many-files", "error", message, fix=fix))
+        if self._bytes > self._limits.skill_bytes:
+            message = (
+                f"the files add up to {self._bytes} bytes, {self._limits.skill_bytes} are allowed"
+            )
+            fix = "move large files elsewhere, or raise limits.skill_bytes"
+            self.problems.append(Diagnostic("skill-too-large", "error", message, fix=fix))
