@@ -85,7 +85,7 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
         line = key_lines(document).get(field)
         if match := _CONTROL.search(shown):
             message = f"the {field} has the control character U+{ord(match[0]):04X}"
-            yield _diagnostic("control-character", message, line)
+            yield _diagnostic("terminal-control", message, line)
         if shown not in document.text:  # else it is found where it stands
             for hidden in find_hidden(shown):
                 yield _diagnostic(hidden.code, f"the {field} has {shorten(hidden.what)}", line)
@@ -122,7 +122,7 @@ def _check_files(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
 def _control(text: str) -> Iterator[Place]:
     for match in _CONTROL.finditer(text):
         what = f"the control character U+{ord(match[0]):04X}, which terminals obey"
-        yield Place("control-character", match.start(), what)
+        yield Place("terminal-control", match.start(), what)
 
 
 def _piped(text: str, _: bytes) -> Iterator[Place]:

@@ -105,10 +105,10 @@ def test_a_joiner_that_its_script_or_emoji_needs_is_no_finding(text):
 @pytest.mark.parametrize("char", ["\x1b[31m", "\x07", "\x08", "\x00", "\x9b31m", "\x7f"])
 def test_what_steers_a_terminal_is_found(char):
     [finding] = check(f"a\nb{char}")
-    assert (finding.code, finding.line) == ("control-character", 6)
+    assert (finding.code, finding.line) == ("terminal-control", 6)
     for field in ("name", "description"):
         [finding] = check(**{field: f"tea{char}"})
-        assert finding.code == "control-character"
+        assert finding.code == "terminal-control"
         assert field in finding.message
         assert finding.message.isprintable()
 
@@ -524,7 +524,7 @@ def test_any_document_is_checked_without_an_error(body, field, tools, paths):
 @given(st.text(st.characters(max_codepoint=127, exclude_categories=["Cc"]), max_size=40))
 def test_plain_letters_are_never_invisible(text):
     found = set(codes(check(text)))
-    assert not found & {"hidden-text", "bidi-control", "zero-width-character", "control-character"}
+    assert not found & {"hidden-text", "bidi-control", "zero-width-character", "terminal-control"}
 
 
 @pytest.mark.parametrize(
