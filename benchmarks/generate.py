@@ -1,18 +1,23 @@
 """Make folders of skills that look like real ones: sizes, names, tags, supporting files."""
 
 import random
-import string
 from pathlib import Path
 
 KINDS = ["workflow", "reference", "companion", None]
+STARTS = "b c d f g h l m n p r s t v st tr pl br".split()
+VOWELS = "a e i o u ea ou".split()
+ENDS = ["", "n", "r", "s", "t", "nd"]
 TOPICS = (
     "pdf excel review deploy test docker sql csv release notes security api chart email".split()
 )
 
 
 def vocabulary(rng: random.Random, size: int = 4000) -> list[str]:
+    """Return words that can be spoken, so that they look like prose to whoever scans them."""
     words = {
-        "".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 10))) for _ in range(size)
+        "".join(rng.choice(STARTS) + rng.choice(VOWELS) for _ in range(rng.randint(1, 4)))
+        + rng.choice(ENDS)
+        for _ in range(size)
     }
     return sorted(words)
 

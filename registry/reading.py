@@ -1,6 +1,5 @@
 """Read one skill as it is on disk now: an answer is never older than the folder."""
 
-import os
 import time
 from typing import TYPE_CHECKING
 
@@ -139,9 +138,8 @@ def read_bytes(registry: "SkillRegistry", name: str) -> bytes:
         raise SkillInvalid(name=name, problems=findings or found.problems)
     path = f"{home}/{found.document}"
     try:
-        # The walk has seen that a link here leads to a place that may be read.
         limit = registry.settings.limits.document_bytes
-        return disk_files.read_file(path, limit, follow=os.path.islink(path)).data
+        return disk_files.read_inside(path, limit, home, version.root).data
     except FileNotFoundError:
         raise SkillMissing(name=name, path=path) from None
 

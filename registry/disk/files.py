@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from stat import S_ISREG
 from typing import Final
 
+from registry.disk.links import Leads, follow
 from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
 
 ATTEMPTS: Final = 3
@@ -25,30 +26,45 @@ def _moment(facts: os.stat_result) -> tuple[int, ...]:
     return facts.st_ino, facts.st_dev, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
-def read_file(path: str, limit: int, *, dir_fd: int | None = None, follow: bool = False) -> Content:
+class IsLink(SkillInaccessible):
+    """The file is a link: ``path``, ``reason``."""
+
+
+def read_file(path: str, limit: int) -> Content:
     """Read the regular file at ``path``, at most ``limit`` bytes.
 
-    A file that changes meanwhile is read again, up to three times. ``follow`` allows a last
-    component that is a link the caller has checked. Raises `SkillInaccessible` (not a regular
-    file, no permission, input/output error), `FileTooLarge`, `FileChanging`; FileNotFoundError
-    goes through.
+    A file that changes meanwhile is read again, up to three times. Raises `SkillInaccessible` (not
+    a regular file, no permission, input/output error; `IsLink`), `FileTooLarge`, `FileChanging`;
+    FileNotFoundError goes through.
     """
     for _ in range(ATTEMPTS):
-        content = _read_once(path, limit, dir_fd, follow)
+        content = _read_once(path, limit)
         if content is not None:
             return content
     raise FileChanging(path=path)
 
 
-def _read_once(path: str, limit: int, dir_fd: int | None, follow: bool) -> Content | None:
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+def read_inside(path: str, limit: int, home: str, root: str) -> Content:
+    """Read as `read_file`, and through a link that leads to a place in ``home`` or ``root``."""
     try:
-        descriptor = os.open(path, flags, dir_fd=dir_fd)
+        return read_file(path, limit)
+    except IsLink:
+        link = follow(path, home, (root,))
+        if link.leads not in {Leads.INSIDE, Leads.KNOWN}:
+            raise
+        return read_file(link.target, limit)
+
+
+def _read_once(path: str, limit: int) -> Content | None:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags)
     except FileNotFoundError:
         raise
     except OSError as error:
-        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
-        raise SkillInaccessible(path=path, reason=reason) from error
+        if error.errno == errno.ELOOP:
+            raise IsLink(path=path, reason="it is a link") from error
+        raise SkillInaccessible(path=path, reason=error.strerror or str(error)) from error
     try:
         before = os.fstat(descriptor)
         if not S_ISREG(before.st_mode):
@@ -56,13 +72,12 @@ def _read_once(path: str, limit: int, dir_fd: int | None, follow: bool) -> Conte
         if before.st_size > limit:
             raise FileTooLarge(path=path, size=before.st_size, limit=limit)
         chunks, size = [], 0
-        while chunk := os.read(descriptor, CHUNK):
+        # No further than its size: whether it grew meanwhile, the second fstat tells.
+        while size < before.st_size and (chunk := os.read(descriptor, CHUNK)):
             chunks.append(chunk)
             size += len(chunk)
-            if size > limit:
-                raise FileTooLarge(path=path, size=size, limit=limit)
         after = os.fstat(descriptor)
-        now = os.stat(path, dir_fd=dir_fd, follow_symlinks=follow)
+        now = os.lstat(path)
     except FileNotFoundError:
         return None  # replaced while it was read
     except OSError as error:

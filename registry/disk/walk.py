@@ -36,6 +36,7 @@ class Walk:
         self.notices: list[Notice] = []
         self._roots = tuple({root, *roots})
         self._others = frozenset(roots) - {root}
+        self._direct = root
 
     def __iter__(self) -> Iterator[Found]:
         try:
@@ -56,8 +57,9 @@ class Walk:
         if folder == ROOT:
             return self._visit(path, folder, 0, None, "")
         parent, level = os.path.dirname(path), folder.count("/") + 1
-        if os.path.realpath(parent) != parent:
+        if parent != self._direct and os.path.realpath(parent) != parent:
             return iter(())
+        self._direct = parent  # neighbours are looked at one after the other
         if os.path.islink(path):
             return self._alone(parent, folder, level)
         return self._visit(path, folder, level, None, "")

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     Connection,
+    Table,
     and_,
     bindparam,
     column,
@@ -70,6 +71,7 @@ _FORGET = text(
     "VALUES ('delete', :id, :name, :tags, :description, :body)"
 )
 _DEAD_AT_ONCE = 500
+_MOST_VARIABLES = 30_000  # SQLite and PostgreSQL allow some more than 32,000
 _dying = table("dying", column("id"))
 
 UNINDEXED, PLAIN, SEGMENTED = 0, 1, 2
@@ -109,14 +111,34 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
             )
             if how == SEGMENTED:
                 segmented.append(_indexed(columns, version.text, version.body_start))
-    connection.execute(insert(skills), rows["s"])
-    for into, key in ((documents, "d"), (skill_files, "f"), (skill_tags, "t"), (diagnostics, "x")):
-        if rows[key]:
-            connection.execute(insert(into), rows[key])
+    tables = ((skills, "s"), (documents, "d"), (skill_files, "f"), (skill_tags, "t"))
+    for into, key in (*tables, (diagnostics, "x")):
+        insert_rows(connection, into, rows[key])
     connection.execute(_FIND_PLAIN, {"first": first})
     if segmented:
         connection.execute(_FIND, segmented)
     return [row["id"] for row in rows["s"]]
+
+
+def insert_rows(connection: Connection, into: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows that all have the same keys, many with one statement.
+
+    A driver comes back to Python between two rows of an executemany; while another thread parses,
+    each of these returns costs more than the row.
+    """
+    if not rows:
+        return
+    columns = list(rows[0])
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    group = f"({', '.join([mark] * len(columns))})"
+    most = _MOST_VARIABLES // len(columns)
+    for start in range(0, len(rows), most):
+        some = rows[start : start + most]
+        values = ", ".join([group] * len(some))
+        connection.exec_driver_sql(
+            f"INSERT INTO {into.name} ({', '.join(columns)}) VALUES {values}",
+            tuple([row[column] for row in some for column in columns]),
+        )
 
 
 def _how_indexed(version: NewVersion) -> int:

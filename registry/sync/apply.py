@@ -119,7 +119,7 @@ def _versions(reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str) -> It
         before = version(reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:
             continue  # changed by somebody else since the plan was made
-        found = part.walk.one(folder)
+        found = part.look(folder)
         if found is None:
             continue  # vanished since the scan: the next sync sees to it
         new = read_version(reader, part.walk, found, before, part.source.id, scan_ns, now)
@@ -164,7 +164,7 @@ def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
     while some := list(islice(touches, BATCH)):
         rows, facts = [], []
         for part, folder, known in some:
-            found = part.walk.one(folder)
+            found = part.look(folder)
             if found is None:
                 continue
             rows.append(

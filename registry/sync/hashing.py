@@ -1,11 +1,10 @@
 """Hash the files of a skill's folder, reading no more of them than needed."""
 
-import os
 from collections.abc import Mapping
 from stat import S_IXUSR
 from typing import TypeAlias
 
-from registry.disk.files import digest, read_file, tree_digest
+from registry.disk.files import digest, read_inside, tree_digest
 from registry.disk.found import FileStat, Found
 from registry.disk.paths import join
 from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
@@ -37,7 +36,7 @@ def hash_files(
             continue
         limit = limits.document_bytes if is_document else limits.skill_bytes
         try:
-            content = read_file(f"{home}/{file.path}", limit, follow=_is_link(home, file))
+            content = read_inside(f"{home}/{file.path}", limit, home, root)
             hashes[file.path] = digest(content.data)
             if is_document:
                 data = content.data
@@ -46,11 +45,6 @@ def hash_files(
             findings.append(_unread(file, error, is_document=is_document, limit=limit))
             transient = transient or (is_document and not isinstance(error, FileTooLarge))
     return hashes, findings, data, transient
-
-
-def _is_link(home: str, file: FileStat) -> bool:
-    # The walk lists a link only after it has seen that it leads to a place inside.
-    return os.path.islink(f"{home}/{file.path}")
 
 
 def _unread(file: FileStat, error: Exception, *, is_document: bool, limit: int) -> Diagnostic:

@@ -96,7 +96,7 @@ def _find_moves(
     added: list[tuple[int, str, str]] = []
     for part in parts:
         for folder in part.new:
-            found = part.walk.one(folder)
+            found = part.look(folder)
             if found is None or (len(found.files), sum(f.size for f in found.files)) not in shapes:
                 continue
             hashes = hash_files(part.source.path, found, {}, part.walk.limits)[0]

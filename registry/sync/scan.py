@@ -16,6 +16,7 @@ from registry.sync.plan import Difference, compare
 from registry.sync.report import Outcome, Progress
 
 PROGRESS_EVERY = 200
+REMEMBERED = 20_000
 
 
 @dataclass(slots=True)
@@ -38,11 +39,25 @@ class SourcePlan:
     unchanged: int = 0
     invalid_unchanged: int = 0
     seen: int = 0
+    seen_folders: dict[str, Found] = field(default_factory=dict)
     outcome: Outcome = "ok"
     message: str | None = None
     kept: int = 0
     notices: list[tuple[str, Diagnostic]] = field(default_factory=list)
     notices_changed: bool = False
+
+    def keep(self, found: Found) -> None:
+        """Remember what the scan saw of a folder, up to a number, so that memory stays flat."""
+        if len(self.seen_folders) < REMEMBERED:
+            self.seen_folders[found.folder] = found
+
+    def look(self, folder: str) -> Found | None:
+        """Return what the scan saw of a folder, else look again; None: it is gone.
+
+        A file that changed since the scan does no harm: the fingerprint that is stored with its
+        new content is the old one, so the next sync reads it again.
+        """
+        return self.seen_folders.get(folder) or self.walk.one(folder)
 
     @property
     def is_idle(self) -> bool:
@@ -102,8 +117,10 @@ def _sort_in(
             gone.append(row)
     elif row is None:
         (plan.new if found.is_skill else plan.placeholders).append(found.folder)
+        plan.keep(found)
     elif kind == "suspect":
         suspects.append((found, row))
+        plan.keep(found)
     elif row.status != "no_document":
         plan.unchanged += 1
         plan.invalid_unchanged += row.status == "invalid"

@@ -1,0 +1,83 @@
+"""Which names a new skill may have. Skills that exist already keep whatever name they have."""
+
+import re
+from typing import Final
+
+NAME_LENGTH: Final = 64
+"""Characters of a name (Agent Skills specification, `name`)."""
+
+BUILT_IN_TOOLS: Final = (
+    "filesystem",
+    "exec",
+    "web",
+    "message",
+    "spawn",
+    "cron",
+    "memory",
+    "create_skill",
+    "list_skills",
+    "read_skill",
+    "delete_skill",
+)
+"""Names that miniclaw keeps for its tools: no skill of theirs is created or deleted."""
+
+SNAKE_CASE_REASON: Final = (
+    "Name must be snake_case: lowercase letters, numbers, underscores only. "
+    "Must start with letter. Max 50 chars."
+)
+"""The reason in miniclaw's contract, to the letter."""
+
+UNLISTED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
+"""Folders that are passed over when skills are looked for (those with a dot in front, too)."""
+
+_FOLDER_BYTES: Final = 255
+_SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
+_NOT_SPECIFIED: Final = re.compile(r"[^a-z0-9-]")
+_NOT_PORTABLE: Final = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f-\x9f\ud800-\udfff]')
+_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])")
+
+
+def check_new_name(name: str) -> str | None:
+    """Return why no new skill can be called ``name``, or None where it can.
+
+    The rules are those of the Agent Skills specification, `name`, and of `check_folder_name`,
+    because the folder has the same name.
+    """
+    if not name:
+        return "a name is needed"
+    if len(name) > NAME_LENGTH:
+        return f"the name has {len(name)} characters; {NAME_LENGTH} are allowed"
+    if _NOT_SPECIFIED.search(name):
+        return "only the letters a-z, digits and hyphens are allowed"
+    if name[0] == "-" or name[-1] == "-":
+        return "the name must not begin or end with a hyphen"
+    if "--" in name:
+        return "the name must not have two hyphens in a row"
+    return check_folder_name(name)
+
+
+def check_snake_case(name: str) -> str | None:
+    """Return miniclaw's reason to refuse ``name``, or None where its pattern matches all of it."""
+    return None if _SNAKE_CASE.fullmatch(name) else SNAKE_CASE_REASON
+
+
+def is_built_in(name: str) -> bool:
+    """Tell whether miniclaw has a tool of this name."""
+    return name in BUILT_IN_TOOLS
+
+
+def check_folder_name(name: str) -> str | None:
+    """Return why no folder of a skill can be called ``name`` on every system, or None."""
+    if not name or not name.strip(". "):
+        return "the name is empty, or only dots and spaces"
+    if bad := _NOT_PORTABLE.search(name):
+        return f"{bad[0]!a} can't be in the name of a folder on every system"
+    if len(name.encode()) > _FOLDER_BYTES:
+        return f"the name of a folder has at most {_FOLDER_BYTES} bytes"
+    if name[-1] in ". " or name[0] == " ":
+        return "the name of a folder can't end with a dot, or begin or end with a space"
+    if name[0] == "." or name.casefold() in UNLISTED_FOLDERS:
+        return "skills are not looked for in folders of this name"
+    if _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()):
+        return "Windows keeps this name for a device"
+    return None

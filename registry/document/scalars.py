@@ -1,0 +1,71 @@
+"""Write text as YAML that every loader reads back as that text."""
+
+import re
+from typing import Final
+
+# What YAML 1.1 and 1.2 read as something else than text, of all that begins with a letter. Other
+# numbers, dates and special characters begin with something else, and are always quoted.
+_WORDS: Final = frozenset("y n yes no on off true false null none nan inf".split())
+
+_VISIBLE_FORMAT: Final = "\u200c\u200d\u3000"
+"""Joiners of emoji and of Persian and Indic text, and the Chinese space, which need no escape."""
+
+_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_FLOW: Final = re.compile(r"[,\[\]{}]")
+
+
+def scalar(text: str, *, like: str = "", flow: bool = False) -> str:
+    """Return ``text`` as a YAML scalar on one line, quoted where it has to be.
+
+    ``like`` is the quotation mark of the value it replaces, kept where it can be. Inside brackets
+    (``flow``) less can be written without quotes.
+    """
+    seen = all(map(_is_visible, text))
+    if not seen:
+        return quoted(text)
+    if not like and is_plain(text) and not (flow and _FLOW.search(text)):
+        return text
+    simpler = not like and "'" not in text and ('"' in text or "\\" in text)
+    return "'" + text.replace("'", "''") + "'" if like == "'" or simpler else quoted(text)
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` in double quotes, on one line, what can't be seen as escapes."""
+    return '"' + "".join(map(_escape, text)) + '"'
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether ``text`` needs no quotes behind `key: `, for loaders of any version of YAML."""
+    if not text or not text[0].isalpha() or text.lower() in _WORDS:
+        return False
+    if text != text.strip() or text[-1] == ":" or ": " in text or " #" in text:
+        return False
+    return all(map(_is_visible, text))
+
+
+def block(text: str, indent: str, newline: str) -> str | None:
+    """Return ``text``, of several lines, as a literal block, or None where quotes are safer.
+
+    The header comes first, for the line of the key; the lines below it begin with ``indent``.
+    """
+    lines = text.split("\n")
+    if len(lines) == 1 or not lines[0].strip() or lines[0][0] in " \u3000" or not lines[-1]:
+        return None
+    if any(line != line.rstrip() or not all(map(_is_visible, line)) for line in lines):
+        return None
+    return newline.join(["|-", *(indent + line if line else "" for line in lines)])
+
+
+def _is_visible(char: str) -> bool:
+    return char.isprintable() or char in _VISIBLE_FORMAT
+
+
+def _escape(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if _is_visible(char):
+        return char
+    code = ord(char)
+    if code <= 0xFF:  # noqa: PLR2004 - the width of each escape
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004

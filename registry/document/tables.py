@@ -1,0 +1,96 @@
+"""Parameters as the Markdown table of miniclaw's contract, written so that it reads back exactly.
+
+A cell escapes `|` and `<br>` by a backslash, and a line break is `<br>`. A default is JSON where
+it has to be, in a code span; of a parameter of type `string` it is text unless in JSON's quotes.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from registry.document.shapes import CONTROL
+from registry.model import JsonValue, Parameter
+
+NO_PARAMETERS: Final = "None."
+COLUMNS: Final = ("Name", "Type", "Required", "Description", "Default")
+
+_BREAK: Final = re.compile(r"(?<!\\)((?:\\\\)*)<br ?/?>", re.IGNORECASE)
+_TO_ESCAPE: Final = re.compile(r"(\\*)(<br ?/?>)", re.IGNORECASE)
+_ESCAPED: Final = re.compile(r"(\\+)(<br ?/?>)", re.IGNORECASE)
+_LINE_END: Final = re.compile("\r\n|[\n\r\u2028\u2029]")
+_NO_DEFAULT: Final = frozenset({"", "-", "\u2013", "\u2014", "none", "n/a", "null"})
+_MARKS: Final = "`*"
+
+
+def cell(text: str) -> str:
+    """Return ``text`` as a cell of a Markdown table, all on one line."""
+    text = _TO_ESCAPE.sub(lambda match: match[1] * 2 + "\\" + match[2], clean(text))
+    return text.replace("|", "\\|").replace("\n", "<br>")
+
+
+def read_cell(source: str) -> str:
+    """Return the text of a cell, which `cell` wrote or a person did."""
+    text = _BREAK.sub(r"\1" + "\n", source.strip().replace("\\|", "|"))
+    return _ESCAPED.sub(lambda match: "\\" * (len(match[1]) // 2) + match[2], text)
+
+
+def default_cell(parameter: Parameter) -> str:
+    """Return the cell of a parameter's default; raises ValueError for what the type is not."""
+    value = parameter.default
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        source = value
+        plain = value == clean(value) and value.strip(_MARKS) == value and "`" not in value
+        if not plain or "\n" in value or "<br" in value or read_default(value, parameter) != value:
+            source = json.dumps(value, ensure_ascii=not value.isprintable())
+    elif parameter.type == "string":
+        raise ValueError(f"the default of the parameter `{parameter.name}` is no string")
+    else:
+        source = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        source = source if source.isprintable() else json.dumps(value)
+    source = source.replace("`", "\\u0060") if source[0] in '"[{' else source
+    return f"`{source}`".replace("|", "\\|")
+
+
+def read_default(text: str, parameter: Parameter) -> JsonValue:
+    """Return the default that ``text``, without marks of Markdown, is for ``parameter``."""
+    if text.casefold() in _NO_DEFAULT:
+        return None
+    if parameter.type == "string" and text[0] != '"':
+        return text
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
+def clean(text: str) -> str:
+    """Return ``text`` as a parameter can have it: line ends as `\\n`, no control characters."""
+    return CONTROL.sub("", _LINE_END.sub("\n", text)).strip()
+
+
+def table(parameters: Iterable[Parameter], newline: str = "\n") -> str:
+    """Return the table of ``parameters`` without a line end behind it, or words where none are."""
+    rows = [
+        (
+            cell(parameter.name),
+            cell(parameter.type),
+            "Yes" if parameter.required else "No",
+            cell(parameter.description),
+            default_cell(parameter),
+        )
+        for parameter in parameters
+    ]
+    if not rows:
+        return NO_PARAMETERS
+    lines = [COLUMNS, tuple("-" * len(column) for column in COLUMNS), *rows]
+    return newline.join("| " + " | ".join(row) + " |" for row in lines)
+
+
+def _no_constant(name: str) -> JsonValue:
+    raise ValueError(name)
