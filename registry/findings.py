@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from registry.catalog import detail, resolve
+from registry.catalog.filters import FROM, VISIBLE
 from registry.disk.found import Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.errors import SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.records import read_folder
+from registry.text import name_key
 
 if TYPE_CHECKING:
     from registry.service import SkillRegistry
@@ -32,7 +34,37 @@ def check(registry: "SkillRegistry", targets: Sequence[str]) -> list[Checked]:
     for target in targets or [source.name for source in registry.sources()]:
         for result in _target(registry, target):
             results.setdefault(result.path, result)
-    return sorted(results.values(), key=lambda result: (result.name, result.path))
+    alike = _look_alikes(registry)
+    checked = [_warned(result, alike) for result in results.values()] if alike else results.values()
+    return sorted(checked, key=lambda result: (result.name, result.path))
+
+
+def _look_alikes(registry: "SkillRegistry") -> dict[str, set[tuple[str, str]]]:
+    """Return the visible (name, source) pairs of each key that several different names share."""
+    rows = registry.reader.rows(
+        f"SELECT s.name_key, s.name, src.name FROM {FROM} WHERE {VISIBLE} AND s.name_key IN ("
+        f"SELECT s.name_key FROM {FROM} WHERE {VISIBLE} GROUP BY s.name_key "
+        "HAVING count(DISTINCT s.name) > 1 AND count(DISTINCT s.source_id) > 1)"
+    )
+    alike: dict[str, set[tuple[str, str]]] = {}
+    for key, name, source in rows:
+        alike.setdefault(key, set()).add((name, source))
+    return alike
+
+
+def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
+    others = sorted(
+        f"{source}/{name}"
+        for name, source in alike.get(name_key(result.name), ())
+        if name != result.name
+    )
+    if not others:
+        return result
+    message = f"the name looks like that of another skill: {', '.join(others[:3])}"
+    fix = "make sure that it is no imitation, or rename it"
+    finding = Diagnostic("name-look-alike", "warning", message, fix=fix)
+    findings = sorted([*result.findings, finding], key=lambda one: one.sort_key)
+    return Checked(result.name, result.path, findings)
 
 
 def _target(registry: "SkillRegistry", target: str) -> Iterator[Checked]:

@@ -1,13 +1,15 @@
 """What a walk finds, as values: folders with the stat facts of their files, and notices."""
 
 import os
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from stat import S_ISREG
 from typing import Final, NamedTuple
 
-from registry.model import Diagnostic
+from registry.disk.paths import is_safe_relative
+from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.settings import Limits
 
 WALK_CODES: Final = frozenset(
@@ -16,7 +18,9 @@ WALK_CODES: Final = frozenset(
         "link-inside",
         "link-loop",
         "link-outside",
+        "path-collision",
         "path-not-utf8",
+        "path-unsafe",
         "second-document",
         "skill-too-large",
         "special-file",
@@ -120,7 +124,8 @@ class Collector:
             )
 
     def finish(self) -> None:
-        """Note what is over the limits, and names that some disks could not tell apart."""
+        """Note what is over the limits, and names that not every disk can hold apart, or at all."""
+        self._check_names()
         if self._count > self._limits.files:
             message = f"the folder holds {self._count} files, {self._limits.files} are allowed"
             fix = "move what is no part of the skill elsewhere, or raise limits.files"
@@ -131,3 +136,20 @@ class Collector:
             )
             fix = "move large files elsewhere, or raise limits.skill_bytes"
             self.problems.append(Diagnostic("skill-too-large", "error", message, fix=fix))
+
+    def _check_names(self) -> None:
+        seen: dict[str, str] = {}
+        for file in self.files:
+            path = file.path
+            if not is_safe_relative(path):
+                message = "a backslash or drive in a file's name means another place elsewhere"
+                self.problems.append(
+                    Diagnostic("path-unsafe", "error", message, fix="rename the file", path=path)
+                )
+            key = unicodedata.normalize("NFC", path).casefold()
+            other = seen.setdefault(key, path)
+            if other != path and path not in DOCUMENT_NAMES:
+                message = f"on a disk that ignores case it is the same file as {other}"
+                self.problems.append(
+                    Diagnostic("path-collision", "error", message, fix="rename one", path=path)
+                )

@@ -157,6 +157,9 @@ class Walk:
             fix = "keep one of them: on a disk that ignores case only one can exist"
             problems.append(Diagnostic("second-document", "warning", message, fix=fix))
         shown = storable(folder)
+        if "\\" in folder:
+            message = "a backslash in a folder's name means another place elsewhere"
+            problems.append(Diagnostic("path-unsafe", "error", message, fix="rename the folder"))
         if shown != folder:
             message = "the folder's name is no UTF-8 text"
             problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))

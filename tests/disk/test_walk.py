@@ -103,6 +103,14 @@ def test_too_many_files_and_too_many_bytes_are_counted_while_walking(root):
     assert len(found.files) == 3
 
 
+def test_file_names_that_not_every_disk_can_hold_make_a_skill_invalid(root):
+    folder = write_skill(root / "a")
+    (folder / "Notes.md").write_text("1")
+    (folder / "notes.md").write_text("2")
+    (folder / "back\\slash").write_text("3")
+    assert sorted(codes(walk(root)[0]["a"])) == ["path-collision", "path-unsafe"]
+
+
 class TestLinks:
     def test_a_document_that_links_out_of_every_source_is_refused(self, root):
         (root / "a").mkdir()

@@ -104,12 +104,15 @@ def draw_hits(
 
 def matcher(query: str) -> re.Pattern[str] | None:
     """Return a pattern of the words of a query, for showing where they are."""
-    terms = sorted(set(re.findall(r"\w+", query)), key=len, reverse=True)
-    spaced = [rf"\b{re.escape(term)}\w*" for term in terms if _SPACED.fullmatch(term)]
-    others = [re.escape(term) for term in terms if not _SPACED.fullmatch(term)]
-    if not terms:
-        return None
-    return re.compile("|".join(spaced + others), re.IGNORECASE)
+    from registry.catalog.search import parse
+
+    # Whole phrases before the words in them, and no words that say nothing.
+    terms = sorted(parse(query), key=lambda term: len("".join(term)), reverse=True)
+    patterns = []
+    for term in terms:
+        pattern = r"\W*".join(map(re.escape, term))
+        patterns.append(rf"\b{pattern}\w*" if _SPACED.fullmatch("".join(term)) else pattern)
+    return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
 
 def _fields(hit: SearchHit) -> Sequence[str]:

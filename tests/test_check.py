@@ -1,0 +1,67 @@
+import pytest
+
+from registry.errors import SkillNotFound, SourceInvalid
+from tests.conftest import OLD, write_skill
+
+
+def codes(checked):
+    return {finding.code for finding in checked.findings}
+
+
+def test_a_folder_is_checked_without_being_registered(registry, root, skill, database):
+    skill("alpha")
+    skill("Bad_Name", description="x" * 2000)
+    checked = {one.name: codes(one) for one in registry.check([str(root)])}
+    assert checked["alpha"] == set()
+    assert {"description-too-long", "name-characters"} <= checked["Bad_Name"]
+    assert not database.exists()
+
+
+def test_a_skill_is_checked_by_name_by_folder_and_by_file(registry, root, skill):
+    folder = skill("alpha", extra="surprise: 1\n")
+    skill("beta")
+    registry.sync(str(root))
+    for target in ("alpha", str(folder), str(folder / "SKILL.md")):
+        (checked,) = registry.check([target])
+        assert (checked.name, codes(checked)) == ("alpha", {"key-unknown"})
+
+
+def test_without_targets_everything_registered_is_checked_as_it_is_now(registry, root, skill):
+    skill("alpha")
+    skill("beta")
+    registry.sync(str(root))
+    write_skill(root / "beta", description="", body="", age=OLD + 9)
+    checked = {one.name: codes(one) for one in registry.check()}
+    assert checked["alpha"] == set()
+    assert "description-missing" in checked["beta"]
+
+
+def test_a_name_that_imitates_that_of_another_source_is_pointed_out(registry, tmp_path):
+    write_skill(tmp_path / "one" / "deploy")
+    write_skill(tmp_path / "two" / "x", name="\uff44eploy")
+    registry.sync(str(tmp_path / "one"), name="one")
+    registry.sync(str(tmp_path / "two"), name="two")
+    found = {one.path.rsplit("/", 2)[1]: codes(one) for one in registry.check()}
+    assert "name-look-alike" in found["one"]
+    assert "name-look-alike" in found["two"]
+
+
+def test_what_is_neither_a_skill_nor_a_folder_is_refused(registry, tmp_path):
+    with pytest.raises(SkillNotFound):
+        registry.check(["nothing"])
+    with pytest.raises((SourceInvalid, SkillNotFound)):
+        registry.check([str(tmp_path / "nowhere")])
+
+
+def test_a_missing_folder_and_a_dead_link_are_findings_not_failures(registry, root, skill):
+    skill("alpha")
+    (root / "dead").symlink_to("nowhere")
+    assert {one.name: codes(one) for one in registry.check([str(root)])}["dead"] == {"link-broken"}
+
+
+def test_each_finding_is_told_once(registry, root):
+    (root / "alpha").mkdir()
+    (root / "alpha" / "SKILL.md").write_text("# Alpha\n\nWhat it does.\n")
+    (checked,) = registry.check([str(root)])
+    told = [finding.code for finding in checked.findings]
+    assert len(told) == len(set(told))
