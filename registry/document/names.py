@@ -34,7 +34,9 @@ _FOLDER_BYTES: Final = 255
 _SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
 _NOT_SPECIFIED: Final = re.compile(r"[^a-z0-9-]")
 _NOT_PORTABLE: Final = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f-\x9f\ud800-\udfff]')
-_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])")
+_DEVICE: Final = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])"
+)
 
 
 def check_new_name(name: str) -> str | None:
@@ -68,16 +70,17 @@ def is_built_in(name: str) -> bool:
 
 def check_folder_name(name: str) -> str | None:
     """Return why no folder of a skill can be called ``name`` on every system, or None."""
-    if not name or not name.strip(". "):
-        return "the name is empty, or only dots and spaces"
-    if bad := _NOT_PORTABLE.search(name):
-        return f"{bad[0]!a} can't be in the name of a folder on every system"
-    if len(name.encode()) > _FOLDER_BYTES:
-        return f"the name of a folder has at most {_FOLDER_BYTES} bytes"
-    if name[-1] in ". " or name[0] == " ":
-        return "the name of a folder can't end with a dot, or begin or end with a space"
-    if name[0] == "." or name.casefold() in UNLISTED_FOLDERS:
-        return "skills are not looked for in folders of this name"
-    if _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()):
-        return "Windows keeps this name for a device"
-    return None
+    reason = None
+    if not name.strip(". "):
+        reason = "the name is empty, or only dots and spaces"
+    elif bad := _NOT_PORTABLE.search(name):
+        reason = f"{bad[0]!a} can't be in the name of a folder on every system"
+    elif len(name.encode()) > _FOLDER_BYTES:
+        reason = f"the name of a folder has at most {_FOLDER_BYTES} bytes"
+    elif name[-1] in ". " or name[0] == " ":
+        reason = "the name of a folder can't end with a dot, or begin or end with a space"
+    elif name[0] == "." or name.casefold() in UNLISTED_FOLDERS:
+        reason = "skills are not looked for in folders of this name"
+    elif _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()):
+        reason = "Windows keeps this name for a device"
+    return reason

@@ -6,7 +6,7 @@ it has to be, in a code span; of a parameter of type `string` it is text unless 
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from registry.document.shapes import CONTROL
@@ -15,9 +15,7 @@ from registry.model import JsonValue, Parameter
 NO_PARAMETERS: Final = "None."
 COLUMNS: Final = ("Name", "Type", "Required", "Description", "Default")
 
-_BREAK: Final = re.compile(r"(?<!\\)((?:\\\\)*)<br ?/?>", re.IGNORECASE)
-_TO_ESCAPE: Final = re.compile(r"(\\*)(<br ?/?>)", re.IGNORECASE)
-_ESCAPED: Final = re.compile(r"(\\+)(<br ?/?>)", re.IGNORECASE)
+_BREAK: Final = re.compile(r"(\\*)(\n|<br ?/?>)", re.IGNORECASE)
 _LINE_END: Final = re.compile("\r\n|[\n\r\u2028\u2029]")
 _NO_DEFAULT: Final = frozenset({"", "-", "\u2013", "\u2014", "none", "n/a", "null"})
 _MARKS: Final = "`*"
@@ -25,14 +23,12 @@ _MARKS: Final = "`*"
 
 def cell(text: str) -> str:
     """Return ``text`` as a cell of a Markdown table, all on one line."""
-    text = _TO_ESCAPE.sub(lambda match: match[1] * 2 + "\\" + match[2], clean(text))
-    return text.replace("|", "\\|").replace("\n", "<br>")
+    return _BREAK.sub(_write_break, clean(text)).replace("|", "\\|")
 
 
 def read_cell(source: str) -> str:
     """Return the text of a cell, which `cell` wrote or a person did."""
-    text = _BREAK.sub(r"\1" + "\n", source.strip().replace("\\|", "|"))
-    return _ESCAPED.sub(lambda match: "\\" * (len(match[1]) // 2) + match[2], text)
+    return _BREAK.sub(_read_break, source.strip().replace("\\|", "|"))
 
 
 def default_cell(parameter: Parameter) -> str:
@@ -41,16 +37,15 @@ def default_cell(parameter: Parameter) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        source = value
         plain = value == clean(value) and value.strip(_MARKS) == value and "`" not in value
-        if not plain or "\n" in value or "<br" in value or read_default(value, parameter) != value:
-            source = json.dumps(value, ensure_ascii=not value.isprintable())
+        plain = plain and "\n" not in value and "<br" not in value.casefold()
+        if plain and value and read_default(value, parameter) == value:
+            return f"`{value}`".replace("|", "\\|")
     elif parameter.type == "string":
         raise ValueError(f"the default of the parameter `{parameter.name}` is no string")
-    else:
-        source = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        source = source if source.isprintable() else json.dumps(value)
-    source = source.replace("`", "\\u0060") if source[0] in '"[{' else source
+    source = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    source = source if source.isprintable() else json.dumps(value)
+    source = source.replace("`", "\\u0060").replace("<", "\\u003c")
     return f"`{source}`".replace("|", "\\|")
 
 
@@ -70,7 +65,7 @@ def read_default(text: str, parameter: Parameter) -> JsonValue:
 
 
 def clean(text: str) -> str:
-    """Return ``text`` as a parameter can have it: line ends as `\\n`, no control characters."""
+    """Return ``text`` as a parameter can have it: single line ends, no control characters."""
     return CONTROL.sub("", _LINE_END.sub("\n", text)).strip()
 
 
@@ -90,6 +85,34 @@ def table(parameters: Iterable[Parameter], newline: str = "\n") -> str:
         return NO_PARAMETERS
     lines = [COLUMNS, tuple("-" * len(column) for column in COLUMNS), *rows]
     return newline.join("| " + " | ".join(row) + " |" for row in lines)
+
+
+def same(found: Sequence[Parameter], wanted: Sequence[Parameter]) -> bool:
+    """Tell whether ``found``, read from a document, are the parameters that were ``wanted``.
+
+    A reader that leaves cells and defaults as their text has read them well.
+    """
+    return len(found) == len(wanted) and all(
+        (one.name, one.type, one.required) == (other.name, other.type, other.required)
+        and other.description in {one.description, read_cell(one.description)}
+        and (one.default == other.default or _default(one) == other.default)
+        for one, other in zip(found, wanted, strict=True)
+    )
+
+
+def _default(parameter: Parameter) -> JsonValue:
+    text = parameter.default
+    return read_default(text, parameter) if isinstance(text, str) else text
+
+
+def _write_break(match: re.Match[str]) -> str:
+    """Double the backslashes before a break; one more keeps a `<br>` of the text from being one."""
+    return match[1] * 2 + ("<br>" if match[2] == "\n" else "\\" + match[2])
+
+
+def _read_break(match: re.Match[str]) -> str:
+    kept = "\\" * (len(match[1]) // 2)
+    return kept + (match[2] if len(match[1]) % 2 else "\n")
 
 
 def _no_constant(name: str) -> JsonValue:

@@ -1,0 +1,261 @@
+"""Change a SKILL.md so that every other byte of it stays.
+
+A field is changed where it stands, in whatever dialect; else it is added where the registry itself
+writes it (CONVENTIONS.md, "Writing"). Each change is read again: where anything but the asked-for
+fields would differ, nothing is changed and `EditImpossible` says why.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields as dataclass_fields
+from typing import Final
+
+from registry.document import shapes, tables
+from registry.document.fronts import EditImpossible, Front, joined, newline_of
+from registry.document.parse import parse_text
+from registry.document.render import front_value, prose_text, tag_words
+from registry.document.scalars import quoted, scalar
+from registry.document.sections import is_template, safe_text, with_description, with_parameters
+from registry.document.source import Path
+from registry.document.spots import DESCRIPTION, KIND, NAME, PARAMETERS, TAGS, spots, without
+from registry.model import Document, JsonValue, Parameter
+
+__all__ = ["EditImpossible", "edit_document"]
+
+_MARK: Final = "\ufeff"
+_PARAMETER_KEYS: Final = frozenset({"name", "type", "description", "required", "default"})
+_LEFT_OUT: Final = frozenset({"text", "body", "body_line", "front_matter", "diagnostics"})
+_PLACES: Final = {"description": DESCRIPTION, "tags": TAGS, "kind": KIND}
+_FIELDS: Final = tuple(
+    field.name for field in dataclass_fields(Document) if field.name not in _LEFT_OUT
+)
+
+
+def edit_document(
+    text: str,
+    *,
+    description: str | None = None,
+    tags: Iterable[str] | None = None,
+    kind: str | None = None,
+    body: str | None = None,
+    parameters: Sequence[Parameter] | None = None,
+    folder_name: str | None = None,
+) -> str:
+    """Return ``text``, the whole of a skill file, with new values of the fields that are not None.
+
+    ``body`` replaces all that follows the front matter, but for the blank line there; no tags and
+    an empty ``kind`` take the present ones away. ``folder_name`` is written as the name where front
+    matter has to be added. A field that has its value already is not touched. Raises
+    `EditImpossible`.
+    """
+    mark, text = (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)
+    if "\0" in text:
+        raise EditImpossible("the file has NUL characters; delete them first")
+    before = document = _parse(text, folder_name)
+    wanted: dict[str, object] = {}
+    if body is not None:
+        text = _with_body(text, document, body)
+        document = _parse(text, folder_name)
+    if parameters is not None and not tables.same(document.parameters, parameters):
+        text = _with_parameters(text, document, parameters)
+        document = _parse(text, folder_name)
+    if description is not None and (value := prose_text(description)) != document.description:
+        text = _with_description(text, document, value, folder_name)
+        wanted["description"] = value
+        document = _parse(text, folder_name)
+    if tags is not None and (words := tag_words(tags)) != document.tags:
+        text = _with_tags(text, document, words, folder_name)
+        wanted["tags"] = words
+        document = _parse(text, folder_name)
+    if kind is not None and (word := shapes.one_text(kind)) != document.kind:
+        text = _with_kind(text, document, word or "", folder_name)
+        wanted["kind"] = word
+    _check(before, _parse(text, folder_name), wanted, body, parameters)
+    return mark + text
+
+
+def _with_body(text: str, document: Document, body: str) -> str:
+    if body == document.body:
+        return text
+    if not text.endswith(document.body):
+        raise EditImpossible("the body can't be told from the front matter around it")
+    newline = newline_of(text)
+    front = text[: len(text) - len(document.body)]
+    old = document.body
+    gap = old[: len(old) - len(old.lstrip())] if old.strip() else newline
+    gap = gap[: gap.rfind("\n") + 1] if "\n" in gap else ""
+    new = body.replace("\r\n", "\n").lstrip("\n").replace("\n", newline)
+    if new and not new.endswith(("\n", "\r")) and (not old.strip() or old.endswith(("\n", "\r"))):
+        new += newline
+    if front and not front.endswith(("\n", "\r")):
+        front += newline
+    return front + (gap + new if new.strip() or not front else "")
+
+
+def _with_description(text: str, document: Document, value: str, folder: str | None) -> str:
+    if not value:
+        raise EditImpossible("a skill needs a description")
+    newline = newline_of(text)
+    if document.body == document.text:
+        changed = with_description(text, value, newline) if is_template(text) else None
+        if changed and _parse(changed, folder).description == value:
+            return changed
+        return _with_front(text, document, folder, value)
+    front = Front(text, document)
+    if places := spots(document.front_matter, DESCRIPTION):
+        changed = front.set_text(places[0].path, value)
+    else:
+        first = not spots(document.front_matter, NAME)
+        changed = front.add("description", front_value(value, newline=newline), first=first)
+    # The same words in the template's section would contradict the new ones.
+    body = document.body
+    if is_template(body) and changed.endswith(body):
+        shown = safe_text(document.description).replace("\n", newline)
+        if with_description(body, safe_text(document.description), newline) == body and shown:
+            head = changed[: len(changed) - len(body)]
+            return head + (with_description(body, safe_text(value), newline) or body)
+    return changed
+
+
+def _with_tags(text: str, document: Document, words: tuple[str, ...], folder: str | None) -> str:
+    text, document = _fronted(text, document, folder)
+    places = spots(document.front_matter, TAGS)
+    if not places:
+        return Front(text, document).add("tags", quoted(joined(words)), below="metadata")
+    main = next((spot for spot in places if spot.filled), places[0])
+    for spot in places:
+        present = shapes.unique(_tags_of(spot.value))
+        keep = words if spot is main else tuple(word for word in present if word in words)
+        if keep != present:
+            text = Front(text, document).set_words(spot.path, keep)
+            document = _parse(text, folder)
+    return text
+
+
+def _tags_of(value: JsonValue) -> Iterable[str]:
+    try:
+        return tuple(shapes.tags(value))
+    except shapes.UnknownShape:
+        raise EditImpossible("the tags have a shape that is not understood") from None
+
+
+def _with_kind(text: str, document: Document, word: str, folder: str | None) -> str:
+    text, document = _fronted(text, document, folder)
+    places = spots(document.front_matter, KIND)
+    if not word:
+        for spot in places:
+            if spot.filled:
+                text = Front(text, document).set_text(spot.path, "")
+                document = _parse(text, folder)
+        return text
+    filled = [spot for spot in places if spot.filled]
+    for spot in filled or [spot for spot in places if spot.path[-1].casefold() != "type"]:
+        return Front(text, document).set_text(spot.path, word)
+    return Front(text, document).add("kind", scalar(word, flow=True), below="metadata")
+
+
+def _with_parameters(text: str, document: Document, parameters: Sequence[Parameter]) -> str:
+    newline = newline_of(text)
+    if document.body != document.text:
+        for spot in spots(document.front_matter, PARAMETERS):
+            if spot.value:
+                front = Front(text, document)
+                return _front_parameters(front, spot.path, spot.value, parameters)
+    if not text.endswith(document.body):
+        raise EditImpossible("the body can't be told from the front matter around it")
+    try:
+        body = with_parameters(document.body, parameters, newline)
+    except ValueError as error:
+        raise EditImpossible(str(error)) from None
+    return text[: len(text) - len(document.body)] + body
+
+
+def _front_parameters(
+    front: Front, path: Path, value: JsonValue, parameters: Sequence[Parameter]
+) -> str:
+    items = value if isinstance(value, Sequence) and not isinstance(value, str) else [None]
+    if any(not isinstance(item, Mapping) or set(item) - _PARAMETER_KEYS for item in items):
+        raise EditImpossible("`parameters` says more than would be kept; change it by hand")
+    rows = []
+    for one in parameters:
+        row: dict[str, JsonValue] = {"name": one.name, "type": one.type}
+        row |= {"description": one.description} if one.description else {}
+        row |= {"required": one.required}
+        row |= {"default": one.default} if one.default is not None else {}
+        rows.append(row)
+    lines = [
+        f"{'  ' if number else '- '}{key}: {_yaml(item)}"
+        for row in rows
+        for number, (key, item) in enumerate(row.items())
+    ]
+    pairs = (", ".join(f"{key}: {_yaml(item)}" for key, item in row.items()) for row in rows)
+    return front.set_source(path, lines, f"[{', '.join(f'{{{pair}}}' for pair in pairs)}]")
+
+
+def _yaml(value: JsonValue) -> str:
+    """Return ``value`` as YAML on one line."""
+    if isinstance(value, str):
+        return scalar(value, flow=True)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{quoted(key)}: {_yaml(item)}' for key, item in value.items())}}}"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_yaml, value))}]"
+    return json.dumps(value)
+
+
+def _fronted(text: str, document: Document, folder: str | None) -> tuple[str, Document]:
+    """Return the document, with front matter added where it has none."""
+    if document.body != document.text:
+        return text, document
+    text = _with_front(text, document, folder, document.description)
+    return text, _parse(text, folder)
+
+
+def _with_front(text: str, document: Document, folder: str | None, description: str) -> str:
+    newline = newline_of(text)
+    lines = ["---"]
+    if name := document.name or folder:
+        lines.append(f"name: {scalar(name)}")
+    lines += [f"description: {front_value(description, newline=newline)}", "---", ""]
+    gap = "" if not text or text.startswith(("\n", "\r")) else newline
+    return newline.join(lines) + gap + text
+
+
+def _parse(text: str, folder: str | None) -> Document:
+    return parse_text(text, folder_name=folder or "")
+
+
+def _check(
+    before: Document,
+    after: Document,
+    wanted: Mapping[str, object],
+    body: str | None,
+    parameters: Sequence[Parameter] | None,
+) -> None:
+    """Raise `EditImpossible` where more or less than what was asked for is different."""
+    for field, value in wanted.items():
+        if getattr(after, field) != value:
+            raise EditImpossible(f"the new {field} can't be written so that it reads back")
+    if parameters is not None and not tables.same(after.parameters, parameters):
+        raise EditImpossible("the new parameters can't be written so that they read back")
+    asked = [_PLACES[field] for field in wanted if field in _PLACES]
+    added = before.body == before.text and after.body != after.text
+    asked += [DESCRIPTION, NAME] if added else []
+    asked += [PARAMETERS] if parameters is not None else []
+    if without(before.front_matter, asked) != without(after.front_matter, asked):
+        raise EditImpossible("another key of the front matter would change as well")
+    if body is None:
+        # What is read from the body may follow a new body, nothing else.
+        for field in _FIELDS:
+            same = field in wanted or getattr(after, field) == getattr(before, field)
+            if not same and (field != "parameters" or parameters is None):
+                raise EditImpossible(f"the {field} would change as well")
+    elif after.body.split() != body.split() and parameters is None:
+        raise EditImpossible("the new body can't be written so that it reads back")
+    follows = is_template(before.body) and "description" in wanted
+    if body is None and parameters is None and not follows:
+        same = after.body.strip() == before.body.strip()
+        if not same:
+            raise EditImpossible("the body would change as well")
+    if before.usable and not after.usable:
+        raise EditImpossible(f"the skill would become invalid: {after.diagnostics[0].message}")

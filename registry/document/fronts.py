@@ -1,0 +1,258 @@
+"""Change single values of front matter; what is around them stays as it was written."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from registry.document import shapes
+from registry.document.fields import folded
+from registry.document.frontmatter import split, split_loosely
+from registry.document.scalars import block, quoted, scalar
+from registry.document.source import (
+    Entry,
+    Node,
+    Path,
+    Unplaced,
+    entries,
+    follow,
+    line_end,
+    read_nodes,
+)
+from registry.model import Document
+
+_NEWLINE: Final = re.compile(r"\r\n|\n|\r")
+
+
+class EditImpossible(ValueError):
+    """The file can't be changed without damage; the text says why."""
+
+
+class Front:
+    """The front matter of a document, to be changed value by value.
+
+    Raises `EditImpossible` where it doesn't stand in the file as lines of its own.
+    """
+
+    def __init__(self, text: str, document: Document) -> None:
+        parts = next(
+            (
+                parts
+                for parts in (split(text), split_loosely(text))
+                if (parts.body, parts.body_line) == (document.body, document.body_line)
+            ),
+            None,
+        )
+        if parts is None or parts.front is None:
+            raise EditImpossible("the front matter can't be told from the text around it")
+        self.newline = newline_of(text)
+        self.start = _offset(text, parts.front_line)
+        self.front = parts.front
+        if not text.startswith(self.front, self.start):
+            raise EditImpossible("the front matter stands on one line with the `---`")
+        self.text = text
+        self.values = document.front_matter
+        try:
+            self._root: Node | None = read_nodes(self.front)
+        except Unplaced:
+            self._root = None
+
+    def set_text(self, path: Path, value: str) -> str:
+        """Return the document with the text ``value`` at ``path``."""
+        base, node, key = self._find(path)
+        if node is None:
+            entry = self._entry(path)
+            line = self.front[entry.head : line_end(self.front, entry.head)]
+            at = entry.head + len(line) - len(line.lstrip(" \t"))
+            new = self._text(value, len(self._indent()) + 2)
+            return self._replace(at, entry.end, new if at > entry.head else f" {new}")
+        like = node.style if node.style in {"'", '"'} else ""
+        if node.in_flow or self._line_goes_on(base + node.end):
+            return self._put(base, node, key, scalar(value, like=like, flow=node.in_flow))
+        return self._put(base, node, key, self._text(value, key.column + 2, like))
+
+    def set_words(self, path: Path, words: Sequence[str]) -> str:
+        """Return the document with the list ``words`` at ``path``, in the shape it has there."""
+        base, node, key = self._find(path)
+        if node is None:
+            raise EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
+        if node.is_map:
+            raise EditImpossible(f"`{'.'.join(path)}` is a mapping, not a list")
+        if node.style == "block" and words:
+            return self._put_lines(base, node, words)
+        if node.style in {"flow", "block"}:
+            return self._put(base, node, key, self._flow(base, node, words))
+        text = joined(words)
+        if node.value and node.value.strip().startswith("["):
+            source = "[" + ", ".join(quoted(word) for word in words) + "]"
+            text = source if tuple(shapes.tags(source)) == tuple(words) else text
+            new = scalar(text, like="'" if node.style == "'" else '"')
+        elif not node.value and not node.style and not node.in_flow:
+            new = self._flow(base, node, words)
+        else:
+            new = scalar(
+                text, like=node.style if node.style in {"'", '"'} else "", flow=node.in_flow
+            )
+        return self._put(base, node, key, new)
+
+    def set_source(self, path: Path, lines: Sequence[str], flow: str) -> str:
+        """Return the document with YAML at ``path``: ``lines`` below its key, or ``flow``."""
+        base, node, key = self._find(path)
+        if node is None:
+            raise EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
+        if node.style != "block" or node.in_flow or not lines:
+            return self._put(base, node, key, flow)
+        indent = " " * node.column
+        return self._put(base, node, key, (self.newline + indent).join(lines))
+
+    def add(self, key: str, value: str, *, below: str | None = None, first: bool = False) -> str:
+        """Return the document with a new key, at the top level or ``below`` a mapping there."""
+        if below is None:
+            return self._add_line(key, value, first=first)
+        top = folded(self.values).get(below)
+        if top is None:
+            indent = self._indent() + "  "
+            return self._add_line(below, self.newline + f"{indent}{key}: {value}")
+        base, node, parent = self._find((top[0],))
+        if node is None:
+            raise EditImpossible(f"`{top[0]}` is broken YAML; correct it by hand")
+        if node.start == node.end:
+            at = line_end(self.front, base + node.end)
+            indent = " " * (parent.column + 2)
+            return self._replace(at, at, f"{self.newline}{indent}{key}: {value}")
+        if not node.is_map:
+            raise EditImpossible(f"`{top[0]}` is no mapping of keys to values")
+        return self._into(base, node, key, value)
+
+    def _into(self, base: int, node: Node, key: str, value: str) -> str:
+        """Put a pair at the end of a mapping."""
+        if node.style == "flow":
+            if not node.pairs:
+                at = base + node.start + 1
+                return self._replace(at, at, f"{key}: {value}")
+            last, item = node.pairs[-1]
+            shown = quoted(key) if last.style == '"' else key
+            at = base + max(last.end, item.end)
+            return self._replace(at, at, f", {shown}: {value}")
+        at = line_end(self.front, base + node.end)
+        return self._replace(at, at, f"{self.newline}{' ' * node.column}{key}: {value}")
+
+    def _add_line(self, key: str, value: str, *, first: bool = False) -> str:
+        gap = "" if value.startswith(("\n", "\r")) else " "
+        if self._root is not None and self._root.style == "flow":
+            if not gap:
+                raise EditImpossible("the front matter is one mapping in braces")
+            return self._into(0, self._root, key, value)
+        line = f"{self._indent()}{key}:{gap}{value}"
+        rows = entries(self.front)
+        if first:
+            at = next((row.start for row in rows), 0)
+            return self._replace(at, at, line + self.newline)
+        at = len(self.front.rstrip())
+        if at == 0:
+            more = "" if self.front[:1] in {"\n", "\r"} else self.newline
+            return self._replace(0, 0, line + more)
+        return self._replace(at := line_end(self.front, at), at, self.newline + line)
+
+    def _find(self, path: Path) -> tuple[int, Node | None, Node]:
+        """Return the base, the value and the key at ``path``; the value is None in broken YAML."""
+        if self._root is not None:
+            pair = follow(self._root, path)
+            if pair is None:
+                raise EditImpossible(f"`{'.'.join(path)}` stands inside a text; change it by hand")
+            return 0, pair[1], pair[0]
+        entry = self._entry(path)
+        try:
+            root = read_nodes(self.front[entry.start : entry.end])
+        except Unplaced:
+            root = None
+        pair = follow(root, path) if root and len(root.pairs) == 1 else None
+        if pair:
+            return entry.start, pair[1], pair[0]
+        if len(path) > 1:
+            raise EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
+        return 0, None, Node(0, 0, "", 0)
+
+    def _entry(self, path: Path) -> Entry:
+        for entry in entries(self.front):
+            if entry.key == path[0]:
+                return entry
+        raise EditImpossible(f"`{path[0]}` is broken YAML; correct it by hand")
+
+    def _line_goes_on(self, at: int) -> bool:
+        return bool(self.front[at : line_end(self.front, at)].strip())
+
+    def _indent(self) -> str:
+        if self._root is not None and self._root.pairs:
+            return " " * self._root.pairs[0][0].column
+        rows = entries(self.front)
+        if not rows:
+            return ""
+        first = self.front[rows[0].start :]
+        return first[: len(first) - len(first.lstrip(" "))]
+
+    def _text(self, value: str, column: int, like: str = "") -> str:
+        return block(value, " " * column, self.newline) or scalar(value, like=like)
+
+    def _put(self, base: int, node: Node, key: Node, new: str) -> str:
+        start, end = base + node.start, base + node.end
+        before = self.front[base + key.end : start]
+        if start == end or (node.style == "block" and not before.strip(": \t\r\n")):
+            start = base + key.end + before.index(":") + 1 if ":" in before else start
+            new = f" {new}"
+        return self._replace(start, end, new)
+
+    def _put_lines(self, base: int, node: Node, words: Sequence[str]) -> str:
+        """Write a list a line an item; lines of items that stay are kept as they are."""
+        indent = " " * node.column
+        begin = above = base + node.start
+        kept: dict[str, str] = {}
+        for item in node.items:
+            end = line_end(self.front, base + item.end)
+            source = self.front[above:end].lstrip("\r\n")
+            if (word := _only_tag(item)) is not None:
+                kept.setdefault(word, indent + source if above == begin else source)
+            above = end
+        rows = [kept.get(word) or f"{indent}- {scalar(word)}" for word in words]
+        return self._replace(begin, above, self.newline.join(rows).lstrip(" "))
+
+    def _flow(self, base: int, node: Node, words: Sequence[str]) -> str:
+        """Return a list in brackets; items that stay are written as they were."""
+        kept = {
+            word: self.front[base + item.start : base + item.end]
+            for item in node.items
+            if (word := _only_tag(item)) is not None
+        }
+        like = node.items[0].style if node.items and node.style == "flow" else ""
+        new = [kept.get(word) or scalar(word, like=like, flow=True) for word in words]
+        return f"[{', '.join(new)}]"
+
+    def _replace(self, start: int, end: int, new: str) -> str:
+        at = self.start
+        return self.text[: at + start] + new + self.text[at + end :]
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return tags as one text, separated by commas, or as JSON where that would read otherwise."""
+    text = ", ".join(words)
+    return (
+        text if tuple(shapes.tags(text)) == tuple(words) else f"[{', '.join(map(quoted, words))}]"
+    )
+
+
+def newline_of(text: str) -> str:
+    """Return the first line end of ``text``."""
+    match = _NEWLINE.search(text)
+    return match[0] if match else "\n"
+
+
+def _offset(text: str, line: int) -> int:
+    at = 0
+    for match, _ in zip(_NEWLINE.finditer(text), range(line - 1), strict=False):
+        at = match.end()
+    return at
+
+
+def _only_tag(item: Node) -> str | None:
+    """Return the tag that an item of a list is, where it is exactly one."""
+    tags = () if item.items or item.pairs else tuple(shapes.tags(item.value))
+    return tags[0] if len(tags) == 1 else None

@@ -1,0 +1,172 @@
+"""Make a new SKILL.md that every client can load, the strict ones too.
+
+The fields of the specification stand at the top, everything else as texts below `metadata`
+(CONVENTIONS.md, "Writing"). What was written is read again before it is returned.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from registry.document import shapes, tables
+from registry.document.dates import parse_date
+from registry.document.parse import parse_text
+from registry.document.scalars import block, is_plain, quoted, scalar
+from registry.document.sections import miniclaw_body, with_parameters
+from registry.model import Document, Parameter
+
+FIRST_VERSION: Final = "1.0.0"
+
+_OWN: Final = ("version", "tags", "kind", "created_at")
+
+
+def render_document(
+    *,
+    name: str,
+    description: str,
+    body: str = "",
+    tags: Iterable[str] = (),
+    kind: str | None = None,
+    version: str | None = FIRST_VERSION,
+    created_at: str | None = None,
+    parameters: Sequence[Parameter] = (),
+    extra_metadata: Mapping[str, str] | None = None,
+) -> str:
+    """Return the text of a new SKILL.md.
+
+    ``parameters`` become a Markdown table below `## Parameters` in the body. ``extra_metadata`` is
+    written below `metadata`. Control characters are left out, and spaces at the edges. Raises
+    ValueError, with the reason in words, for what can't be read back as it was given.
+    """
+    text = body.strip("\r\n")
+    text = with_parameters(text, parameters, "\n") if parameters else text
+    front = _front(
+        name=name,
+        description=description,
+        metadata={
+            "version": version,
+            "tags": tag_text(tags),
+            "kind": kind and shapes.one_text(kind),
+            "created_at": _moment(created_at),
+            **_extra(extra_metadata or {}),
+        },
+    )
+    result = front + (f"\n{text.rstrip()}\n" if text.strip() else "")
+    wanted: dict[str, object] = {"name": name_text(name), "description": prose_text(description)}
+    given = {"version": version, "kind": kind and shapes.one_text(kind)}
+    wanted |= {key: value for key, value in given.items() if value}
+    if words := tag_words(tags):
+        wanted["tags"] = words
+    _check(result, wanted, parameters)
+    return result
+
+
+def render_miniclaw(
+    *,
+    name: str,
+    description: str,
+    parameters: Sequence[Parameter],
+    implementation: str,
+    created_at: str,
+) -> str:
+    """Return the text of a new SKILL.md by miniclaw's contract, with front matter above it.
+
+    What the Markdown can't hold exactly, as a heading in the description, is escaped there; the
+    front matter counts. Raises ValueError as `render_document` does.
+    """
+    created = _moment(created_at)
+    metadata = {"version": FIRST_VERSION, "created_at": created}
+    body = miniclaw_body(
+        name=name,
+        description=prose_text(description),
+        parameters=parameters,
+        implementation=implementation.strip("\r\n"),
+        created_at=created or "",
+    )
+    result = _front(name=name, description=description, metadata=metadata) + "\n" + body
+    wanted: dict[str, object] = {
+        "name": name_text(name),
+        "description": prose_text(description),
+        "version": FIRST_VERSION,
+        "created": created,
+    }
+    _check(result, wanted, parameters)
+    return result
+
+
+def name_text(name: str) -> str:
+    """Return ``name`` as it is read back: on one line, without control characters."""
+    return shapes.clean_line(name)
+
+
+def prose_text(text: str) -> str:
+    """Return a description as it is read back: without control characters, edges trimmed."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return shapes.CONTROL.sub("", text).strip()
+
+
+def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return ``tags`` as they are stored: casefolded, unique, those with commas split."""
+    return shapes.unique(word for tag in tags for word in shapes.tags(tag))
+
+
+def tag_text(tags: Iterable[str]) -> str:
+    """Return ``tags`` as one text, separated by commas, that reads back as those tags."""
+    words = tag_words(tags)
+    text = ", ".join(words)
+    return text if tuple(shapes.tags(text)) == words else json.dumps(words, ensure_ascii=False)
+
+
+def front_value(text: str, indent: str = "  ", newline: str = "\n") -> str:
+    """Return ``text`` as the value behind `key: `, several lines as a literal block."""
+    return block(text, indent, newline) or scalar(text)
+
+
+def _front(*, name: str, description: str, metadata: Mapping[str, str | None]) -> str:
+    lines = [f"name: {scalar(name_text(name))}"]
+    lines.append(f"description: {front_value(prose_text(description))}")
+    inner = {key: value for key, value in metadata.items() if value}
+    if inner:
+        lines.append("metadata:")
+    for key, value in inner.items():
+        shown = quoted(value) if key == "tags" else front_value(value, "    ")
+        lines.append(f"  {key if is_plain(key) else quoted(key)}: {shown}")
+    return "\n".join(["---", *lines, "---", ""])
+
+
+def _extra(metadata: Mapping[str, str]) -> dict[str, str | None]:
+    for key in metadata:
+        if key in _OWN or not key.strip():
+            raise ValueError(f"`{key}` can't be a key of the extra metadata")
+    return dict(metadata)
+
+
+def _moment(text: str | None) -> str | None:
+    if text is None:
+        return None
+    moment = parse_date(text)
+    if moment is None:
+        raise ValueError(f"the time of creation is no date: {text!r}")
+    return moment
+
+
+def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Parameter]) -> Document:
+    """Read ``text`` and raise ValueError for the first field that doesn't come back."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            "the text has half characters (surrogates), which no file can hold"
+        ) from None
+    if "\0" in text:
+        raise ValueError("the text has NUL characters, which no skill can hold")
+    document = parse_text(text, folder_name="")
+    for field, value in wanted.items():
+        if getattr(document, field) != value or value == "":
+            problem = "is empty" if value == "" else "can't be written so that it reads back"
+            raise ValueError(f"the {field} {problem}")
+    if parameters and not tables.same(document.parameters, parameters):
+        raise ValueError("the parameters can't be written as a table that reads back")
+    if not document.usable:
+        raise ValueError(f"the skill would be invalid: {document.diagnostics[0].message}")
+    return document
