@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Self
 
 from registry.catalog import listing, resolve, search, summary
@@ -14,11 +14,12 @@ from registry.catalog.filters import Filters, Sort
 from registry.catalog.listing import Facet
 from registry.catalog.summary import Stats
 from registry.errors import DatabaseProblem
-from registry.model import Page, Scope, SearchHit, Skill, SkillDetail, Source
+from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
 from registry.settings import Settings, default_database, load_settings
 from registry.sqlite import State
 
 if TYPE_CHECKING:
+    from registry.changes.trash import Trashed
     from registry.database import DatabaseInfo
     from registry.explain import Explanation
     from registry.findings import Checked
@@ -194,6 +195,98 @@ class SkillRegistry:
         from registry.findings import check
 
         return check(self, targets)
+
+    # Changes: disk and database together or not at all
+
+    def create(
+        self,
+        name: str,
+        *,
+        description: str,
+        body: str = "",
+        tags: Sequence[str] = (),
+        kind: str | None = None,
+        parameters: Sequence[Parameter] = (),
+        source: str | None = None,
+        files: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> SkillDetail:
+        """Create a skill in the folder of its name, with supporting ``files`` (path: content).
+
+        Raises `InvalidName`, `SkillExists`, `SourceUnclear`, `SourceNotFound`, `ChangeRefused`.
+        """
+        from registry.authoring import create
+
+        return create(
+            self,
+            name,
+            description=description,
+            body=body,
+            tags=tags,
+            kind=kind,
+            parameters=parameters,
+            source=source,
+            files=files,
+        )
+
+    def update(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        body: str | None = None,
+        tags: Sequence[str] | None = None,
+        kind: str | None = None,
+        parameters: Sequence[Parameter] | None = None,
+        files: Mapping[str, bytes | None] = MappingProxyType({}),
+        if_hash: str | None = None,
+        force: bool = False,
+    ) -> SkillDetail:
+        """Change what is given and leave every other byte as it was; a file of None is removed.
+
+        Raises `SkillChangedOnDisk` where the SKILL.md is not ``if_hash`` (by default: what the
+        last sync saw) unless ``force``, and what `get` and `create` raise.
+        """
+        from registry.authoring import update
+
+        return update(
+            self,
+            name,
+            description=description,
+            body=body,
+            tags=tags,
+            kind=kind,
+            parameters=parameters,
+            files=files,
+            if_hash=if_hash,
+            force=force,
+        )
+
+    def delete(self, name: str, *, if_hash: str | None = None, force: bool = False) -> "Trashed":
+        """Move a skill to the trash. Raises as `update`."""
+        from registry.changing import delete
+
+        return delete(self, name, if_hash=if_hash, force=force)
+
+    def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
+        """Bring back what was deleted last under a name, trash id, or source/folder.
+
+        Raises `SkillNotFound` where the trash holds none, `SkillExists`.
+        """
+        from registry.changing import detail_of, restore
+
+        return detail_of(self, restore(self, name, source=source))
+
+    def trash(self) -> "Sequence[Trashed]":
+        """Return what can be restored, the latest first."""
+        from registry.changing import trash
+
+        return trash(self)
+
+    def empty_trash(self, chosen: "Sequence[Trashed] | None" = None) -> int:
+        """Remove deleted skills (None: all of them) for good; return how many."""
+        from registry.changing import empty_trash
+
+        return empty_trash(self, chosen)
 
     # Sources and sync
 

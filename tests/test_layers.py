@@ -27,6 +27,7 @@ LAYERS = [
     {"sync", "changes", "visibility"},
     {
         "service",
+        "authoring",
         "changing",
         "prompt",
         "reading",

@@ -19,6 +19,11 @@ COMMANDS: Final = {
     "kinds": "Count the skills of each kind.",
     "categories": "Count the skills of each category.",
     "stats": "Say what the registry holds, how big and how fresh it is.",
+    "create": "Create a skill, on disk and in the registry at once.",
+    "update": "Change a skill and leave every other byte as it was.",
+    "delete": "Move a skill to the trash.",
+    "restore": "Bring a deleted skill back.",
+    "trash": "List what was deleted, or end it for good.",
     "check": "Check skills for mistakes and risks.",
     "source": "Register, list and remove the folders that hold skills.",
     "db": "Look after the database itself.",
@@ -26,7 +31,16 @@ COMMANDS: Final = {
 }
 """All commands in the order of the help, each with the first line of its own help."""
 
-MODULES: Final = {"tags": "facets", "kinds": "facets", "categories": "facets"}
+MODULES: Final = {
+    "tags": "facets",
+    "kinds": "facets",
+    "categories": "facets",
+    "create": "change",
+    "update": "change",
+    "delete": "trash_can",
+    "restore": "trash_can",
+    "trash": "trash_can",
+}
 """Commands that share a module."""
 
 

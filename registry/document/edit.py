@@ -11,10 +11,11 @@ from dataclasses import fields as dataclass_fields
 from typing import Final
 
 from registry.document import shapes, tables
-from registry.document.fronts import EditImpossible, Front, joined, newline_of
+from registry.document.fields import Places
+from registry.document.fronts import EditImpossible, Front, newline_of
 from registry.document.parse import parse_text
-from registry.document.render import front_value, prose_text, tag_words
-from registry.document.scalars import quoted, scalar
+from registry.document.render import front_value, prose_text
+from registry.document.scalars import quoted, scalar, tag_text, tag_words
 from registry.document.sections import is_template, safe_text, with_description, with_parameters
 from registry.document.source import Path
 from registry.document.spots import DESCRIPTION, KIND, NAME, PARAMETERS, TAGS, spots, without
@@ -25,7 +26,7 @@ __all__ = ["EditImpossible", "edit_document"]
 _MARK: Final = "\ufeff"
 _PARAMETER_KEYS: Final = frozenset({"name", "type", "description", "required", "default"})
 _LEFT_OUT: Final = frozenset({"text", "body", "body_line", "front_matter", "diagnostics"})
-_PLACES: Final = {"description": DESCRIPTION, "tags": TAGS, "kind": KIND}
+_PLACES: Final[Mapping[str, Places]] = {"description": DESCRIPTION, "tags": TAGS, "kind": KIND}
 _FIELDS: Final = tuple(
     field.name for field in dataclass_fields(Document) if field.name not in _LEFT_OUT
 )
@@ -121,7 +122,7 @@ def _with_tags(text: str, document: Document, words: tuple[str, ...], folder: st
     text, document = _fronted(text, document, folder)
     places = spots(document.front_matter, TAGS)
     if not places:
-        return Front(text, document).add("tags", quoted(joined(words)), below="metadata")
+        return _added(text, document, "tags", quoted(tag_text(words)))
     main = next((spot for spot in places if spot.filled), places[0])
     for spot in places:
         present = shapes.unique(_tags_of(spot.value))
@@ -151,7 +152,16 @@ def _with_kind(text: str, document: Document, word: str, folder: str | None) -> 
     filled = [spot for spot in places if spot.filled]
     for spot in filled or [spot for spot in places if spot.path[-1].casefold() != "type"]:
         return Front(text, document).set_text(spot.path, word)
-    return Front(text, document).add("kind", scalar(word, flow=True), below="metadata")
+    return _added(text, document, "kind", scalar(word, flow=True))
+
+
+def _added(text: str, document: Document, key: str, value: str) -> str:
+    """Return the document with a new key below `metadata`, or at the top where that is broken."""
+    front = Front(text, document)
+    try:
+        return front.add(key, value, below="metadata")
+    except EditImpossible:
+        return front.add(key, value)
 
 
 def _with_parameters(text: str, document: Document, parameters: Sequence[Parameter]) -> str:
@@ -238,24 +248,27 @@ def _check(
             raise EditImpossible(f"the new {field} can't be written so that it reads back")
     if parameters is not None and not tables.same(after.parameters, parameters):
         raise EditImpossible("the new parameters can't be written so that they read back")
-    asked = [_PLACES[field] for field in wanted if field in _PLACES]
-    added = before.body == before.text and after.body != after.text
-    asked += [DESCRIPTION, NAME] if added else []
-    asked += [PARAMETERS] if parameters is not None else []
+    asked = [_PLACES[field] for field in wanted]
+    if before.body == before.text and after.body != after.text:
+        asked += [DESCRIPTION, NAME]  # front matter was added
+    if parameters is not None:
+        asked.append(PARAMETERS)
     if without(before.front_matter, asked) != without(after.front_matter, asked):
         raise EditImpossible("another key of the front matter would change as well")
     if body is None:
-        # What is read from the body may follow a new body, nothing else.
-        for field in _FIELDS:
-            same = field in wanted or getattr(after, field) == getattr(before, field)
-            if not same and (field != "parameters" or parameters is None):
-                raise EditImpossible(f"the {field} would change as well")
-    elif after.body.split() != body.split() and parameters is None:
+        changed = {*wanted, *(() if parameters is None else ("parameters",))}
+        _check_others(before, after, changed)
+    elif parameters is None and after.body.split() != body.split():
         raise EditImpossible("the new body can't be written so that it reads back")
-    follows = is_template(before.body) and "description" in wanted
-    if body is None and parameters is None and not follows:
-        same = after.body.strip() == before.body.strip()
-        if not same:
-            raise EditImpossible("the body would change as well")
     if before.usable and not after.usable:
         raise EditImpossible(f"the skill would become invalid: {after.diagnostics[0].message}")
+
+
+def _check_others(before: Document, after: Document, changed: set[str]) -> None:
+    """Raise `EditImpossible` for a field that differs and is none of ``changed``."""
+    for field in _FIELDS:
+        if field not in changed and getattr(after, field) != getattr(before, field):
+            raise EditImpossible(f"the {field} would change as well")
+    follows = "parameters" in changed or ("description" in changed and is_template(before.body))
+    if not follows and after.body.strip() != before.body.strip():
+        raise EditImpossible("the body would change as well")

@@ -7,7 +7,7 @@ from typing import Final
 from registry.document import shapes
 from registry.document.fields import folded
 from registry.document.frontmatter import split, split_loosely
-from registry.document.scalars import block, quoted, scalar
+from registry.document.scalars import block, quoted, scalar, tag_text
 from registry.document.source import (
     Entry,
     Node,
@@ -81,7 +81,7 @@ class Front:
             return self._put_lines(base, node, words)
         if node.style in {"flow", "block"}:
             return self._put(base, node, key, self._flow(base, node, words))
-        text = joined(words)
+        text = tag_text(words)
         if node.value and node.value.strip().startswith("["):
             source = "[" + ", ".join(quoted(word) for word in words) + "]"
             text = source if tuple(shapes.tags(source)) == tuple(words) else text
@@ -229,14 +229,6 @@ class Front:
     def _replace(self, start: int, end: int, new: str) -> str:
         at = self.start
         return self.text[: at + start] + new + self.text[at + end :]
-
-
-def joined(words: Sequence[str]) -> str:
-    """Return tags as one text, separated by commas, or as JSON where that would read otherwise."""
-    text = ", ".join(words)
-    return (
-        text if tuple(shapes.tags(text)) == tuple(words) else f"[{', '.join(map(quoted, words))}]"
-    )
 
 
 def newline_of(text: str) -> str:

@@ -4,14 +4,13 @@ The fields of the specification stand at the top, everything else as texts below
 (CONVENTIONS.md, "Writing"). What was written is read again before it is returned.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from registry.document import shapes, tables
 from registry.document.dates import parse_date
 from registry.document.parse import parse_text
-from registry.document.scalars import block, is_plain, quoted, scalar
+from registry.document.scalars import block, is_plain, quoted, scalar, tag_text, tag_words
 from registry.document.sections import miniclaw_body, with_parameters
 from registry.model import Document, Parameter
 
@@ -45,7 +44,7 @@ def render_document(
         description=description,
         metadata={
             "version": version,
-            "tags": tag_text(tags),
+            "tags": tag_text(tag_words(tags)),
             "kind": kind and shapes.one_text(kind),
             "created_at": _moment(created_at),
             **_extra(extra_metadata or {}),
@@ -103,18 +102,6 @@ def prose_text(text: str) -> str:
     """Return a description as it is read back: without control characters, edges trimmed."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return shapes.CONTROL.sub("", text).strip()
-
-
-def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return ``tags`` as they are stored: casefolded, unique, those with commas split."""
-    return shapes.unique(word for tag in tags for word in shapes.tags(tag))
-
-
-def tag_text(tags: Iterable[str]) -> str:
-    """Return ``tags`` as one text, separated by commas, that reads back as those tags."""
-    words = tag_words(tags)
-    text = ", ".join(words)
-    return text if tuple(shapes.tags(text)) == words else json.dumps(words, ensure_ascii=False)
 
 
 def front_value(text: str, indent: str = "  ", newline: str = "\n") -> str:

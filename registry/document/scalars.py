@@ -1,7 +1,11 @@
 """Write text as YAML that every loader reads back as that text."""
 
+import json
 import re
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+from registry.document import shapes
 
 # What YAML 1.1 and 1.2 read as something else than text, of all that begins with a letter. Other
 # numbers, dates and special characters begin with something else, and are always quoted.
@@ -54,6 +58,18 @@ def block(text: str, indent: str, newline: str) -> str | None:
     if any(line != line.rstrip() or not all(map(_is_visible, line)) for line in lines):
         return None
     return newline.join(["|-", *(indent + line if line else "" for line in lines)])
+
+
+def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return ``tags`` as they are stored: casefolded, unique, those with commas split."""
+    return shapes.unique(word for tag in tags for word in shapes.tags(tag))
+
+
+def tag_text(words: Sequence[str]) -> str:
+    """Return stored tags as one text: separated by commas, or as JSON where that reads otherwise."""
+    text = ", ".join(words)
+    same = tuple(shapes.tags(text)) == tuple(words)
+    return text if same else json.dumps(words, ensure_ascii=False)
 
 
 def _is_visible(char: str) -> bool:

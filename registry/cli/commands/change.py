@@ -1,0 +1,178 @@
+"""`skill-registry create` and `skill-registry update`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import click
+
+from registry.cli import complete, escape, options, records
+from registry.cli.group import Command
+from registry.cli.session import Session
+from registry.model import Parameter, SkillDetail
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TYPES: Final = ("string", "number", "boolean", "array", "object")
+
+
+class ParameterType(click.ParamType[Parameter]):
+    """A parameter written as NAME[?][:TYPE[:DESCRIPTION]]."""
+
+    name = "parameter"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Parameter:
+        """Read a parameter; ? after its name makes it optional."""
+        if isinstance(value, Parameter):
+            return value
+        name, _, rest = str(value).partition(":")
+        kind, _, about = rest.partition(":")
+        kind = kind.strip() or "string"
+        if kind not in TYPES:
+            self.fail(f"{kind!r} is no type; choose one of {', '.join(TYPES)}.", param, ctx)
+        needed = not name.endswith("?")
+        name = name.removesuffix("?").strip()
+        if not name:
+            self.fail("a parameter needs a name: NAME[?][:TYPE[:DESCRIPTION]].", param, ctx)
+        return Parameter(name, kind, about.strip(), needed)
+
+
+def field_options(command: F) -> F:
+    """Add the options for the fields of a skill."""
+    for option in reversed(
+        (
+            click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag (repeatable)."),
+            click.option("--kind", metavar="KIND", help="Its kind, such as workflow or reference."),
+            click.option(
+                "--body",
+                metavar="FILE|-",
+                type=click.File("r", encoding="utf-8"),
+                help="The Markdown below the front matter, from a file or from standard input.",
+            ),
+            click.option(
+                "--param",
+                "parameters",
+                metavar="NAME[?][:TYPE[:TEXT]]",
+                type=ParameterType(),
+                multiple=True,
+                help="A parameter (repeatable); ? makes it optional, TYPE is string by default.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        'skill-registry create release-notes --description "Write release notes from commits."',
+        "skill-registry create weather --description ... --tag web --param city:string:Where",
+        "skill-registry create notes --description ... --body notes.md --source personal",
+    ),
+)
+@click.argument("name")
+@click.option(
+    "--description", metavar="TEXT", required=True, help="What it does and when to use it."
+)
+@field_options
+@click.option(
+    "--source",
+    metavar="NAME",
+    shell_complete=complete.sources,
+    help="The source to write to: by default the only one, or the setting default_source.",
+)
+@options.json_option
+@click.pass_obj
+def create(
+    session: Session,
+    *,
+    name: str,
+    description: str,
+    tags: Sequence[str],
+    kind: str | None,
+    body: Any,
+    parameters: Sequence[Parameter],
+    source: str | None,
+    as_json: bool,
+) -> None:
+    """Create a skill, on disk and in the registry at once.
+
+    NAME has lower-case letters, digits and hyphens, and becomes the name of the folder.
+    """
+    made = session.registry.create(
+        name,
+        description=description,
+        body=_text(body) or "",
+        tags=tags,
+        kind=kind,
+        parameters=parameters,
+        source=source,
+    )
+    _tell(session, "Created", made, as_json=as_json)
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        'skill-registry update release-notes --description "Write notes for a release."',
+        "skill-registry update release-notes --tag git --tag writing",
+        "skill-registry show notes --json | jq -r .content_hash   # for --if-hash",
+    ),
+)
+@click.argument("name", shell_complete=complete.names)
+@click.option("--description", metavar="TEXT", help="What it does and when to use it.")
+@field_options
+@click.option("--if-hash", metavar="HASH", help="Only if the SKILL.md still has this content hash.")
+@click.option("--force", is_flag=True, help="Even if it was edited by hand since the last sync.")
+@options.json_option
+@click.pass_obj
+def update(
+    session: Session,
+    *,
+    name: str,
+    description: str | None,
+    tags: Sequence[str],
+    kind: str | None,
+    body: Any,
+    parameters: Sequence[Parameter],
+    if_hash: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Change a skill and leave every other byte as it was.
+
+    What is given replaces what was there: --tag names all tags, --param all parameters. A skill
+    that was edited by hand since the last sync is left alone.
+    """
+    if not (description or tags or kind or body or parameters):
+        raise click.UsageError("Say what to change.", click.get_current_context())
+    changed = session.registry.update(
+        name,
+        description=description,
+        body=_text(body),
+        tags=tags or None,
+        kind=kind,
+        parameters=parameters or None,
+        if_hash=if_hash,
+        force=force,
+    )
+    _tell(session, "Updated", changed, as_json=as_json)
+
+
+def _text(body: Any) -> str | None:
+    if body is None:
+        return None
+    try:
+        return str(body.read())
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"The body is no UTF-8 text: {error.reason}.") from error
+
+
+def _tell(session: Session, done: str, skill: SkillDetail, *, as_json: bool) -> None:
+    if as_json:
+        session.console.json(records.detail(skill))
+    else:
+        ref, path = escape.line(skill.ref), escape.line(skill.path)
+        session.console.write([f"{done} {ref}: {path}"])

@@ -1,0 +1,105 @@
+"""`skill-registry delete`, `restore` and `trash`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from registry.cli import complete, escape, options, records, words
+from registry.cli.console import Console
+from registry.cli.group import Command, Group
+from registry.cli.listing import Listing, draw, emit
+from registry.cli.session import Session
+from registry.cli.table import Column
+
+if TYPE_CHECKING:
+    from registry.changes.trash import Trashed
+
+
+@click.command(
+    cls=Command,
+    examples=("skill-registry delete release-notes", "skill-registry restore release-notes"),
+)
+@click.argument("name", shell_complete=complete.names)
+@click.option("--if-hash", metavar="HASH", help="Only if the SKILL.md still has this content hash.")
+@click.option("--force", is_flag=True, help="Even if it was edited by hand since the last sync.")
+@options.json_option
+@click.pass_obj
+def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_json: bool) -> None:
+    """Move a skill to the trash.
+
+    The whole folder goes, and "restore" brings it back. A skill that was edited by hand since the
+    last sync is left alone.
+    """
+    gone = session.registry.delete(name, if_hash=if_hash, force=force)
+    if as_json:
+        session.console.json(asdict(gone))
+        return
+    shown = escape.line(gone.name)
+    session.console.write([f"Deleted {shown}; 'skill-registry restore {gone.id}' brings it back."])
+
+
+@click.command(
+    cls=Command,
+    examples=("skill-registry restore release-notes", "skill-registry trash list"),
+)
+@click.argument("name")
+@click.option(
+    "--source", metavar="NAME", shell_complete=complete.sources, help="Only from this source."
+)
+@options.json_option
+@click.pass_obj
+def restore(session: Session, *, name: str, source: str | None, as_json: bool) -> None:
+    """Bring a deleted skill back.
+
+    NAME is the skill's name, its source/folder, or the id that "trash list" shows; of several the
+    one that was deleted last comes back, byte for byte and as old as it was.
+    """
+    back = session.registry.restore(name, source=source)
+    if as_json:
+        session.console.json(records.detail(back))
+    else:
+        session.console.write([f"Restored {escape.line(back.ref)}: {escape.line(back.path)}"])
+
+
+@click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
+def trash() -> None:
+    """List what was deleted, or end it for good."""
+
+
+@trash.command("list", examples=("skill-registry trash list",))
+@options.format_options
+@click.pass_obj
+def list_(session: Session, *, style: str | None) -> None:
+    """List the deleted skills that can be restored, the latest first."""
+    found = session.registry.trash()
+    emit(session.console, style, found, TRASH)
+    if not found:
+        session.console.note("The trash is empty.")
+
+
+@trash.command("empty", examples=("skill-registry trash empty --yes",))
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.pass_obj
+def empty(session: Session, *, yes: bool) -> None:
+    """Remove all deleted skills for good."""
+    found = session.registry.trash()
+    held = words.count(len(found), "deleted skill")
+    if found and not yes:
+        click.confirm(f"Remove {held} for good?", abort=True, err=True)
+    session.registry.empty_trash(found)
+    session.console.write([f"Removed {held} for good."])
+
+
+def _fields(one: "Trashed") -> Sequence[str]:
+    return one.id, escape.line(one.name), one.deleted_at, escape.line(one.source)
+
+
+def _draw(console: Console, found: Sequence["Trashed"]) -> Iterator[str]:
+    rows = [_fields(one) for one in found]
+    heads = ("ID", "SKILL", "DELETED", "SOURCE")
+    return draw(console, [Column(h, [row[i] for row in rows]) for i, h in enumerate(heads)])
+
+
+TRASH: Final = Listing(asdict, lambda one: escape.line(one.name), _fields, _draw)

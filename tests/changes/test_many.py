@@ -1,0 +1,71 @@
+"""Many processes change one registry: each answer is the contract's, no change is lost."""
+
+import os
+import subprocess
+import sys
+
+from registry import changing
+from registry.catalog.filters import Filters
+from tests.conftest import REPOSITORY
+
+PROCESSES = 8
+CHANGES = int(os.environ.get("SKILL_REGISTRY_TEST_CHANGES", "25"))
+"""Changes a process; set it higher for a longer run."""
+
+WORKER = """
+import json, random, sys
+from registry import Settings, SkillRegistry, changing
+from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists, SkillNotFound
+path, number, changes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rng = random.Random(number)
+done = {"made": [], "lost": 0}
+with SkillRegistry.open(path, settings=Settings()) as registry:
+    source = registry.sources()[0]
+    for turn in range(changes):
+        mine, shared = f"own-{number}-{turn}", f"shared-{rng.randrange(6)}"
+        text = lambda name: f"---\\nname: {name}\\ndescription: By {number} in {turn}.\\n---\\n".encode()
+        changing.create(registry, source, mine, mine, {"SKILL.md": text(mine)})
+        done["made"].append(mine)
+        try:
+            what = rng.randrange(4)
+            if what == 0:
+                changing.create(registry, source, shared, shared, {"SKILL.md": text(shared)})
+            elif what == 1:
+                changing.update(registry, shared, {"SKILL.md": text(shared)})
+            elif what == 2:
+                changing.delete(registry, shared)
+            else:
+                changing.restore(registry, shared)
+        except (SkillExists, SkillNotFound, SkillChangedOnDisk, ChangeRefused):
+            done["lost"] += 1
+print(json.dumps(done))
+"""
+
+
+def test_mixed_changes_of_many_processes_neither_fail_nor_get_lost(registry, root):
+    registry.sync(str(root))
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, registry.path, str(number), str(CHANGES)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=REPOSITORY,
+        )
+        for number in range(PROCESSES)
+    ]
+    for process in running:
+        _, errors = process.communicate(timeout=600)
+        assert (process.returncode, errors) == (0, "")
+    listed = {skill.name for skill in registry.list(Filters(all=True))}
+    own = {f"own-{number}-{turn}" for number in range(PROCESSES) for turn in range(CHANGES)}
+    assert own <= listed
+    assert registry.check_database() == []
+    assert registry.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    report = registry.sync(verify=True)
+    assert (report.added, report.updated, report.moved, report.removed) == ([], [], [], [])
+    on_disk = {path.parent.name for path in root.glob("*/SKILL.md")}
+    assert listed == on_disk
+    assert len({trashed.id for trashed in changing.trash(registry)}) == len(
+        changing.trash(registry)
+    )

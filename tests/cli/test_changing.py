@@ -1,0 +1,132 @@
+"""create, update, delete, restore and trash, as people call them."""
+
+import json
+
+import pytest
+
+from tests.conftest import write_skill
+
+
+@pytest.fixture
+def program(cli):
+    def run(*arguments, check=False, stdin=None):
+        result = cli(*arguments, input=stdin)
+        if check:
+            assert result.exit_code == 0, result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def filled(program, tmp_path):
+    (tmp_path / "skills").mkdir()
+    program("sync", str(tmp_path / "skills"), check=True)
+    program("create", "notes", "--description", "Take notes.", "--tag", "text", check=True)
+    return tmp_path / "skills"
+
+
+def test_a_created_skill_is_a_folder_and_is_listed(program, filled):
+    assert "description: Take notes." in (filled / "notes" / "SKILL.md").read_text()
+    assert program("list", "--format", "names").stdout == "notes\n"
+    shown = json.loads(program("show", "notes", "--json").stdout)
+    assert (shown["tags"], shown["version"], shown["status"]) == (["text"], "1.0.0", "ok")
+
+
+def test_a_body_comes_from_a_file_or_from_standard_input(program, filled, tmp_path):
+    (tmp_path / "body.md").write_text("# From a file\n")
+    program("create", "one", "--description", "x", "--body", str(tmp_path / "body.md"), check=True)
+    assert (filled / "one" / "SKILL.md").read_text().endswith("# From a file\n")
+    program("create", "two", "--description", "x", "--body", "-", stdin="# Piped\n", check=True)
+    assert (filled / "two" / "SKILL.md").read_text().endswith("# Piped\n")
+
+
+def test_parameters_are_written_and_read(program, filled):
+    made = program(
+        "create",
+        "weather",
+        "--description",
+        "x",
+        "--json",
+        "--param",
+        "city:string:Where to look",
+        "--param",
+        "days?:number",
+        check=True,
+    )
+    parameters = json.loads(made.stdout)["parameters"]
+    assert [(p["name"], p["type"], p["required"]) for p in parameters] == [
+        ("city", "string", True),
+        ("days", "number", False),
+    ]
+
+
+def test_an_update_changes_what_is_given_and_nothing_else(program, filled):
+    before = (filled / "notes" / "SKILL.md").read_text()
+    program("update", "notes", "--description", "Keep notes.", check=True)
+    after = (filled / "notes" / "SKILL.md").read_text()
+    assert after == before.replace("Take notes.", "Keep notes.")
+
+
+def test_an_update_with_a_stale_hash_is_refused(program, filled):
+    seen = json.loads(program("show", "notes", "--json").stdout)["content_hash"]
+    program("update", "notes", "--kind", "workflow", "--if-hash", seen, check=True)
+    late = program("update", "notes", "--kind", "reference", "--if-hash", seen)
+    assert late.exit_code == 1
+    assert "changed on disk" in late.stderr
+
+
+def test_an_edit_by_hand_stops_update_and_delete_until_forced(program, filled):
+    write_skill(filled / "notes", description="By hand.")
+    for command in (["update", "notes", "--kind", "x"], ["delete", "notes"]):
+        refused = program(*command)
+        assert (refused.exit_code, "changed on disk" in refused.stderr) == (1, True)
+    program("delete", "notes", "--force", check=True)
+    assert not (filled / "notes").exists()
+
+
+def test_a_deleted_skill_comes_back_and_the_trash_can_be_emptied(program, filled):
+    program("delete", "notes", check=True)
+    assert program("list", "--format", "names").stdout == ""
+    assert [one["name"] for one in json.loads(program("trash", "list", "--json").stdout)] == [
+        "notes"
+    ]
+    program("restore", "notes", check=True)
+    assert (filled / "notes" / "SKILL.md").exists()
+    program("delete", "notes", check=True)
+    assert program("trash", "empty", stdin="n\n").exit_code == 1
+    program("trash", "empty", "--yes", check=True)
+    assert program("restore", "notes").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["create", "Bad Name", "--description", "x"], 1, "can't be a skill's name"),
+        (["create", "../up", "--description", "x"], 1, "can't be a skill's name"),
+        (["create", "con", "--description", "x"], 1, "can't be a skill's name"),
+        (["create", "notes", "--description", "x"], 1, "already"),
+        (["create", "other"], 2, "--description"),
+        (["create", "other", "--description", "x", "--source", "none"], 1, "source"),
+        (["create", "other", "--description", "x", "--param", "a:colour"], 2, "no type"),
+        (["update", "notes"], 2, "Say what to change"),
+        (["update", "nothing", "--kind", "x"], 1, "No skill named"),
+        (["delete", "nothing"], 1, "No skill named"),
+        (["restore", "nothing"], 1, "No skill named"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_cannot_be_done_is_said_in_words(program, filled, arguments, status, words):
+    result = program(*arguments)
+    assert result.exit_code == status
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_of_several_sources_one_must_be_named(program, filled, tmp_path):
+    (tmp_path / "more").mkdir()
+    program("sync", str(tmp_path / "more"), check=True)
+    unclear = program("create", "other", "--description", "x")
+    assert (unclear.exit_code, "--source" in unclear.stderr) == (1, True)
+    program("create", "other", "--description", "x", "--source", "more", check=True)
+    assert (tmp_path / "more" / "other" / "SKILL.md").exists()
