@@ -174,7 +174,7 @@ def _with_parameters(text: str, document: Document, parameters: Sequence[Paramet
     if not text.endswith(document.body):
         raise EditImpossible("the body can't be told from the front matter around it")
     try:
-        body = with_parameters(document.body, parameters, newline)
+        body = with_parameters(document.body or newline, parameters, newline)
     except ValueError as error:
         raise EditImpossible(str(error)) from None
     return text[: len(text) - len(document.body)] + body

@@ -101,8 +101,8 @@ class Front:
             raise EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
         if node.style != "block" or node.in_flow or not lines:
             return self._put(base, node, key, flow)
-        indent = " " * node.column
-        return self._put(base, node, key, (self.newline + indent).join(lines))
+        new = (self.newline + " " * node.column).join(lines)
+        return self._replace(base + node.start, base + node.end, new)
 
     def add(self, key: str, value: str, *, below: str | None = None, first: bool = False) -> str:
         """Return the document with a new key, at the top level or ``below`` a mapping there."""

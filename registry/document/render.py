@@ -12,7 +12,7 @@ from registry.document.dates import parse_date
 from registry.document.parse import parse_text
 from registry.document.scalars import block, is_plain, quoted, scalar, tag_text, tag_words
 from registry.document.sections import miniclaw_body, with_parameters
-from registry.model import Document, Parameter
+from registry.model import Parameter
 
 FIRST_VERSION: Final = "1.0.0"
 
@@ -137,23 +137,22 @@ def _moment(text: str | None) -> str | None:
     return moment
 
 
-def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Parameter]) -> Document:
+def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Parameter]) -> None:
     """Read ``text`` and raise ValueError for the first field that doesn't come back."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(
-            "the text has half characters (surrogates), which no file can hold"
-        ) from None
+        raise ValueError("the text has half characters (surrogates)") from None
     if "\0" in text:
         raise ValueError("the text has NUL characters, which no skill can hold")
     document = parse_text(text, folder_name="")
     for field, value in wanted.items():
-        if getattr(document, field) != value or value == "":
-            problem = "is empty" if value == "" else "can't be written so that it reads back"
-            raise ValueError(f"the {field} {problem}")
-    if parameters and not tables.same(document.parameters, parameters):
-        raise ValueError("the parameters can't be written as a table that reads back")
+        if value == "":
+            raise ValueError(f"the {field} is empty")
     if not document.usable:
         raise ValueError(f"the skill would be invalid: {document.diagnostics[0].message}")
-    return document
+    for field, value in wanted.items():
+        if getattr(document, field) != value:
+            raise ValueError(f"the {field} can't be written so that it reads back")
+    if parameters and not tables.same(document.parameters, parameters):
+        raise ValueError("the parameters can't be written as a table that reads back")

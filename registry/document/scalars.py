@@ -66,7 +66,7 @@ def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def tag_text(words: Sequence[str]) -> str:
-    """Return stored tags as one text: separated by commas, or as JSON where that reads otherwise."""
+    """Return stored tags as one text, separated by commas unless that reads otherwise."""
     text = ", ".join(words)
     same = tuple(shapes.tags(text)) == tuple(words)
     return text if same else json.dumps(words, ensure_ascii=False)

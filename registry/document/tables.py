@@ -28,7 +28,12 @@ def cell(text: str) -> str:
 
 def read_cell(source: str) -> str:
     """Return the text of a cell, which `cell` wrote or a person did."""
-    return _BREAK.sub(_read_break, source.strip().replace("\\|", "|"))
+    return with_breaks(source.strip().replace("\\|", "|"))
+
+
+def with_breaks(text: str) -> str:
+    """Return ``text`` of a cell, its bars read already, with each `<br>` as a line break."""
+    return _BREAK.sub(_read_break, text)
 
 
 def default_cell(parameter: Parameter) -> str:
@@ -94,7 +99,7 @@ def same(found: Sequence[Parameter], wanted: Sequence[Parameter]) -> bool:
     """
     return len(found) == len(wanted) and all(
         (one.name, one.type, one.required) == (other.name, other.type, other.required)
-        and other.description in {one.description, read_cell(one.description)}
+        and other.description in {one.description, with_breaks(one.description)}
         and (one.default == other.default or _default(one) == other.default)
         for one, other in zip(found, wanted, strict=True)
     )
