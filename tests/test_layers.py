@@ -27,6 +27,7 @@ LAYERS = [
     {"sync", "changes", "visibility"},
     {
         "service",
+        "lifecycle",
         "authoring",
         "changing",
         "prompt",

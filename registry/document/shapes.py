@@ -82,7 +82,7 @@ def texts(value: JsonValue) -> Iterator[str]:
                 return
             text = text[1:-1]
         for word in _SEPARATOR.split(text):
-            if word := clean_line(word.strip().strip("\"'")):
+            if word := clean_line(word).strip("\"' "):
                 yield word
     elif isinstance(value, Sequence):
         for item in value:

@@ -172,6 +172,8 @@ def test_what_would_not_come_back_is_refused(facts, reason):
 def test_every_text_comes_back(name, description, body, tags):
     name = " ".join(prose_text(name).split())
     tags = [tag for tag in tags if all(len(word) <= 100 for word in tag_words([tag]))]
+    # A word that reading would strip once more, as '#"a', is refused instead of changed.
+    tags = [tag for tag in tags if tag_words(tag_words([tag])) == tag_words([tag])]
     text = render_document(name=name, description=description, body=body, tags=tags)
     document = read(text)
     assert document.name == name
