@@ -245,9 +245,9 @@ def _check(
     """Raise `EditImpossible` where more or less than what was asked for is different."""
     for field, value in wanted.items():
         if getattr(after, field) != value:
-            raise EditImpossible(f"the new {field} can't be written so that it reads back")
+            raise EditImpossible(f"the new {field} would not be read back as given")
     if parameters is not None and not tables.same(after.parameters, parameters):
-        raise EditImpossible("the new parameters can't be written so that they read back")
+        raise EditImpossible("the new parameters would not be read back as given")
     asked = [_PLACES[field] for field in wanted]
     if before.body == before.text and after.body != after.text:
         asked += [DESCRIPTION, NAME]  # front matter was added
@@ -259,7 +259,7 @@ def _check(
         changed = {*wanted, *(() if parameters is None else ("parameters",))}
         _check_others(before, after, changed)
     elif parameters is None and after.body.split() != body.split():
-        raise EditImpossible("the new body can't be written so that it reads back")
+        raise EditImpossible("the new body would not be read back as given")
     if before.usable and not after.usable:
         raise EditImpossible(f"the skill would become invalid: {after.diagnostics[0].message}")
 

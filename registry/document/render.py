@@ -153,6 +153,6 @@ def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Paramet
         raise ValueError(f"the skill would be invalid: {document.diagnostics[0].message}")
     for field, value in wanted.items():
         if getattr(document, field) != value:
-            raise ValueError(f"the {field} can't be written so that it reads back")
+            raise ValueError(f"the {field} would not be read back as given")
     if parameters and not tables.same(document.parameters, parameters):
         raise ValueError("the parameters can't be written as a table that reads back")

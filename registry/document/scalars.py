@@ -15,7 +15,7 @@ _VISIBLE_FORMAT: Final = "\u200c\u200d\u3000"
 """Joiners of emoji and of Persian and Indic text, and the Chinese space, which need no escape."""
 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_FLOW: Final = re.compile(r"[,\[\]{}]")
+_FLOW: Final = re.compile(r"[,\[\]{}?:]")
 
 
 def scalar(text: str, *, like: str = "", flow: bool = False) -> str:
@@ -62,7 +62,10 @@ def block(text: str, indent: str, newline: str) -> str | None:
 
 def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
     """Return ``tags`` as they are stored: casefolded, unique, those with commas split."""
-    return shapes.unique(word for tag in tags for word in shapes.tags(tag))
+    words: tuple[str, ...] = tuple(tags)
+    while (read := shapes.unique(word for tag in words for word in shapes.tags(tag))) != words:
+        words = read  # `#"a` is read as `"a`, and that as `a`
+    return words
 
 
 def tag_text(words: Sequence[str]) -> str:

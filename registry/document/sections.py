@@ -75,7 +75,7 @@ def safe_text(text: str) -> str:
 def with_parameters(body: str, parameters: Sequence[Parameter], newline: str) -> str:
     """Return ``body`` with ``parameters`` in the table below `## Parameters`.
 
-    A missing section is added before `## Implementation`, else at the end. The rest stays.
+    A missing section is added before `## Implementation`, else where it is read. The rest stays.
     """
     section = find_section(body, "parameters")
     if section is None:
@@ -144,4 +144,17 @@ def _with_section(body: str, text: str, newline: str) -> str:
     gap = "" if not body.strip() else newline
     if body and not body.endswith(("\n", "\r")):
         gap += newline
-    return body + gap + added
+    result = body + gap + added
+    if read_template(result).parameters or (at := _first_heading(body)) is None:
+        return result
+    # A fence of code is never closed: what stands below it is not read.
+    return body[:at] + added + newline + body[at:]
+
+
+def _first_heading(body: str) -> int | None:
+    at = 0
+    for whole, (_, line, code) in zip(body.splitlines(keepends=True), _lines(body), strict=True):
+        if not code and line.startswith("## "):
+            return at
+        at += len(whole)
+    return None

@@ -99,7 +99,7 @@ def same(found: Sequence[Parameter], wanted: Sequence[Parameter]) -> bool:
     """
     return len(found) == len(wanted) and all(
         (one.name, one.type, one.required) == (other.name, other.type, other.required)
-        and other.description in {one.description, with_breaks(one.description)}
+        and clean(other.description) in {one.description, with_breaks(one.description)}
         and (one.default == other.default or _default(one) == other.default)
         for one, other in zip(found, wanted, strict=True)
     )

@@ -1,5 +1,6 @@
 """Changing documents: what was asked changes, every other byte stays."""
 
+import os
 from itertools import takewhile
 
 import pytest
@@ -11,7 +12,7 @@ from registry.document.edit import EditImpossible, edit_document
 from registry.document.render import prose_text
 from registry.document.scalars import tag_words
 from registry.document.tables import same
-from registry.model import Parameter
+from registry.model import DOCUMENT_NAMES, Parameter
 
 FIELDS = (
     "name description kind category version license author compatibility tags created updated "
@@ -329,6 +330,7 @@ def test_parameters_are_replaced_in_their_table():
         ("\n## Parameters\n\n## B\n", "\n## Parameters\n\n{}\n\n## B\n"),
         ("\n## Parameters", "\n## Parameters\n\n{}\n"),
         ("", "\n## Parameters\n{}\n"),
+        ("# A\n## B\n```\nopen\n", "# A\n## Parameters\n{}\n\n## B\n```\nopen\n"),
     ],
 )
 def test_a_missing_table_is_added(body, expected):
@@ -530,3 +532,25 @@ def test_present_values_change_nothing(text):
         body=document.body,
         parameters=document.parameters,
     )
+
+
+def test_almost_every_real_skill_can_be_changed(corpus):
+    refused = count = 0
+    for folder, _, names in os.walk(corpus):
+        for name in names:
+            path = os.path.join(folder, name)
+            if name not in DOCUMENT_NAMES or not os.path.isfile(path):
+                continue
+            with open(path, encoding="utf-8", errors="replace", newline="") as file:
+                text = file.read()
+            count += 1
+            try:
+                result = edit_document(text, description="New: words", tags=["new", "x"])
+            except EditImpossible:
+                refused += 1
+                continue
+            assert read(result).description == "New: words", path
+            assert read(result).tags == ("new", "x"), path
+            same_but(text, result, "description", "tags", *(() if text[:3] == "---" else ["name"]))
+    assert count > 2900
+    assert refused <= count // 500
