@@ -1,5 +1,6 @@
 """Create and update skills by their fields: the SKILL.md text is made or edited, then changed."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,7 @@ def update(
                 kind=kind,
                 body=body,
                 parameters=parameters,
+                folder_name=os.path.basename(skill.path),
             )
         except UnicodeDecodeError as error:
             raise NotUtf8(path=skill.path, offset=error.start) from None
