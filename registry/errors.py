@@ -34,6 +34,12 @@ class SettingsProblem(RegistryError):
     code = "settings_invalid"
 
 
+class PersonalityNotFound(RegistryError):
+    """The settings know no personality of this name: ``name``, ``similar``, ``known``."""
+
+    code = "personality_not_found"
+
+
 class SkillNotFound(RegistryError):
     """No visible skill has this name."""
 

@@ -2,9 +2,10 @@
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
 
 from registry.errors import SettingsProblem
 
@@ -22,13 +23,46 @@ class Limits:
     depth: int = 6
 
 
+Mode: TypeAlias = Literal["capability", "tags", "explicit", "none"]
+Unknown: TypeAlias = Literal["allow", "deny", "warn"]
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalIngest:
+    """Which skills of personal, community and bundled sources a personality lets in.
+
+    ``allow`` and ``deny`` hold names and ``source/name``; tags are casefolded, as stored ones are.
+    """
+
+    mode: Mode = "capability"
+    allow: frozenset[str] = frozenset()
+    deny: frozenset[str] = frozenset()
+    accept_tags: frozenset[str] = frozenset()
+    reject_tags: frozenset[str] = frozenset()
+    fallback_unknown: Unknown = "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Personality:
+    """A named visibility policy: the tools it has, its team, and what it lets in."""
+
+    name: str
+    toolset: frozenset[str] = frozenset()
+    team: str | None = None
+    global_ingest: GlobalIngest = field(default_factory=GlobalIngest)
+
+
+_PERSONALITY_KEYS: Final = ("toolset", "team", "skills")
+_CHOICES: Final = {"mode": get_args(Mode), "fallback_unknown": get_args(Unknown)}
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the settings file says."""
 
     default_source: str | None = None
     limits: Limits = field(default_factory=Limits)
-    personalities: Mapping[str, object] = field(default_factory=dict)
+    personalities: Mapping[str, Personality] = field(default_factory=dict)
 
 
 def default_database(environ: Mapping[str, str] = os.environ) -> Path:
@@ -78,8 +112,8 @@ def load_settings(path: Path | None) -> Settings:
 
 def parse_settings(data: object, path: str) -> Settings:
     """Build `Settings` from the YAML value ``data``; ``path`` is named in errors."""
-    values = _mapping(data, path, "the settings", Settings)
-    limits = _mapping(values.get("limits"), path, "limits", Limits)
+    values = _mapping(data, path, "the settings", _names(Settings))
+    limits = _mapping(values.get("limits"), path, "limits", _names(Limits))
     for key, value in limits.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             message = f"limits.{key} must be a whole number of at least 1, not {value!r}"
@@ -90,22 +124,80 @@ def parse_settings(data: object, path: str) -> Settings:
     personalities = values.get("personalities") or {}
     if not isinstance(personalities, Mapping):
         raise SettingsProblem(path=path, message="personalities must be a mapping of names")
+    for name in personalities:
+        if not isinstance(name, str) or not name.strip():
+            message = f"a personality's name must be a text, not {name!r}"
+            raise SettingsProblem(path=path, message=message)
     return Settings(
         default_source=source,
         limits=Limits(**limits),  # type: ignore[arg-type]  # checked above: all are int
-        personalities=personalities,
+        personalities={
+            name: _personality(name, value, path) for name, value in personalities.items()
+        },
     )
 
 
-def _mapping(data: object, path: str, where: str, shape: type) -> dict[str, object]:
+def _personality(name: str, data: object, path: str) -> Personality:
+    where = f"personalities.{name}"
+    values = _mapping(data, path, where, _PERSONALITY_KEYS)
+    team = values.get("team")
+    if team is not None and not isinstance(team, str):
+        raise SettingsProblem(path=path, message=f"{where}.team must be a team source's name")
+    skills = _mapping(values.get("skills"), path, f"{where}.skills", ("global_ingest",))
+    where_ingest = f"{where}.skills.global_ingest"
+    return Personality(
+        name=name,
+        toolset=_texts(values.get("toolset"), path, f"{where}.toolset"),
+        team=team,
+        global_ingest=_ingest(skills.get("global_ingest"), path, where_ingest),
+    )
+
+
+def _ingest(data: object, path: str, where: str) -> GlobalIngest:
+    facts: dict[str, object] = {}
+    for key, value in _mapping(data, path, where, _names(GlobalIngest)).items():
+        if key in _CHOICES:
+            if value is not None:
+                facts[key] = _choice(value, path, f"{where}.{key}", _CHOICES[key])
+            continue
+        texts = _texts(value, path, f"{where}.{key}")
+        if key.endswith("_tags"):
+            texts = frozenset(" ".join(tag.casefold().split()) for tag in texts)
+        facts[key] = texts
+    return GlobalIngest(**facts)  # type: ignore[arg-type]  # checked above: each as its field says
+
+
+def _choice(value: object, path: str, where: str, choices: Sequence[str]) -> str:
+    if isinstance(value, str) and value in choices:
+        return value
+    hint = _nearest(value, choices)
+    raise SettingsProblem(path=path, message=f"{where} can't be {value!r}: {hint}")
+
+
+def _texts(data: object, path: str, where: str) -> frozenset[str]:
+    if data is None:
+        return frozenset()
+    if not isinstance(data, list) or not all(isinstance(text, str) for text in data):
+        raise SettingsProblem(path=path, message=f"{where} must be a list of names")
+    return frozenset(data)
+
+
+def _names(shape: type) -> Sequence[str]:
+    return [entry.name for entry in fields(shape)]
+
+
+def _nearest(word: object, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(word), known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+
+
+def _mapping(data: object, path: str, where: str, known: Sequence[str]) -> dict[str, object]:
     if data is None:
         return {}
     if not isinstance(data, Mapping):
         raise SettingsProblem(path=path, message=f"{where} must be a mapping of keys to values")
-    known = [entry.name for entry in fields(shape)]
     for key in data:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-            raise SettingsProblem(path=path, message=f"unknown key {key!r} in {where}: {hint}")
+            message = f"unknown key {key!r} in {where}: {_nearest(key, known)}"
+            raise SettingsProblem(path=path, message=message)
     return {str(key): value for key, value in data.items()}

@@ -46,6 +46,15 @@ def _choice(names: Any) -> str:
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
 
 
+def _no_personality(facts: Mapping[str, Any]) -> str:
+    text = f"No personality named {quoted(facts['name'])}."
+    if facts["similar"]:
+        return f"{text} Did you mean {_choice(facts['similar'])}?"
+    if facts["known"]:
+        return f"{text} The settings have {_choice(facts['known'][:MOST_CHOICES])}."
+    return f"{text} The settings have none: add it under personalities."
+
+
 def _ambiguous(facts: Mapping[str, Any]) -> str:
     refs = list(facts["refs"])
     more = f"\n  and {len(refs) - MOST_CHOICES} more" if len(refs) > MOST_CHOICES else ""
@@ -86,6 +95,7 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
     errors.SettingsProblem: lambda f: (
         f"The settings file {f['path']} can't be used: {f['message']}."
     ),
+    errors.PersonalityNotFound: _no_personality,
     errors.SkillNotFound: _not_found,
     errors.SkillAmbiguous: _ambiguous,
     errors.SkillInvalid: _invalid,

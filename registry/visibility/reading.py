@@ -1,0 +1,79 @@
+"""Decisions for the skills of a registry: one SELECT, then the rules."""
+
+import difflib
+import json
+import os
+from collections.abc import Mapping
+
+from registry.catalog.connection import Reader
+from registry.catalog.filters import FROM, USABLE, order
+from registry.catalog.rows import COLUMNS, fill
+from registry.errors import PersonalityNotFound
+from registry.model import Skill
+from registry.settings import Personality, Settings
+from registry.visibility.needs import MENTIONED, read_needs
+from registry.visibility.rules import Decision, Facts, Host, decide
+
+_LIVE = f"s.live = 1 AND src.enabled = 1 AND {USABLE}"
+
+_HERE = f"""{_LIVE} AND (s.shadowed = 0 OR NOT EXISTS (
+    SELECT 1 FROM skills other JOIN sources home ON home.id = other.source_id
+    WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
+      AND home.enabled = 1 AND home.strength < src.strength
+      AND (home.scope <> 'team' OR home.name = :team)))"""
+"""A skill of a team that is not seen hides nothing from this personality."""
+
+
+def decide_all(
+    reader: Reader,
+    personality: Personality | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    name: str | None = None,
+) -> list[tuple[Skill, Decision]]:
+    """Return each visible skill (of one ``name``, if given) by name, with its decision.
+
+    Visible is what no stronger source hides; sources of other teams hide nothing. ``environ``
+    holds the variables that skills may need, ``PATH`` among them.
+    """
+    values: dict[str, str] = {}
+    if personality is None:
+        columns, tables, condition = "NULL", FROM, f"{_LIVE} AND s.shadowed = 0"
+    else:
+        columns = f"CASE WHEN {MENTIONED} THEN d.front_matter END"
+        tables, condition = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id", _HERE
+        values["team"] = personality.team or ""
+    if name is not None:
+        condition += " AND s.name = :name"
+        values["name"] = name
+    sql = (
+        f"SELECT s.hidden, s.required_tools, {columns}, {COLUMNS} FROM {tables} "
+        f"WHERE {condition} ORDER BY {order('name', reverse=False)}"
+    )
+    host = Host(environ)
+    decided = []
+    for hidden, tools, front_matter, *row in reader.stream(sql, values):
+        skill = fill(Skill, tuple(row))
+        facts = Facts(
+            name=skill.name,
+            source=skill.source,
+            scope=skill.scope,
+            tags=skill.tags,
+            required_tools=() if tools == "[]" else tuple(json.loads(tools)),
+            needs=read_needs(front_matter),
+            hidden=hidden == 1,
+        )
+        decided.append((skill, decide(facts, personality, host)))
+    return decided
+
+
+def personality(settings: Settings, name: str) -> Personality:
+    """Return the personality that the settings know by this name.
+
+    Raises `PersonalityNotFound` with near names.
+    """
+    known = settings.personalities
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        raise PersonalityNotFound(name=name, similar=near, known=sorted(known))
+    return known[name]
