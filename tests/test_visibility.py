@@ -426,9 +426,9 @@ def test_all_decisions_take_one_select_and_parse_only_front_matter_that_matters(
         lambda text: parsed.append(text) or read_needs(text),
     )
     selects = []
-    stream = registry.reader.stream
+    rows = registry.reader.rows
     monkeypatch.setattr(
-        registry.reader, "stream", lambda *given: selects.append(given) or stream(*given)
+        registry.reader, "rows", lambda *given: selects.append(given) or rows(*given)
     )
     assert len(decide_all(registry.reader, coder(), {})) == 31
     assert len(selects) == 1

@@ -130,19 +130,26 @@ def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
     if not skills:
         return NONE_AVAILABLE
     head = f"{len(skills)} skills available:\n\n"
-    bullets = [_bullet(skill) for skill in skills]
-    text = head + "\n".join(bullets)
-    if len(text) <= limit:
-        return text
-    bullets = [_bullet(skill, DESCRIPTION_CHARS) for skill in skills]
+    bullets: list[str] = []
+    room = limit - len(head) + 1
+    for skill in skills:
+        bullets.append(_bullet(skill))
+        room -= len(bullets[-1]) + 1
+        if room < 0:
+            return _cut_list(head, skills, limit)
+    return head + "\n".join(bullets)
+
+
+def _cut_list(head: str, skills: Sequence[Skill], limit: int) -> str:
     room = limit - len(head) - len(_rest(len(skills), len(skills), limit))
-    kept = set()
+    kept: dict[int, str] = {}
     for index in sorted(range(len(skills)), key=lambda i: SCOPES.index(skills[i].scope)):
-        room -= len(bullets[index]) + 1
+        bullet = _bullet(skills[index], DESCRIPTION_CHARS)
+        room -= len(bullet) + 1
         if room < 0:
             break
-        kept.add(index)
-    shown = "".join(f"{bullets[index]}\n" for index in sorted(kept))
+        kept[index] = bullet
+    shown = "".join(f"{kept[index]}\n" for index in sorted(kept))
     return head + shown + _rest(len(skills) - len(kept), len(skills), limit)
 
 

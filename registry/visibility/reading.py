@@ -52,7 +52,7 @@ def decide_all(
     )
     host = Host(environ)
     decided = []
-    for hidden, tools, front_matter, *row in reader.stream(sql, values):
+    for hidden, tools, front_matter, *row in reader.rows(sql, values):
         skill = fill(Skill, tuple(row))
         facts = Facts(
             name=skill.name,
