@@ -497,7 +497,7 @@ def test_a_list_never_exceeds_its_maximum_and_shows_all_where_all_fit(count, len
     text = ethos.list_text([skill] * count, limit)
     whole = f"{count} skills available:\n\n" + "\n".join([f"- **a**: {'x' * length}"] * count)
     assert len(text) <= limit
-    assert (text == whole) is (0 < count and len(whole) <= limit)
+    assert (text == whole) is (count > 0 and len(whole) <= limit)
 
 
 @given(st.text(st.sampled_from("ab \n"), max_size=200), st.integers(90, 200))
