@@ -103,9 +103,9 @@ def _is_registered(registry: "SkillRegistry", name: str) -> bool:
 def check_folder(registry: "SkillRegistry", path: str, *, alone: bool = False) -> Iterator[Checked]:
     """Check all skills below ``path``; ``alone``: only the one in that very folder."""
     root = os.path.realpath(path)
-    walk = Walk(root, registry.settings.limits, [source.path for source in registry.sources()])
     # What lies inside another source is checked too when its parent is asked for.
-    walk = Walk(root, registry.settings.limits) if not alone else walk
+    roots = [source.path for source in registry.sources()] if alone else []
+    walk = Walk(root, registry.settings.limits, roots)
     try:
         for found in _found(walk, alone=alone):
             if found.is_skill:

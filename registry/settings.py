@@ -1,7 +1,6 @@
 """Settings: a YAML file, all keys optional, unknown ones refused with the nearest known."""
 
 import difflib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -65,9 +64,8 @@ class Settings:
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
 
-def default_database(environ: Mapping[str, str] = os.environ) -> Path:
+def default_database() -> Path:
     """Return where the registry lives unless told otherwise (the platform's data folder)."""
-    del environ  # platformdirs reads the process environment itself
     from platformdirs import user_data_path
 
     return user_data_path(APPLICATION, appauthor=False) / "registry.db"

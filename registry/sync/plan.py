@@ -42,14 +42,6 @@ def compare(
         row = next(rows, None)
 
 
-class Moved(NamedTuple):
-    """A skill that went from one folder to another with its content unchanged."""
-
-    known: int
-    source_id: int
-    folder: str
-
-
 def pair_moves(
     added: Iterable[tuple[int, str, str]], gone: Iterable[tuple[int, str, str]]
 ) -> dict[tuple[int, str], int]:
