@@ -15,6 +15,7 @@ from registry.changes.state import StateFolder
 from registry.changes.trash import Trashed
 from registry.disk.paths import is_safe_relative
 from registry.errors import (
+    NotInTrash,
     OutsideSkill,
     SkillChangedOnDisk,
     SkillExists,
@@ -100,13 +101,15 @@ def delete(
     """Move a skill to the trash; see `trash.delete`."""
     version = _version(registry, name, if_hash, force=force)
     source = _source(registry, version)
-    return trash_can.delete(ground_of(registry, source), version, name, force=force)
+    rows = registry.reader.rows("SELECT name FROM skills WHERE id = ?", (version.id,))
+    own_name = rows[0][0] if rows else name
+    return trash_can.delete(ground_of(registry, source), version, own_name, force=force)
 
 
 def restore(registry: "SkillRegistry", name: str, *, source: str | None = None) -> Skill:
     """Bring back the latest deleted skill of this name (or trash id, or source/folder).
 
-    Raises `SkillNotFound` where the trash holds none, `SkillExists` where its folder is taken.
+    Raises `NotInTrash` where there is none, `SkillExists` where its folder is taken.
     """
     for trashed in trash(registry):
         place = f"{trashed.source}/{trashed.folder}"
@@ -114,7 +117,7 @@ def restore(registry: "SkillRegistry", name: str, *, source: str | None = None) 
             home = next(one for one in registry.sources() if one.name == trashed.source)
             trash_can.restore(ground_of(registry, home), trashed)
             return _stored(registry, home, trashed.folder, name)
-    raise SkillNotFound(name)
+    raise NotInTrash(name[:200])
 
 
 def trash(registry: "SkillRegistry") -> list[Trashed]:

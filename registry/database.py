@@ -12,7 +12,7 @@ from registry.locks import FileLock
 from registry.sqlite import BUSY_SECONDS, has_wal_reset_bug, translate
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.lifecycle import OpenRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class DatabaseInfo:
     skills: int
 
 
-def info(registry: "SkillRegistry") -> DatabaseInfo:
+def info(registry: "OpenRegistry") -> DatabaseInfo:
     """Collect the facts; see `SkillRegistry.database_info`."""
     from registry.mounts import file_system
 
@@ -57,7 +57,7 @@ def info(registry: "SkillRegistry") -> DatabaseInfo:
     )
 
 
-def check(registry: "SkillRegistry") -> Sequence[str]:
+def check(registry: "OpenRegistry") -> Sequence[str]:
     """Look for damage; see `SkillRegistry.check_database`."""
     if registry.reader.empty:
         return []
@@ -105,7 +105,7 @@ def _check_search(connection: sqlite3.Connection) -> list[str]:
     return []
 
 
-def backup(registry: "SkillRegistry", target: str, *, overwrite: bool) -> None:
+def backup(registry: "OpenRegistry", target: str, *, overwrite: bool) -> None:
     """Copy the database while it is in use; see `SkillRegistry.backup`."""
     if registry.reader.empty:
         raise UsageProblem(message=f"there is no database at {registry.path} yet")

@@ -40,6 +40,12 @@ class PersonalityNotFound(RegistryError):
     code = "personality_not_found"
 
 
+class ToolsetNotFound(RegistryError):
+    """There is no toolset of this name: ``name``, ``similar``, ``known``."""
+
+    code = "toolset_not_found"
+
+
 class SkillNotFound(RegistryError):
     """No visible skill has this name."""
 
@@ -47,6 +53,10 @@ class SkillNotFound(RegistryError):
 
     def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
         super().__init__(name=name, similar=tuple(similar))
+
+
+class NotInTrash(SkillNotFound):
+    """The trash holds no skill of this name."""
 
 
 class SkillAmbiguous(RegistryError):
@@ -62,6 +72,12 @@ class SkillInvalid(RegistryError):
     """The skill is kept but can't be used: ``name``, ``problems`` (diagnostics)."""
 
     code = "skill_invalid"
+
+
+class SkillNotVisible(RegistryError):
+    """The skill exists, and is not shown to whoever asks: ``name``, ``rule``, ``reason``."""
+
+    code = "skill_not_visible"
 
 
 class SkillInaccessible(RegistryError):

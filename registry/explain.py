@@ -2,18 +2,22 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from registry.catalog import detail, resolve
+from registry.catalog import detail
 from registry.catalog.filters import FROM
 from registry.catalog.rows import COLUMNS, skills
+from registry.catalog.similar import near
 from registry.disk.links import Leads, follow
 from registry.disk.paths import ROOT, is_below, is_ignored, join
 from registry.disk.walk import DEPTH_SEEN
 from registry.errors import SkillNotFound
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.reading import walk_of
+from registry.settings import Personality
+from registry.visibility import decisions
+from registry.visibility import personality as personality_of
 
 if TYPE_CHECKING:
     from registry.service import SkillRegistry
@@ -27,17 +31,28 @@ class Explanation:
     path: str
     listed: bool
     reasons: tuple[Diagnostic, ...]
+    skill: Skill | None = None
 
 
-def explain(registry: "SkillRegistry", subject: str) -> list[Explanation]:
-    """Explain a name, ref or path; see `SkillRegistry.why`. Raises `SkillNotFound`."""
+def explain(
+    registry: "SkillRegistry", subject: str, personality: str | None = None
+) -> list[Explanation]:
+    """Explain a name, ref or path; see `SkillRegistry.why`."""
+    found = _explain(registry, subject)
+    if personality is None:
+        return found
+    chosen = personality_of(registry.settings, personality)
+    return [_judged(registry, one, chosen) for one in found]
+
+
+def _explain(registry: "SkillRegistry", subject: str) -> list[Explanation]:
     named = _named(registry, subject)
     if named:
         return [_stored(registry, skill_id, skill) for skill_id, skill in named]
     path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
         return [_path(registry, path)]
-    raise SkillNotFound(subject, resolve.near(registry.reader, subject))
+    raise SkillNotFound(subject, near(registry.reader, subject))
 
 
 def _named(registry: "SkillRegistry", subject: str) -> list[tuple[int, Skill]]:
@@ -54,7 +69,30 @@ def _named(registry: "SkillRegistry", subject: str) -> list[tuple[int, Skill]]:
 def _stored(registry: "SkillRegistry", skill_id: int, skill: Skill) -> Explanation:
     reasons = list(_state(registry, skill_id, skill))
     listed = skill.status in {"ok", "warning"} and not skill.shadowed
-    return Explanation(skill.ref, skill.path, listed, tuple(reasons))
+    return Explanation(skill.ref, skill.path, listed, tuple(reasons), skill)
+
+
+def _judged(
+    registry: "SkillRegistry", explanation: Explanation, personality: Personality
+) -> Explanation:
+    """Add what the personality's policy decides; what another team's skill hides is seen anew."""
+    skill = explanation.skill
+    if skill is None:
+        return explanation
+    for _, one, choice in decisions(registry.reader, personality, os.environ, skill.name):
+        if (one.source, one.folder) == (skill.source, skill.folder):
+            sees = "sees it" if choice.visible else "does not see it"
+            reason = Diagnostic(
+                "personality",
+                "info" if choice.visible else "warning",
+                f"{personality.name} {sees}: {choice.reason} (rule {choice.rule})",
+                fix=None
+                if choice.visible
+                else f"see personalities.{personality.name} in the settings",
+            )
+            others = [r for r in explanation.reasons if r.code not in {"shadowed", "listed"}]
+            return replace(explanation, listed=choice.visible, reasons=(*others, reason))
+    return explanation
 
 
 def _state(registry: "SkillRegistry", skill_id: int, skill: Skill) -> Iterator[Diagnostic]:
@@ -107,7 +145,7 @@ def _path(registry: "SkillRegistry", path: str) -> Explanation:
         if real == path:
             return stored
         link = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
-        return Explanation(stored.ref, path, stored.listed, (link, *stored.reasons))
+        return replace(stored, path=path, reasons=(link, *stored.reasons))
     return Explanation(
         None, path, listed=False, reasons=(_unstored(registry, source, folder, real),)
     )

@@ -1,18 +1,22 @@
 """Open a registry, make or upgrade its database when needed, close it again."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from registry.catalog.connection import Reader
+from registry.catalog.sources import list_sources
 from registry.errors import DatabaseProblem
+from registry.model import Source
 from registry.settings import Settings, default_database, load_settings
 from registry.sqlite import State
+from registry.usage import Usage
 
 if TYPE_CHECKING:
+    from registry.database import DatabaseInfo
     from registry.store.transactions import Writer
 
 
@@ -22,6 +26,7 @@ class OpenRegistry:
     def __init__(self, reader: Reader, settings: Settings) -> None:
         self.settings = settings
         self.reader = reader
+        self.usage = Usage(reader, enabled=settings.usage)
         self._writer: Writer | None = None
 
     @classmethod
@@ -45,7 +50,8 @@ class OpenRegistry:
         return registry
 
     def close(self) -> None:
-        """Close all connections."""
+        """Write down what was counted, and close all connections."""
+        self.usage.close()
         self.reader.close()
         if self._writer is not None:
             self._writer.close()
@@ -85,8 +91,30 @@ class OpenRegistry:
         ensure_current(self.path)
         self.reader.empty = False
 
+    def sources(self) -> Sequence[Source]:
+        """Return all sources, the strongest first."""
+        return list_sources(self.reader)
+
+    def database_info(self) -> "DatabaseInfo":
+        """Say what the database file is like."""
+        from registry.database import info
+
+        return info(self)
+
+    def check_database(self) -> Sequence[str]:
+        """Return what is wrong with the database, nothing where it is sound."""
+        from registry.database import check
+
+        return check(self)
+
+    def backup(self, target: str, *, overwrite: bool = False) -> None:
+        """Write a consistent copy of the database to ``target``, which must not exist."""
+        from registry.database import backup
+
+        backup(self, target, overwrite=overwrite)
+
     def finish_changes(self) -> None:
-        """Finish or undo what a dead process left unfinished."""
+        """Finish or undo what a dead process left unfinished; opening does so."""
         raise NotImplementedError
 
 

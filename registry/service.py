@@ -1,11 +1,12 @@
 """`SkillRegistry`: every operation, one method each."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from registry.catalog import listing, resolve, search, summary
-from registry.catalog import sources as source_rows
 from registry.catalog.filters import Filters, Sort
 from registry.catalog.listing import Facet
 from registry.catalog.summary import Stats
@@ -13,11 +14,14 @@ from registry.lifecycle import OpenRegistry
 from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
 
 if TYPE_CHECKING:
+    from registry.catalog.usage import UsageCount
     from registry.changes.trash import Trashed
-    from registry.database import DatabaseInfo
     from registry.explain import Explanation
     from registry.findings import Checked
+    from registry.prompt import PromptText, Style
     from registry.sync.report import Progress, SyncReport
+    from registry.toolset import Toolset
+    from registry.visibility import Decision
 
 
 class SkillRegistry(OpenRegistry):
@@ -39,13 +43,9 @@ class SkillRegistry(OpenRegistry):
         offset: int = 0,
     ) -> Page:
         """Return a page of skills: by name, or newest first by ``created`` or ``updated``."""
+        chosen = filters or Filters()
         return listing.list_skills(
-            self.reader,
-            filters or Filters(),
-            sort=sort,
-            reverse=reverse,
-            limit=limit,
-            offset=offset,
+            self.reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
         )
 
     def search(
@@ -93,11 +93,14 @@ class SkillRegistry(OpenRegistry):
 
         return skills([resolve.find(self.reader, name)[1]])[0]
 
-    def why(self, subject: str) -> "Sequence[Explanation]":
-        """Explain why a skill (by name, ref or path) is, or isn't, listed."""
+    def why(self, subject: str, personality: str | None = None) -> "Sequence[Explanation]":
+        """Explain why a skill (by name, ref or path) is, or isn't, listed for a personality.
+
+        Raises `SkillNotFound`, `PersonalityNotFound`.
+        """
         from registry.explain import explain
 
-        return explain(self, subject)
+        return explain(self, subject, personality)
 
     def tags(self) -> Sequence[Facet]:
         """Count the visible skills of each tag."""
@@ -195,7 +198,7 @@ class SkillRegistry(OpenRegistry):
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Bring back what was deleted last under a name, trash id, or source/folder.
 
-        Raises `SkillNotFound` where the trash holds none, `SkillExists`.
+        Raises `NotInTrash`, `SkillExists`.
         """
         from registry.changing import detail_of, restore
 
@@ -213,11 +216,74 @@ class SkillRegistry(OpenRegistry):
 
         return empty_trash(self, chosen)
 
-    # Sources and sync
+    # What agents are given
 
-    def sources(self) -> Sequence[Source]:
-        """Return all sources, the strongest first."""
-        return source_rows.list_sources(self.reader)
+    def toolset(
+        self,
+        name: str,
+        *,
+        source: str | None = None,
+        scope: Scope | None = None,
+        personality: str | None = None,
+        workdir: str | None = None,
+    ) -> "Toolset":
+        """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
+
+        It shows the skills of one source, scope or personality, where that is given, and of
+        projects only those below ``workdir``. Raises `ToolsetNotFound`, `SourceUnclear`,
+        `SourceNotFound`, `PersonalityNotFound`.
+        """
+        # By name, since toolsets lie above this layer and are made of its operations.
+        make = import_module("registry.tools.toolsets").open_toolset
+        made: Toolset = make(
+            self, name, source=source, scope=scope, personality=personality, workdir=workdir
+        )
+        return made
+
+    def prompt(
+        self,
+        personality: str | None = None,
+        *,
+        style: "Style" = "xml",
+        max_chars: int | None = None,
+    ) -> "PromptText":
+        """Return the catalogue for a system prompt, as XML or Markdown, within a budget.
+
+        Raises `PersonalityNotFound`.
+        """
+        from registry.prompt import prompt
+
+        return prompt(self, personality, style=style, max_chars=max_chars)
+
+    def decisions(self, personality: str | None = None) -> "Sequence[tuple[Skill, Decision]]":
+        """Return each visible skill by name, with whether a personality sees it and why.
+
+        Raises `PersonalityNotFound`.
+        """
+        from registry.visibility import decide_all
+        from registry.visibility import personality as named
+
+        chosen = None if personality is None else named(self.settings, personality)
+        return decide_all(self.reader, chosen)
+
+    def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
+        """Return filters, for `list` and `search`, of only what a personality sees now.
+
+        Raises `PersonalityNotFound`.
+        """
+        from registry.visibility import personality as named
+        from registry.visibility import seen_ids
+
+        ids = seen_ids(self.reader, named(self.settings, personality))
+        return replace(filters or Filters(), ids=ids)
+
+    def usage_counts(self) -> "Sequence[UsageCount]":
+        """Return how often tools listed, found and read each skill, the most read first."""
+        from registry.catalog.usage import usage
+
+        return usage(self.reader)
+
+    # Sources and sync
 
     def add_source(
         self, path: str, *, name: str | None = None, scope: Scope = "personal", priority: int = 0
@@ -254,26 +320,6 @@ class SkillRegistry(OpenRegistry):
 
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
         return sync(self, targets, options, scope=scope, name=name, wait=wait, progress=progress)
-
-    # The database itself
-
-    def database_info(self) -> "DatabaseInfo":
-        """Say what the database file is like."""
-        from registry.database import info
-
-        return info(self)
-
-    def check_database(self) -> Sequence[str]:
-        """Return what is wrong with the database, nothing where it is sound."""
-        from registry.database import check
-
-        return check(self)
-
-    def backup(self, target: str, *, overwrite: bool = False) -> None:
-        """Write a consistent copy of the database to ``target``, which must not exist."""
-        from registry.database import backup
-
-        backup(self, target, overwrite=overwrite)
 
     def finish_changes(self) -> None:
         """Finish or undo what a dead process left unfinished; opening does so."""

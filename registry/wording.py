@@ -55,6 +55,11 @@ def _no_personality(facts: Mapping[str, Any]) -> str:
     return f"{text} The settings have none: add it under personalities."
 
 
+def _no_toolset(facts: Mapping[str, Any]) -> str:
+    hint = f" Did you mean {_choice(facts['similar'])}?" if facts["similar"] else ""
+    return f"No toolset named {quoted(facts['name'])}.{hint} There are {', '.join(facts['known'])}."
+
+
 def _ambiguous(facts: Mapping[str, Any]) -> str:
     refs = list(facts["refs"])
     more = f"\n  and {len(refs) - MOST_CHOICES} more" if len(refs) > MOST_CHOICES else ""
@@ -96,9 +101,15 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
         f"The settings file {f['path']} can't be used: {f['message']}."
     ),
     errors.PersonalityNotFound: _no_personality,
+    errors.ToolsetNotFound: _no_toolset,
+    errors.NotInTrash: lambda f: (
+        f"The trash holds no skill {quoted(f['name'])}. "
+        "'skill-registry trash list' shows what can be restored."
+    ),
     errors.SkillNotFound: _not_found,
     errors.SkillAmbiguous: _ambiguous,
     errors.SkillInvalid: _invalid,
+    errors.SkillNotVisible: lambda f: f"The skill {quoted(f['name'])} is not shown: {f['reason']}.",
     errors.SkillInaccessible: lambda f: f"{quoted(f['path'])} can't be read: {f['reason']}.",
     errors.SkillMissing: lambda f: (
         f"The skill {quoted(f['name'])} is not on disk any more ({f['path']}). "

@@ -3,13 +3,15 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from registry.errors import DatabaseProblem
 from registry.sqlite import BUSY_SECONDS, State, schema_state, translate
+
+T = TypeVar("T")
 
 
 class Reader:
@@ -69,6 +71,19 @@ class Reader:
             yield from self._connection().execute(sql, parameters)
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
+
+    def remembered(self, name: str, load: "Callable[[Reader], T]") -> T:
+        """Return what ``load`` made of the database, made anew when the database has changed.
+
+        Each thread has its own, since only its own connection can tell it of a change.
+        """
+        if self.empty:
+            return load(self)
+        version = self.rows("PRAGMA data_version")[0][0]
+        memory: dict[str, tuple[object, T]] = self._local.__dict__.setdefault("memory", {})
+        if name not in memory or memory[name][0] != version:
+            memory[name] = version, load(self)
+        return memory[name][1]
 
     def snapshot(self) -> "Snapshot":
         """Return a context in which this thread's reads all see one state of the database."""

@@ -1,6 +1,7 @@
 """Filters of listings and searches, as values and as SQL."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -22,8 +23,10 @@ ORDER: Final = {
 class Filters:
     """What a listing shows. Times are UTC, ISO 8601 with Z, both ends included.
 
-    ``tags`` must all be there, of ``any_tags`` one. ``all`` adds shadowed and invalid skills; a
-    ``status`` shows just those.
+    ``tags`` must all be there, of ``any_tags`` one. ``unused_since``: what no tool has read since
+    then. ``offered`` leaves out what hides itself from models. ``all`` adds shadowed and invalid
+    skills; a ``status`` shows just those. ``ids`` are the versions among which to choose; they
+    alone say what is shadowed.
     """
 
     tags: Sequence[str] = ()
@@ -37,6 +40,9 @@ class Filters:
     created_until: str | None = None
     updated_since: str | None = None
     updated_until: str | None = None
+    unused_since: str | None = None
+    offered: bool = False
+    ids: Collection[int] | None = None
     all: bool = False
 
 
@@ -49,8 +55,16 @@ def where(filters: Filters) -> tuple[str, list[object]]:
         values.append(filters.status)
     else:
         clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
-    if not filters.all:
+    if filters.ids is not None:
+        clauses.append("s.id IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(list(filters.ids)))
+    elif not filters.all:
         clauses.append("s.shadowed = 0")
+    if filters.offered:
+        clauses.append("s.hidden = 0")
+    if filters.unused_since is not None:
+        clauses.append("s.uid NOT IN (SELECT uid FROM usage WHERE last_read_at >= ?)")
+        values.append(filters.unused_since)
     for tag in filters.tags:
         clauses.append("s.id IN (SELECT skill_id FROM skill_tags WHERE tag = ?)")
         values.append(_tag(tag))

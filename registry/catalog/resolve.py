@@ -4,18 +4,14 @@ A handle is tried as ``source/folder/path``, then ``source/name``, then as a nam
 gives each skill the shortest handle that this order answers with exactly that skill.
 """
 
-import difflib
 from typing import Any
 
 from registry.catalog.connection import Reader
 from registry.catalog.filters import FROM, VISIBLE
 from registry.catalog.rows import COLUMNS
+from registry.catalog.similar import near
 from registry.errors import SkillAmbiguous, SkillNotFound
-from registry.text import name_key
 
-SUGGESTIONS = 5
-MANY_NAMES = 20_000
-SHORTEST_PART = 3
 LONGEST_HANDLE = 1 << 16
 
 
@@ -32,27 +28,6 @@ def find(reader: Reader, handle: str) -> tuple[int, tuple[Any, ...]]:
                 if found:
                     raise SkillAmbiguous(handle, sorted(row[1] for row in found))
     raise SkillNotFound(handle[:200], near(reader, handle))
-
-
-def near(reader: Reader, handle: str) -> list[str]:
-    """Return the refs of visible skills whose names look like ``handle``, the nearest first."""
-    wanted = name_key(handle[:100].rsplit("/", 1)[-1]).replace("_", "-").replace(" ", "-")
-    if not wanted:
-        return []
-    candidates: dict[str, str] = {}
-    for ref, key, folder in reader.rows(
-        f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}"
-    ):
-        candidates.setdefault(key.replace("_", "-").replace(" ", "-"), ref)
-        candidates.setdefault(name_key(folder.rsplit("/", 1)[-1]), ref)
-    # Similarity is slow; with very many names only those that share a beginning are compared.
-    keys = list(candidates)
-    if len(keys) > MANY_NAMES:
-        keys = [key for key in keys if key[:2] == wanted[:2] or wanted in key]
-    close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
-    if len(wanted) >= SHORTEST_PART:
-        close += [key for key in keys if wanted in key and key not in close][:SUGGESTIONS]
-    return list(dict.fromkeys(candidates[key] for key in close))[:SUGGESTIONS]
 
 
 def _attempts(reader: Reader, handle: str) -> "list[list[tuple[Any, ...]]] | Any":

@@ -24,6 +24,8 @@ COMMANDS: Final = {
     "delete": "Move a skill to the trash.",
     "restore": "Bring a deleted skill back.",
     "trash": "List what was deleted, or end it for good.",
+    "prompt": "Print the catalogue for a system prompt.",
+    "tools": "List, describe and call the tools that agents are given.",
     "check": "Check skills for mistakes and risks.",
     "source": "Register, list and remove the folders that hold skills.",
     "db": "Look after the database itself.",

@@ -62,3 +62,6 @@ sources: Final = _completer(lambda registry: ((s.name, s.path) for s in registry
 sources_or_folders: Final = _completer(
     lambda registry: ((s.name, s.path) for s in registry.sources()), folders=True
 )
+personalities: Final = _completer(
+    lambda registry: ((name, "personality") for name in registry.settings.personalities)
+)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from registry.catalog.filters import Filters
 from registry.cli import escape, words
 from registry.cli.console import Console
-from registry.cli.records import Record
 from registry.cli.session import Session
 from registry.model import Skill
+from registry.records import Record
 
 if TYPE_CHECKING:
     from registry.cli.table import Column

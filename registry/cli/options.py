@@ -77,17 +77,29 @@ def filter_options(command: F) -> F:
     return command
 
 
+def personality_option(command: F) -> F:
+    """Add ``--personality``."""
+    return click.option(
+        "--personality",
+        metavar="NAME",
+        shell_complete=complete.personalities,
+        help="Only what this personality of the settings sees.",
+    )(command)
+
+
 def filters(session: Session, given: dict[str, Any]) -> Filters:
     """Take the filters out of ``given`` (the values of `filter_options`).
 
-    Raises `SourceNotFound`.
+    Raises `SourceNotFound`, `PersonalityNotFound`.
     """
-    chosen = {name: given.pop(name) for name in _NAMES}
+    personality = given.pop("personality")
+    chosen = {name: given.pop(name) for name in _NAMES if name in given}
     if chosen["source"] is not None:
         from registry.roots import find
 
         chosen["source"] = find(session.registry, chosen["source"]).name
-    return Filters(**chosen)
+    found = Filters(**chosen)
+    return found if personality is None else session.registry.seen_by(personality, found)
 
 
 def is_narrowed(chosen: Filters) -> bool:
@@ -152,6 +164,13 @@ _FILTERS: Final[Sequence[Callable[..., Any]]] = (
     ),
     *_dates("created", "Created"),
     *_dates("updated", "Changed"),
+    click.option(
+        "--unused-since",
+        metavar="WHEN",
+        type=When(end_of_day=False),
+        help="Only skills that no tool has read since then.",
+    ),
+    personality_option,
     click.option(
         "--all", "all", is_flag=True, help="Also skills that are shadowed by others, or invalid."
     ),

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from registry.cli import escape, records, words
+from registry import records
+from registry.cli import escape, words
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.listing import Listing, draw

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import StringIO
 from itertools import islice
 from typing import Final
 
+from registry.document.tables import read_default, with_breaks
 from registry.model import Parameter
 
 MOST_PARAMETERS: Final = 200
@@ -17,15 +19,14 @@ _MOST_LINES: Final = 1000
 """Lines from the top among which a first paragraph is looked for."""
 
 _TITLE: Final = re.compile(r"#[ \t]+skill[ \t]*[:\uff1a][ \t]*(\S.*)", re.IGNORECASE)
-_HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
+HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FACT: Final = re.compile(r"[-*+][ \t]+\*\*([^*:]{1,40}?)[ \t]*:?\*\*[ \t]*:?[ \t]*(.*)")
 _IMAGES: Final = re.compile(r"(?:\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?\s*)+")
 _HTML_ONLY: Final = re.compile(r"(?:<[^<>\n]{1,300}>\s*)+")
 _CELL: Final = re.compile(r"(?<!\\)\|")
-_TABLE_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+TABLE_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _YES: Final = frozenset({"yes", "y", "true", "required", "1", "x", "\u2713", "\u2705", "\u662f"})
-_NO_DEFAULT: Final = frozenset({"", "-", "\u2013", "\u2014", "none", "n/a", "null"})
 _COLUMNS: Final[Mapping[str, str]] = {
     "name": "name",
     "parameter": "name",
@@ -61,8 +62,8 @@ def read_template(body: str) -> Template:
     title: str | None = None
     section = ""
     sections: dict[str, list[tuple[int, str]]] = {}
-    for number, line, code in _lines(body):
-        if not code and line.lstrip(" ").startswith("#") and (heading := _HEADING.match(line)):
+    for number, line, code in body_lines(body):
+        if not code and line.lstrip(" ").startswith("#") and (heading := HEADING.match(line)):
             depth, text = len(heading[1]), heading[2].rstrip().rstrip("#").rstrip()
             if depth == 1 and title is None:
                 found = _TITLE.match(line.strip())
@@ -101,7 +102,7 @@ def read_parameters(lines: Sequence[str]) -> tuple[Parameter, ...]:
     rows = iter(line.strip() for line in lines)
     previous = ""
     for row in rows:
-        if len(row) <= _LONGEST_ROW and "|" in previous and _TABLE_RULE.fullmatch(row):
+        if len(row) <= _LONGEST_ROW and "|" in previous and TABLE_RULE.fullmatch(row):
             columns = [_COLUMNS.get(_plain(cell).casefold(), "") for cell in _cells(previous)]
             if "name" in columns:
                 return tuple(islice(_table(columns, rows), MOST_PARAMETERS))
@@ -116,9 +117,9 @@ def first_paragraph(body: str) -> str | None:
     """
     words: list[str] = []
     length = 0
-    for _, line, code in islice(_lines(body), _MOST_LINES):
+    for _, line, code in islice(body_lines(body), _MOST_LINES):
         text = "" if code else line.strip()
-        if text.startswith("#") and _HEADING.match(text):
+        if text.startswith("#") and HEADING.match(text):
             text = ""
         text = text.lstrip("> ") if text.startswith(">") else text
         if text.startswith(("!", "[!")) and (images := _IMAGES.match(text)):
@@ -144,11 +145,15 @@ def _cut(text: str) -> str:
     return (text[:space] if space > 0 else text).rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _lines(body: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield (line number, line, whether it is code or comment) for each line of ``body``."""
+def body_lines(body: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield (line number, line, whether it is code or comment) for each line of ``body``.
+
+    A line ends as in CommonMark, not at everything that Unicode takes for a line end.
+    """
     fence = ""
     comment = False
-    for number, line in enumerate(body.splitlines(), 1):
+    for number, whole in enumerate(StringIO(body, newline=None), 1):
+        line = whole.removesuffix("\n")
         text = line.strip()
         if comment:
             comment = "-->" not in text
@@ -192,14 +197,14 @@ def _table(columns: Sequence[str], rows: Iterator[str]) -> Iterator[Parameter]:
         if not name or name in seen:
             continue
         seen.add(name)
-        default = _plain(cells.get("default", ""))
-        yield Parameter(
+        parameter = Parameter(
             name=name,
             type=_plain(cells.get("type", "")) or "string",
-            description=cells.get("description", ""),
+            description=with_breaks(cells.get("description", "")),
             required=_plain(cells.get("required", "")).casefold() in _YES,
-            default=None if default.casefold() in _NO_DEFAULT else default,
         )
+        default = read_default(_plain(cells.get("default", "")), parameter)
+        yield parameter if default is None else replace(parameter, default=default)
 
 
 def _cells(row: str, count: int | None = None) -> list[str]:

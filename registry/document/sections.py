@@ -6,12 +6,13 @@ What is found here is what `markdown` reads; lines of code and comments are no h
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 from typing import Final
 
 from registry.document.markdown import (
-    _HEADING,  # the reader's own, so that both agree on what a heading is
-    _TABLE_RULE,
-    _lines,
+    HEADING,
+    TABLE_RULE,
+    body_lines,
     read_parameters,
     read_template,
 )
@@ -40,9 +41,9 @@ def find_section(body: str, title: str) -> Section | None:
     at = start = text = 0
     found = False
     rows: list[tuple[int, str] | None] = []
-    source = body.splitlines(keepends=True)
-    for whole, (_, line, code) in zip(source, _lines(body), strict=True):
-        heading = None if code else _HEADING.match(line)
+    source = StringIO(body, newline="")
+    for whole, (_, line, code) in zip(source, body_lines(body), strict=True):
+        heading = None if code else HEADING.match(line)
         depth = len(heading[1]) if heading else 0
         if found and 0 < depth <= 2:  # noqa: PLR2004 - `##`
             return Section(start, text, at, tuple(rows))
@@ -69,7 +70,7 @@ def with_description(body: str, description: str, newline: str) -> str | None:
 
 def safe_text(text: str) -> str:
     """Return ``text`` with its own headings, fences and comments escaped, so it stays in place."""
-    return _STRUCTURE.sub(r"\1\\", "\n".join(text.splitlines()))
+    return _STRUCTURE.sub(r"\1\\", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def with_parameters(body: str, parameters: Sequence[Parameter], newline: str) -> str:
@@ -119,7 +120,7 @@ def _table(section: Section) -> tuple[int, int] | None:
     for index in range(1, len(rows)):
         head, rule = rows[index - 1][1].strip(), rows[index][1].strip()
         last = index
-        if "|" in head and _TABLE_RULE.fullmatch(rule) and read_parameters([head, rule, "|x|" * 9]):
+        if "|" in head and TABLE_RULE.fullmatch(rule) and read_parameters([head, rule, "|x|" * 9]):
             while last + 1 < len(rows) and "|" in rows[last + 1][1]:
                 last += 1
             return rows[index - 1][0], rows[last][0] + len(rows[last][1])
@@ -153,7 +154,7 @@ def _with_section(body: str, text: str, newline: str) -> str:
 
 def _first_heading(body: str) -> int | None:
     at = 0
-    for whole, (_, line, code) in zip(body.splitlines(keepends=True), _lines(body), strict=True):
+    for whole, (_, line, code) in zip(StringIO(body, newline=""), body_lines(body), strict=True):
         if not code and line.startswith("## "):
             return at
         at += len(whole)

@@ -191,5 +191,19 @@ journal = Table(
     Column("started_at", Text, nullable=False),
 )
 
+# How often tools listed, found and read each skill. By uid and without a foreign key: rows of
+# versions come and go with every sync, and a deleted skill may be restored.
+usage = Table(
+    "usage",
+    metadata,
+    Column("uid", Text, primary_key=True, nullable=False),
+    Column("listed", BigInteger, nullable=False),
+    Column("found", BigInteger, nullable=False),
+    Column("read", BigInteger, nullable=False),
+    Column("last_listed_at", Text),
+    Column("last_found_at", Text),
+    Column("last_read_at", Text),
+)
+
 SEARCH_TABLE = "skill_search"
 """Full-text index over name, tags, description and body; see `registry.text.segment`."""

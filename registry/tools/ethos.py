@@ -1,15 +1,12 @@
 """The toolset `ethos` (contracts/ethos-skills_list-skill_view.md; NOTES.md for texts)."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from registry.errors import RegistryError, SkillAmbiguous
-from registry.model import SCOPES, Skill, SkillDetail
-from registry.settings import Personality
-from registry.tools.base import Context, Json, Tool, schema
-from registry.visibility import decide_all
-from registry.visibility import personality as personality_of
+from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
+from registry.model import SCOPES, Skill
+from registry.tools.base import Context, Json, Tool, one_line, schema, shown
+from registry.tools.view import View
 
 LIST_CHARS: Final = 10_000
 """The contract's ``maxResultChars`` of `skills_list`."""
@@ -22,14 +19,12 @@ NONE_AVAILABLE: Final = "No skills available for this personality."
 DESCRIPTION_CHARS: Final = 1024
 """Where the list is too long as a whole, no description takes more (Agent Skills specification)."""
 
-NAME_CHARS: Final = 200
-"""An error repeats no more of a name that nothing is found by."""
-
-_TOOLS: Final = (
+TOOLS: Final = (
     Tool(
         "skills_list",
         "List the skills that are available to you: name, kind and description of each.",
         schema({}),
+        meta={"toolset": "skills", "maxResultChars": LIST_CHARS, "capabilities": {}},
     ),
     Tool(
         "skill_view",
@@ -38,16 +33,17 @@ _TOOLS: Final = (
             {"name": {"type": "string", "description": "The skill's name, as skills_list has it"}},
             ["name"],
         ),
+        meta={"toolset": "skills", "maxResultChars": VIEW_CHARS, "capabilities": {}},
     ),
 )
 
 
-def make(context: Context, environ: Mapping[str, str] = os.environ) -> "EthosToolset":
+def make(context: Context) -> "EthosToolset":
     """Return the toolset for the context's personality.
 
-    Raises `PersonalityNotFound` where the settings don't know it.
+    Raises `PersonalityNotFound` where the settings don't know it, `SourceNotFound`.
     """
-    return EthosToolset(context, environ)
+    return EthosToolset(context)
 
 
 class EthosToolset:
@@ -55,71 +51,44 @@ class EthosToolset:
 
     name = "ethos"
 
-    def __init__(self, context: Context, environ: Mapping[str, str]) -> None:
-        self._registry = context.registry
-        self._environ = environ
-        self._personality: Personality | None = None
-        if context.personality is not None:
-            self._personality = personality_of(context.registry.settings, context.personality)
+    def __init__(self, context: Context) -> None:
+        self._view = View(context)
 
     def tools(self) -> Sequence[Tool]:
         """Return `skills_list` and `skill_view`."""
-        return _TOOLS
+        return TOOLS
 
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool; see `Toolset.call`."""
         try:
             if tool == "skills_list":
-                return _value(list_text(self._seen()))
+                skills = self._view.skills()
+                self._view.registry.usage.listed(skills)
+                return _value(list_text(skills))
             if tool == "skill_view":
-                return self._view(arguments)
+                return self._read(arguments)
         except RegistryError as error:
             return _error("not_available", str(error)[:LIST_CHARS])
-        return _error("input_invalid", f'No tool "{_shown(tool)}": skills_list, skill_view.')
+        return _error("input_invalid", f'No tool "{shown(tool)}": skills_list, skill_view.')
 
-    def _view(self, arguments: Any) -> Json:
+    def _read(self, arguments: Any) -> Json:
         name = arguments.get("name") if isinstance(arguments, Mapping) else None
         if not isinstance(name, str) or not name:
             return _error("input_invalid", "name is required")
-        refused = f'Skill "{_shown(name)}" not found or not accessible.'
+        refused = f'Skill "{shown(name)}" not found or not accessible.'
         try:
-            found = self._find(name)
+            found = self._view.find(name)
         except SkillAmbiguous as error:
             choices = ", ".join(error.facts["refs"])  # type: ignore[arg-type]
             return _error(
                 "not_available", f"{refused} Several have this name: {choices}."[:LIST_CHARS]
             )
-        if found is None:
+        except DatabaseProblem:
+            raise
+        except RegistryError:  # whatever the reason, it tells nothing of what can't be listed
             return _error("not_available", refused)
+        self._view.registry.usage.read(found.source, found.folder)
         return _value(view_text((found.body or "").strip("\r\n").rstrip(), found.location))
-
-    def _seen(self, name: str | None = None) -> list[Skill]:
-        decided = decide_all(self._registry.reader, self._personality, self._environ, name=name)
-        return [skill for skill, decision in decided if decision.visible]
-
-    def _find(self, handle: str) -> SkillDetail | None:
-        """Return what the handle means to this personality, as it is on disk now.
-
-        A name that means something else, or several things, to the whole registry may still mean
-        just one of the skills seen here. Raises `SkillAmbiguous` where it means several of those.
-        """
-        found = self._current(handle)
-        if found is not None:
-            return found
-        named = self._seen(handle)
-        if len(named) > 1:
-            raise SkillAmbiguous(handle, [skill.ref for skill in named])
-        return self._current(named[0].ref) if named else None
-
-    def _current(self, handle: str) -> SkillDetail | None:
-        """Read the skill and only then judge it: reading may have found it changed."""
-        try:
-            detail = self._registry.get(handle)
-        except RegistryError:
-            return None
-        place = detail.source, detail.folder
-        seen = any((skill.source, skill.folder) == place for skill in self._seen(detail.name))
-        return detail if seen else None
 
 
 def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
@@ -179,20 +148,11 @@ def _cut(line: int, lines: int, location: str) -> str:
 
 
 def _bullet(skill: Skill, longest: int | None = None) -> str:
-    kind = f" [{_line(skill.kind)}]" if skill.kind else ""
-    description = _line(skill.description)
+    kind = f" [{one_line(skill.kind)}]" if skill.kind else ""
+    description = one_line(skill.description)
     if longest is not None and len(description) > longest:
         description = description[: longest - 1].rstrip() + "…"
-    return f"- **{_line(skill.ref)}**{kind}: {description}"
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _shown(name: object) -> str:
-    text = str(name).encode("utf-8", "replace").decode()
-    return text if len(text) <= NAME_CHARS else text[:NAME_CHARS] + "…"
+    return f"- **{one_line(skill.ref)}**{kind}: {description}"
 
 
 def _value(text: str) -> Json:

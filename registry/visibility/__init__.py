@@ -1,6 +1,15 @@
 """Personalities: who sees which skill, and why."""
 
-from registry.visibility.reading import decide_all, personality
+from registry.visibility.reading import decide_all, decisions, personality, seen_ids
 from registry.visibility.rules import Decision, Facts, Host, decide
 
-__all__ = ["Decision", "Facts", "Host", "decide", "decide_all", "personality"]
+__all__ = [
+    "Decision",
+    "Facts",
+    "Host",
+    "decide",
+    "decide_all",
+    "decisions",
+    "personality",
+    "seen_ids",
+]

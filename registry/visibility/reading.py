@@ -3,7 +3,7 @@
 import difflib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from registry.catalog.connection import Reader
 from registry.catalog.filters import FROM, USABLE, order
@@ -12,7 +12,7 @@ from registry.errors import PersonalityNotFound
 from registry.model import Skill
 from registry.settings import Personality, Settings
 from registry.visibility.needs import MENTIONED, read_needs
-from registry.visibility.rules import Decision, Facts, Host, decide
+from registry.visibility.rules import HIDDEN, NO_PERSONALITY, Decision, Facts, Host, decide
 
 _LIVE = f"s.live = 1 AND src.enabled = 1 AND {USABLE}"
 
@@ -36,6 +36,16 @@ def decide_all(
     Visible is what no stronger source hides; sources of other teams hide nothing. ``environ``
     holds the variables that skills may need, ``PATH`` among them.
     """
+    return [(skill, choice) for _, skill, choice in decisions(reader, personality, environ, name)]
+
+
+def decisions(
+    reader: Reader,
+    personality: Personality | None,
+    environ: Mapping[str, str],
+    name: str | None = None,
+) -> Iterator[tuple[int, Skill, Decision]]:
+    """Yield what `decide_all` returns, each with the id of its stored version."""
     values: dict[str, str] = {}
     if personality is None:
         columns, tables, condition = "NULL", FROM, f"{_LIVE} AND s.shadowed = 0"
@@ -47,13 +57,15 @@ def decide_all(
         condition += " AND s.name = :name"
         values["name"] = name
     sql = (
-        f"SELECT s.hidden, s.required_tools, {columns}, {COLUMNS} FROM {tables} "
+        f"SELECT s.id, s.hidden, s.required_tools, {columns}, {COLUMNS} FROM {tables} "
         f"WHERE {condition} ORDER BY {order('name', reverse=False)}"
     )
     host = Host(environ)
-    decided = []
-    for hidden, tools, front_matter, *row in reader.rows(sql, values):
+    for version, hidden, tools, front_matter, *row in reader.rows(sql, values):
         skill = fill(Skill, tuple(row))
+        if personality is None:
+            yield version, skill, HIDDEN if hidden == 1 else NO_PERSONALITY
+            continue
         facts = Facts(
             name=skill.name,
             source=skill.source,
@@ -63,8 +75,15 @@ def decide_all(
             needs=read_needs(front_matter),
             hidden=hidden == 1,
         )
-        decided.append((skill, decide(facts, personality, host)))
-    return decided
+        yield version, skill, decide(facts, personality, host)
+
+
+def seen_ids(
+    reader: Reader, personality: Personality | None, environ: Mapping[str, str] = os.environ
+) -> list[int]:
+    """Return the stored versions of all skills that are seen."""
+    found = decisions(reader, personality, environ)
+    return [version for version, _, choice in found if choice.visible]
 
 
 def personality(settings: Settings, name: str) -> Personality:

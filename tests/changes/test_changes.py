@@ -8,6 +8,7 @@ from registry.catalog.filters import Filters
 from registry.changes import files as change_files
 from registry.errors import (
     ChangeRefused,
+    NotInTrash,
     OutsideSkill,
     SkillChangedOnDisk,
     SkillExists,
@@ -171,6 +172,14 @@ class TestDeleteAndRestore:
         assert (after.created_at, after.tree_hash) == (before.created_at, before.tree_hash)
         assert changing.trash(registry) == []
         settled(registry, root)
+
+    def test_a_skill_deleted_by_its_ref_is_restored_by_its_name(self, registry, alpha):
+        assert changing.delete(registry, "mine/alpha").name == "alpha"
+        assert changing.restore(registry, "alpha").ref == "alpha"
+
+    def test_what_the_trash_does_not_hold_is_said_to_be_missing_there(self, registry, alpha):
+        with pytest.raises(NotInTrash, match="trash list"):
+            changing.restore(registry, "alpha")
 
     def test_of_several_the_latest_is_restored(self, registry, source, root, alpha):
         changing.delete(registry, "alpha")

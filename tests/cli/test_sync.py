@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from registry.cli import records
+from registry import records
 from registry.model import Diagnostic
 from registry.sync.report import SourceReport, SyncReport
 

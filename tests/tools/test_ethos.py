@@ -56,7 +56,7 @@ def library(registry, root, skill):
 @pytest.fixture
 def call(registry):
     def run(tool, arguments=None, *, personality=None, environ=None):
-        toolset = ethos.make(Context(registry, personality=personality), environ or {})
+        toolset = ethos.make(Context(registry, personality=personality, environ=environ or {}))
         answer = toolset.call(tool, {} if arguments is None else arguments)
         json.dumps(answer, ensure_ascii=False).encode()
         assert set(answer) == ({"ok", "value"} if answer["ok"] else {"ok", "code", "error"})
@@ -481,13 +481,13 @@ def small(tmp_path_factory):
 
 @given(tool=st.sampled_from(["skills_list", "skill_view"]), arguments=JSON)
 def test_no_arguments_of_any_type_raise(small, tool, arguments):
-    answer = ethos.make(Context(small), {}).call(tool, arguments)
+    answer = ethos.make(Context(small, environ={})).call(tool, arguments)
     assert answer["ok"] is (tool == "skills_list")
 
 
 @given(st.one_of(st.text(), st.text(st.characters(categories=["Cs"]), min_size=1)))
 def test_no_name_raises_and_every_answer_is_json(small, name):
-    answer = ethos.make(Context(small), {}).call("skill_view", {"name": name})
+    answer = ethos.make(Context(small, environ={})).call("skill_view", {"name": name})
     assert json.loads(json.dumps(answer, ensure_ascii=False).encode())["ok"] is (name == "plan")
 
 

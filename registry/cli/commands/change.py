@@ -5,7 +5,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from registry.cli import complete, escape, options, records
+from registry import records
+from registry.cli import complete, escape, options
 from registry.cli.group import Command
 from registry.cli.session import Session
 from registry.model import Parameter, SkillDetail

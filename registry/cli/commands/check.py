@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from registry.cli import complete, escape, options, records, words
+from registry import records
+from registry.cli import complete, escape, options, words
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings, finding_line
 from registry.cli.group import Command

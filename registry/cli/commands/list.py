@@ -4,8 +4,9 @@ from typing import Any, Final
 
 import click
 
+from registry import records
 from registry.catalog.filters import Sort
-from registry.cli import options, records
+from registry.cli import options
 from registry.cli.group import Command
 from registry.cli.listing import (
     Listing,

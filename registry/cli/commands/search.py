@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import click
 
-from registry.cli import escape, options, records, words
+from registry import records
+from registry.cli import escape, options, words
 from registry.cli.console import Console
 from registry.cli.group import Command
 from registry.cli.listing import Listing, emit, ref_of, tell_nothing_found

@@ -4,7 +4,8 @@ import os
 
 import click
 
-from registry.cli import complete, escape, options, records
+from registry import records
+from registry.cli import complete, escape, options
 from registry.cli.group import Command
 from registry.cli.listing import emit
 from registry.cli.session import Session
@@ -24,15 +25,24 @@ from registry.cli.skill_view import FILES, draw_skill
 @click.option("--raw", "part", flag_value="raw", help="Print the SKILL.md as it is, byte for byte.")
 @click.option("--files", "part", flag_value="files", help="List the skill's files.")
 @click.option("--path", "part", flag_value="path", help="Print the path of the skill's folder.")
+@options.personality_option
 @options.json_option
 @click.pass_obj
-def command(session: Session, *, name: str, part: str | None, as_json: bool) -> None:
+def command(
+    session: Session, *, name: str, part: str | None, personality: str | None, as_json: bool
+) -> None:
     """Show one skill.
 
     NAME is a skill's name or ref, as "list" prints it. What is shown is what is on disk now. On a
     terminal --raw and --path show characters that would steer it as escapes.
     """
     console = session.console
+    if personality is not None:
+        from registry.tools.base import Context
+        from registry.tools.view import View
+
+        skill = View(Context(session.registry, personality=personality)).find(name)
+        name = f"{skill.source}/{skill.folder}"
     if part == "raw":
         data = session.registry.read_bytes(name)
         if console.is_terminal:

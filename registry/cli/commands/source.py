@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, escape, options, records, words
+from registry import records
+from registry.cli import complete, escape, options, words
 from registry.cli.console import Console
 from registry.cli.group import Group
 from registry.cli.listing import Listing, draw, emit

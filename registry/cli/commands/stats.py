@@ -1,27 +1,51 @@
 """`skill-registry stats`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import options, words
+from registry.cli import escape, options, words
+from registry.cli.console import Console
 from registry.cli.facts import draw_facts
 from registry.cli.group import Command
+from registry.cli.listing import Listing, draw, emit
 from registry.cli.session import Session
+from registry.cli.table import Column
 
 if TYPE_CHECKING:
     from registry.catalog.summary import Stats
+    from registry.catalog.usage import UsageCount
 
 
 @click.command(
-    cls=Command, examples=("skill-registry stats", "skill-registry stats --json | jq .by_status")
+    cls=Command,
+    examples=(
+        "skill-registry stats",
+        "skill-registry stats --json | jq .by_status",
+        "skill-registry stats --usage",
+    ),
+)
+@click.option(
+    "--usage", is_flag=True, help="Which skills tools listed, found and read, and when last."
 )
 @options.json_option
 @click.pass_obj
-def command(session: Session, *, as_json: bool) -> None:
-    """Say what the registry holds, how big and how fresh it is."""
+def command(session: Session, *, usage: bool, as_json: bool) -> None:
+    """Say what the registry holds, how big and how fresh it is.
+
+    With --usage: each skill that tools came upon, the most read first. The counts are kept in the
+    database; the setting "usage: false" switches them off.
+    """
+    if usage:
+        counts = session.registry.usage_counts()
+        told = emit(session.console, "json" if as_json else None, counts, USAGE)
+        if not counts:
+            session.console.note("No tool has listed, found or read a skill yet.")
+        elif told:
+            session.console.note(words.count(len(counts), "skill"), "dim")
+        return
     stats = session.registry.stats()
     if as_json:
         session.console.json(asdict(stats))
@@ -49,3 +73,29 @@ def _facts(stats: "Stats") -> Iterator[tuple[str, str]]:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {words.state(name)}" for name, number in counts.items()) or "none"
+
+
+def _plain(one: "UsageCount") -> Sequence[str]:
+    numbers = (one.read, one.found, one.listed)
+    return (escape.line(one.ref), *map(str, numbers), one.last_read_at or "")
+
+
+def _draw(console: Console, counts: "Sequence[UsageCount]") -> Iterator[str]:
+    rows = [_plain(one) for one in counts]
+    heads = ("SKILL", "READ", "FOUND", "LISTED", "LAST READ")
+    return draw(
+        console,
+        [
+            Column(
+                head,
+                [row[at] for row in rows],
+                right=head in {"READ", "FOUND", "LISTED"},
+                cut="middle" if head == "SKILL" else "end",
+                drop=at,
+            )
+            for at, head in enumerate(heads)
+        ],
+    )
+
+
+USAGE: Final = Listing(asdict, lambda one: escape.line(one.ref), _plain, _draw)

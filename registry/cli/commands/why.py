@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, escape, options, records
+from registry import records
+from registry.cli import complete, escape, options
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.group import Command
@@ -21,19 +22,26 @@ if TYPE_CHECKING:
     examples=(
         "skill-registry why pdf-forms",
         "skill-registry why ~/.claude/skills/pdf-forms",
+        "skill-registry why pdf-forms --personality coder",
         "skill-registry why pdf-forms --json | jq '.[].listed'",
     ),
 )
 @click.argument("subject", metavar="NAME|PATH", shell_complete=complete.names_or_paths)
+@click.option(
+    "--personality",
+    metavar="NAME",
+    shell_complete=complete.personalities,
+    help="Also whether this personality of the settings sees it, and by which rule.",
+)
 @options.format_options
 @click.pass_obj
-def command(session: Session, *, subject: str, style: str | None) -> None:
+def command(session: Session, *, subject: str, personality: str | None, style: str | None) -> None:
     """Explain why a skill is, or isn't, listed.
 
     Takes a name (each skill of that name is explained), a ref, or the path of a folder: one that
     lies in no source, too deep, was not synced, is invalid, shadowed, hidden or changed.
     """
-    emit(session.console, style, session.registry.why(subject), WHY)
+    emit(session.console, style, session.registry.why(subject, personality), WHY)
 
 
 def _draw(console: Console, explanations: "Sequence[Explanation]") -> Iterator[str]:

@@ -1,0 +1,83 @@
+"""Names that look like one that was not found, fast enough for an error among very many skills."""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from registry.catalog.connection import Reader
+from registry.catalog.filters import FROM, VISIBLE
+from registry.text import name_key
+
+SUGGESTIONS: Final = 5
+
+COMPARED: Final = 400
+"""Names whose similarity is worked out, which is slow: those that share the most with the word."""
+
+PIECES: Final = 4
+MOST_HITS: Final = 300
+SHORT: Final = 6
+LONGEST: Final = 100
+SHORTEST_PART: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The keys of all visible names and folders, each with its ref; ``text`` has one a line."""
+
+    refs: dict[str, str]
+    keys: list[str]
+    text: str
+
+
+def near(reader: Reader, handle: str) -> list[str]:
+    """Return the refs of visible skills whose names look like ``handle``, the nearest first."""
+    wanted = _loose(name_key(handle[:LONGEST].rsplit("/", 1)[-1]))
+    if not wanted:
+        return []
+    names = reader.remembered("names", _load)
+    keys = list(_alike(names, wanted)) if len(names.keys) > COMPARED else names.keys
+    close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
+    if len(wanted) >= SHORTEST_PART:
+        close += [key for key in keys if wanted in key and key not in close][:SUGGESTIONS]
+    return list(dict.fromkeys(names.refs[key] for key in close))[:SUGGESTIONS]
+
+
+def _load(reader: Reader) -> Names:
+    refs: dict[str, str] = {}
+    for ref, key, folder in reader.rows(
+        f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}"
+    ):
+        refs.setdefault(_loose(key), ref)
+        refs.setdefault(_loose(name_key(folder.rsplit("/", 1)[-1])), ref)
+    refs.pop("", None)
+    keys = list(refs)
+    return Names(refs, keys, "\n".join(["", *keys, ""]))
+
+
+def _loose(key: str) -> str:
+    return " ".join(key.split()).replace("_", "-").replace(" ", "-")
+
+
+def _alike(names: Names, wanted: str) -> list[str]:
+    """Return keys that share a piece with ``wanted``; a few slips leave some piece as it was."""
+    size = max(2, -(-len(wanted) // PIECES))
+    pieces = [wanted[at : at + size] for at in range(0, len(wanted), size)]
+    shared: dict[str, int] = {}
+    for piece in (wanted, *pieces):
+        for key in _holding(names.text, piece):
+            shared[key] = shared.get(key, 0) + 1
+    if len(wanted) <= SHORT:
+        for key in names.keys:
+            if abs(len(key) - len(wanted)) <= 1:
+                shared.setdefault(key, 0)
+    ranked = sorted(shared, key=lambda key: (-shared[key], abs(len(key) - len(wanted)), key))
+    return ranked[:COMPARED]
+
+
+def _holding(text: str, piece: str) -> Iterator[str]:
+    at, hits = text.find(piece), 0
+    while at >= 0 and hits < MOST_HITS:
+        start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+        yield text[start:end]
+        at, hits = text.find(piece, end), hits + 1

@@ -1,0 +1,128 @@
+"""`skill-registry prompt`."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from registry.cli import complete, escape, options
+from registry.cli.console import Console
+from registry.cli.group import Command
+from registry.cli.listing import Listing, draw, emit
+from registry.cli.session import Session
+from registry.cli.table import Column
+
+if TYPE_CHECKING:
+    from registry.model import Skill
+    from registry.visibility import Decision
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry prompt",
+        "skill-registry prompt --markdown --max-chars 8000",
+        "skill-registry prompt --personality coder",
+        "skill-registry prompt --personality coder --explain",
+    ),
+)
+@click.option("--markdown", is_flag=True, help="A Markdown list instead of XML.")
+@click.option(
+    "--max-chars",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="At most so many characters: descriptions are shortened, then skills left out.",
+)
+@click.option(
+    "--personality",
+    metavar="NAME",
+    shell_complete=complete.personalities,
+    help="Only what this personality of the settings sees.",
+)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Instead of the catalogue: which skills are in it or not, and by which rule.",
+)
+@options.format_options
+@click.pass_obj
+def command(
+    session: Session,
+    *,
+    markdown: bool,
+    max_chars: int | None,
+    personality: str | None,
+    explain: bool,
+    style: str | None,
+) -> None:
+    """Print the catalogue for a system prompt.
+
+    The XML is that of the Agent Skills reference library: name, description and location of each
+    skill that models may see. What a budget cost is said in the catalogue itself and on stderr.
+    """
+    registry, console = session.registry, session.console
+    if explain:
+        emit(console, style, registry.decisions(personality), DECISIONS)
+        return
+    made = registry.prompt(
+        personality, style="markdown" if markdown else "xml", max_chars=max_chars
+    )
+    if style in {"json", "jsonl"}:
+        console.json(
+            {
+                "text": made.text,
+                "shown": made.shown,
+                "shortened": made.shortened,
+                "left_out": made.left_out,
+            }
+        )
+        return
+    if style == "names":
+        console.write(map(escape.line, made.shown))
+        return
+    text = escape.text(made.text) if console.is_terminal else made.text
+    if text:
+        console.write_bytes((text + "\n").encode("utf-8", "backslashreplace"))
+    if made.shortened:
+        console.note(f"{len(made.shortened):,} descriptions were shortened.")
+    if made.left_out:
+        console.note(f"{len(made.left_out):,} skills were left out: --max-chars is too small.")
+    for skill, choice in made.decisions:
+        if choice.warning:
+            console.note(escape.line(f"{skill.ref}: {choice.warning}"))
+    if not made.shown and not made.left_out:
+        console.note("There are no skills to show; --explain says why.")
+
+
+Decided = tuple["Skill", "Decision"]
+
+
+def _record(decided: Decided) -> dict[str, Any]:
+    skill, choice = decided
+    return {
+        "ref": skill.ref,
+        "source": skill.source,
+        "visible": choice.visible,
+        "rule": choice.rule,
+        "reason": choice.reason,
+        "warning": choice.warning,
+    }
+
+
+def _plain(decided: Decided) -> Sequence[str]:
+    skill, choice = decided
+    seen = "seen" if choice.visible else "not seen"
+    return escape.line(skill.ref), seen, choice.rule, escape.line(choice.reason)
+
+
+def _draw(console: Console, decided: Sequence[Decided]) -> Iterator[str]:
+    rows = [_plain(one) for one in decided]
+    heads = ("SKILL", "SEEN", "RULE", "REASON")
+    columns = [Column(head, [row[at] for row in rows]) for at, head in enumerate(heads)]
+    columns[0].cut = "middle"
+    columns[2].drop = 1
+    columns[3].flexible = True
+    return draw(console, columns)
+
+
+DECISIONS: Final = Listing(_record, lambda one: escape.line(one[0].ref), _plain, _draw)

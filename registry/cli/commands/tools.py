@@ -1,0 +1,177 @@
+"""`skill-registry tools`: the toolsets, from a shell."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from registry.cli import complete, escape, options
+from registry.cli.console import Console
+from registry.cli.group import Command, Group
+from registry.cli.listing import Listing, draw, emit
+from registry.cli.session import Session
+from registry.cli.table import Column
+from registry.model import SCOPES
+from registry.tools.schemas import STYLES
+from registry.tools.toolsets import TOOLSETS
+
+if TYPE_CHECKING:
+    from registry.toolset import Tool
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def binding_options(command: F) -> F:
+    """Add what a toolset may be bound to."""
+    for option in (
+        options.personality_option,
+        click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
+        click.option(
+            "--source",
+            metavar="NAME",
+            shell_complete=complete.sources,
+            help="Only skills of this source, and write to it. The toolset basic needs one.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def toolset_option(command: F) -> F:
+    """Add ``--toolset``."""
+    return click.option(
+        "--toolset",
+        type=click.Choice(TOOLSETS),
+        default="native",
+        show_default=True,
+        help="Whose tools.",
+    )(command)
+
+
+@click.group(
+    cls=Group,
+    examples=(
+        "skill-registry tools list",
+        "skill-registry tools schema --toolset wave --style openai",
+        """skill-registry tools call search_skills '{"query": "fill pdf forms"}'""",
+        """skill-registry tools call --toolset basic get_skill '{"skill_name": "haiku"}'""",
+    ),
+)
+def command() -> None:
+    """List, describe and call the tools that agents are given.
+
+    A toolset is a named set of tools that honours one contract: "native" is the registry's own,
+    the others are those of agent systems. The same tools are served by "mcp" and in Python by
+    SkillRegistry.toolset.
+    """
+
+
+@command.command("list", cls=Command, examples=("skill-registry tools list --toolset native",))
+@click.option("--toolset", type=click.Choice(TOOLSETS), help="Only this toolset.")
+@options.format_options
+@click.pass_obj
+def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
+    """List the toolsets and their tools."""
+    from registry.tools.toolsets import tools_of
+
+    chosen = TOOLSETS if toolset is None else (toolset,)
+    emit(session.console, style, [(one, tool) for one in chosen for tool in tools_of(one)], LISTED)
+
+
+@command.command("schema", cls=Command, examples=("skill-registry tools schema --style anthropic",))
+@toolset_option
+@click.option(
+    "--style",
+    type=click.Choice(STYLES),
+    default="openai",
+    show_default=True,
+    help="Whose way of describing a tool.",
+)
+@binding_options
+@click.pass_obj
+def schema(session: Session, /, *, toolset: str, style: str, **binding: Any) -> None:
+    """Print the JSON Schemas of a toolset, as a framework takes them.
+
+    Descriptions are those of this moment: that of the toolset wave lists the skills there are.
+    """
+    from registry.tools.schemas import described
+
+    tools = session.registry.toolset(toolset, **binding).tools()
+    session.console.json([described(tool, style) for tool in tools])
+
+
+@command.command(
+    "call",
+    cls=Command,
+    examples=(
+        "skill-registry tools call list_skills",
+        """skill-registry tools call --toolset wave Skill '{"skill_name": "haiku"}'""",
+        """echo '{"name": "haiku"}' | skill-registry tools call read_skill -""",
+    ),
+)
+@toolset_option
+@binding_options
+@click.argument("name", metavar="TOOL")
+@click.argument("arguments", metavar="[JSON|-]", default="{}")
+@click.pass_context
+def call(ctx: click.Context, /, *, toolset: str, name: str, arguments: str, **binding: Any) -> None:
+    """Call one tool and print its answer.
+
+    The arguments are a JSON object, or - to read one from standard input. The exit status is 1
+    where the answer is an error.
+    """
+    import json
+
+    from registry.tools.schemas import is_error
+
+    session: Session = ctx.obj
+    try:
+        if arguments == "-":
+            with click.open_file("-", encoding="utf-8") as stream:
+                arguments = stream.read()
+        given = json.loads(arguments)
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"The arguments are no JSON: {error}.", ctx) from error
+    answer = session.registry.toolset(toolset, **binding).call(name, given)
+    session.console.json(answer)
+    if is_error(answer):
+        raise click.exceptions.Exit(1)
+
+
+Listed = tuple[str, "Tool"]
+
+
+def _record(listed: Listed) -> dict[str, Any]:
+    toolset, tool = listed
+    return {
+        "toolset": toolset,
+        "name": tool.name,
+        "description": tool.description,
+        "read_only": tool.read_only,
+        "destructive": tool.destructive,
+        "idempotent": tool.idempotent,
+    }
+
+
+def _plain(listed: Listed) -> Sequence[str]:
+    toolset, tool = listed
+    return f"{toolset}/{tool.name}", escape.prose(tool.description)
+
+
+def _draw(console: Console, listed: Sequence[Listed]) -> Iterator[str]:
+    return draw(
+        console,
+        [
+            Column("TOOLSET", [toolset for toolset, _ in listed]),
+            Column("TOOL", [tool.name for _, tool in listed]),
+            Column("WRITES", ["" if tool.read_only else "yes" for _, tool in listed], drop=1),
+            Column(
+                "DESCRIPTION",
+                [escape.prose(tool.description) for _, tool in listed],
+                flexible=True,
+            ),
+        ],
+    )
+
+
+LISTED: Final = Listing(_record, lambda one: f"{one[0]}/{one[1].name}", _plain, _draw)
