@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import floors
+import toolsets
 from generate import write_skills
 
 from registry import Settings, SkillRegistry, __version__
@@ -91,7 +92,7 @@ class Table:
         shown = [
             f"{value * 1000:,.1f} ms"
             if unit == "ms"
-            else f"{value:,.0f} {unit}"
+            else f"{value:,.1f} {unit}"
             if value is not None
             else ""
             for value in ((ours,) if floor is None else (ours, floor))
@@ -157,6 +158,8 @@ def measure(size: int, work: Path) -> Table:
         table.add("search, slowest in process", max(times), None, "")
         ours = median(lambda: registry.get(registry.list(limit=1)[0].ref), runs)
         table.add("show one skill, in process", ours, None, "")
+        for what, figure, goal, unit in toolsets.rows(registry, root):
+            table.add(what, figure, None, goal if size <= 10_000 else "", unit=unit)
 
     bare = process(sys.executable, "-c", "import sqlite3, click")
     bare()

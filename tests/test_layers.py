@@ -40,8 +40,10 @@ LAYERS = [
         "usage",
         "records",
         "toolset",
+        "watching",
     },
     {"tools"},
+    {"mcp"},
     {"cli", "__main__"},
 ]
 NEIGHBOURS = {"catalog", "store", "disk"}

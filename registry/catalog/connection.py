@@ -72,6 +72,13 @@ class Reader:
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
 
+    def version(self) -> int | None:
+        """Return a number that is another one when another connection has changed the database.
+
+        It means something only beside numbers that the same thread got. None: there is no database.
+        """
+        return None if self.empty else int(self.rows("PRAGMA data_version")[0][0])
+
     def remembered(self, name: str, load: "Callable[[Reader], T]") -> T:
         """Return what ``load`` made of the database, made anew when the database has changed.
 
@@ -79,7 +86,7 @@ class Reader:
         """
         if self.empty:
             return load(self)
-        version = self.rows("PRAGMA data_version")[0][0]
+        version = self.version()
         memory: dict[str, tuple[object, T]] = self._local.__dict__.setdefault("memory", {})
         if name not in memory or memory[name][0] != version:
             memory[name] = version, load(self)

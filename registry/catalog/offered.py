@@ -44,3 +44,9 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
     near.sort(key=lambda row: first.index(row[0]))
     rows = [*near, *(row for row in others if row[0] not in first)][:most]
     return list(map(Offer._make, rows)), int(total[0][0]) if total else 0
+
+
+def tree_hashes(reader: Reader) -> dict[str, str]:
+    """Return the tree hash of each skill that models see, by its ref."""
+    rows = reader.rows(f"SELECT s.ref, coalesce(s.tree_hash, '') FROM {FROM} WHERE {OFFERED}")
+    return dict(rows)

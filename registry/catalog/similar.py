@@ -11,8 +11,11 @@ from registry.text import name_key
 
 SUGGESTIONS: Final = 5
 
-COMPARED: Final = 400
+COMPARED: Final = 60
 """Names whose similarity is worked out, which is slow: those that share the most with the word."""
+
+FEW: Final = 300
+"""So many names are compared all."""
 
 PIECES: Final = 4
 MOST_HITS: Final = 300
@@ -36,7 +39,7 @@ def near(reader: Reader, handle: str) -> list[str]:
     if not wanted:
         return []
     names = reader.remembered("names", _load)
-    keys = list(_alike(names, wanted)) if len(names.keys) > COMPARED else names.keys
+    keys = list(_alike(names, wanted)) if len(names.keys) > FEW else names.keys
     close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
     if len(wanted) >= SHORTEST_PART:
         close += [key for key in keys if wanted in key and key not in close][:SUGGESTIONS]

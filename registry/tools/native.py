@@ -16,7 +16,8 @@ from registry.errors import RegistryError, SourceNotFound, UsageProblem
 from registry.model import Parameter, Skill
 from registry.tools.arguments import Arguments
 from registry.tools.base import Context, Json, Tool, shown
-from registry.tools.native_schemas import FILTERS, PAGE, PIECE, SKILL_KEYS, TOOLS
+from registry.tools.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
+from registry.tools.native_tools import TOOLS
 from registry.tools.view import View
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}

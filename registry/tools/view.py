@@ -78,6 +78,8 @@ class View:
 
     def skills(self, name: str | None = None) -> list[Skill]:
         """Return the skills (of one ``name``, if given) that are seen, by name."""
+        if self._is_whole and name is None:
+            return list(self.registry.list(Filters(offered=True)))
         decided = decide_all(self.registry.reader, self._personality, self._environ, name=name)
         return [skill for skill, choice in decided if choice.visible and self._is_within(skill)]
 
@@ -131,7 +133,8 @@ class View:
     def near(self, handle: str) -> list[str]:
         """Return refs of skills seen here whose names look like ``handle``, the nearest first."""
         near = similar(self.registry.reader, handle)
-        seen = {offer.ref for offer in self.offers()} if near else set()
+        offers, _ = self.some_offers(near, len(near))
+        seen = {offer.ref for offer in offers}
         return [ref for ref in near if ref in seen]
 
     def _sees(self, wanted: Skill) -> bool:

@@ -92,7 +92,8 @@ class WaveToolset:
         if isinstance(error, SkillNotVisible) and error.facts["rule"] == "hidden":
             return not_available(name), ()
         if isinstance(error, SkillNotFound | SkillNotVisible):
-            near = self._view.near(name)
+            known: Any = error.facts.get("similar")
+            near = self._view.near(name) if known is None else list(known)
             return not_found(name, f"Skill '{shown(name)}' not found.", near), near
         if isinstance(error, SkillAmbiguous):
             refs: list[str] = list(error.facts["refs"])  # type: ignore[call-overload]

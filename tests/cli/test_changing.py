@@ -112,7 +112,7 @@ def test_a_deleted_skill_comes_back_and_the_trash_can_be_emptied(program, filled
         (["update", "notes"], 2, "Say what to change"),
         (["update", "nothing", "--kind", "x"], 1, "No skill named"),
         (["delete", "nothing"], 1, "No skill named"),
-        (["restore", "nothing"], 1, "No skill named"),
+        (["restore", "nothing"], 1, "The trash holds no skill"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

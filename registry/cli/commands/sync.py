@@ -30,6 +30,7 @@ MOST_SHOWN: Final = 20
         "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
         "skill-registry sync ~/work/skills --scope team --name work",
         "skill-registry sync --dry-run --json | jq .removed",
+        "skill-registry sync --watch                # and whenever something changes",
     ),
 )
 @click.argument(
@@ -47,6 +48,9 @@ MOST_SHOWN: Final = 20
     help="Remove the skills of a source that is gone, empty, or lost more than half of them.",
 )
 @click.option("--wait", is_flag=True, help="Wait while another sync runs.")
+@click.option(
+    "--watch", is_flag=True, help="Stay, and sync whenever something changes in any source."
+)
 @options.json_option
 @click.pass_obj
 def command(
@@ -59,6 +63,7 @@ def command(
     verify: bool,
     allow_prune: bool,
     wait: bool,
+    watch: bool,
     as_json: bool,
 ) -> None:
     """Bring the registry in line with the folders on disk.
@@ -69,6 +74,8 @@ def command(
 
     Exit status: 1 where a source could not be brought in line.
     """
+    if watch and dry_run:
+        raise click.UsageError("--watch and --dry-run exclude each other.")
     from registry.cli.progress import SyncProgress
 
     console, registry = session.console, session.registry
@@ -98,8 +105,36 @@ def command(
     else:
         console.write(draw_report(console, report, MOST_SHOWN if not session.verbose else None))
     _tell(session, report, hints=not as_json)
+    if watch:
+        _watch(session, as_json=as_json)
+        return
     if not report.complete:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _watch(session: Session, *, as_json: bool) -> None:
+    """Follow all sources until interrupted, and print what each sync changed."""
+    from registry.watching import Watcher
+
+    console = session.console
+
+    def show(report: "SyncReport") -> None:
+        if as_json:
+            console.write(console.json_lines([records.sync(report)]), json_text=True)
+        else:
+            console.write(draw_report(console, report, None if session.verbose else MOST_SHOWN))
+        console.flush()
+
+    watcher = Watcher(
+        session.registry, on_sync=show, on_note=lambda text: console.note(escape.text(text))
+    )
+    held = words.count(len(session.registry.sources()), "source")
+    console.note(f"Watching {held}; Ctrl-C ends it.")
+    watcher.start()
+    try:
+        watcher.join()
+    except KeyboardInterrupt:
+        watcher.stop()
 
 
 def draw_report(console: Console, report: "SyncReport", most: int | None) -> Iterator[str]:
