@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp]" --group dev
 	@touch $@
 
 demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them

@@ -25,7 +25,7 @@ class Reader:
         self.path = path
         self.empty = False
         self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
+        self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock = threading.Lock()
 
     def state(self) -> State:
@@ -99,7 +99,7 @@ class Reader:
     def close(self) -> None:
         """Close the connections of all threads."""
         with self._lock:
-            for connection in self._open:
+            for _, connection in self._open:
                 connection.close()
             self._open.clear()
         self._local = threading.local()
@@ -110,7 +110,12 @@ class Reader:
             return known[1]
         connection = self._connect()
         with self._lock:
-            self._open.append(connection)
+            # Threads come and go in a server; what they leave behind is closed by the next one.
+            left = [(thread, one) for thread, one in self._open if not thread.is_alive()]
+            for entry in left:
+                entry[1].close()
+                self._open.remove(entry)
+            self._open.append((threading.current_thread(), connection))
         self._local.known = os.getpid(), connection
         return connection
 

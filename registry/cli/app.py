@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "trash": "List what was deleted, or end it for good.",
     "prompt": "Print the catalogue for a system prompt.",
     "tools": "List, describe and call the tools that agents are given.",
+    "mcp": "Serve the tools to an MCP client.",
     "check": "Check skills for mistakes and risks.",
     "source": "Register, list and remove the folders that hold skills.",
     "db": "Look after the database itself.",

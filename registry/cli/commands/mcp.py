@@ -1,0 +1,106 @@
+"""`skill-registry mcp`."""
+
+import os
+from typing import Any, Final
+
+import click
+
+from registry.cli.commands.tools import binding_options
+from registry.cli.group import Command
+from registry.cli.run import Status
+from registry.cli.session import Session
+from registry.tools.toolsets import TOOLSETS
+
+TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # the variable's name
+
+
+class Address(click.ParamType[tuple[str, int]]):
+    """``HOST:PORT``."""
+
+    name = "address"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Split an address; an IPv6 host stands in brackets."""
+        host, colon, port = str(value).rpartition(":")
+        if not colon or not host or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
+            self.fail(f"{value!r} is no HOST:PORT, such as 127.0.0.1:8080.", param, ctx)
+        return host, int(port)
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry mcp                          # over stdio, for a client's configuration",
+        "skill-registry mcp --read-only --personality coder",
+        "skill-registry mcp --toolset wave",
+        "skill-registry mcp --http 127.0.0.1:8080    # at http://127.0.0.1:8080/mcp",
+    ),
+)
+@click.option(
+    "--toolset",
+    "toolsets",
+    type=click.Choice(TOOLSETS),
+    multiple=True,
+    default=("native",),
+    show_default=True,
+    help="Whose tools to serve (repeatable, where no two tools have one name).",
+)
+@binding_options
+@click.option("--read-only", is_flag=True, help="Leave out all tools that change something.")
+@click.option(
+    "--no-watch",
+    is_flag=True,
+    help="Don't follow the folders by file events; 'sync' is then left to you.",
+)
+@click.option(
+    "--http",
+    "address",
+    metavar="HOST:PORT",
+    type=Address(),
+    help="Serve streamable HTTP at /mcp instead of stdio.",
+)
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    *,
+    toolsets: tuple[str, ...],
+    read_only: bool,
+    no_watch: bool,
+    address: tuple[str, int] | None,
+    **limits: Any,
+) -> None:
+    """Serve the tools to an MCP client.
+
+    Speaks over stdin and stdout, as clients start it, or over HTTP. Skills are served as resources
+    too, also by the extension for skills. While it serves, the registry follows the folders by
+    itself. An HTTP address that other machines reach needs a token in SKILL_REGISTRY_TOKEN.
+    """
+    import logging
+
+    console = session.console
+    level = logging.INFO if session.verbose else logging.WARNING
+    logging.basicConfig(level=level, stream=console.err, format="%(levelname)s: %(message)s")
+    try:
+        from registry.mcp.server import Serving, SkillServer
+        from registry.mcp.transports import serve_http, serve_stdio
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
+            raise
+        console.error("The MCP server is an extra: pip install 'skill-registry[mcp]'")
+        raise click.exceptions.Exit(Status.FAILED) from error
+    serving = Serving(
+        toolsets=tuple(dict.fromkeys(toolsets)),
+        limits=limits,
+        read_only=read_only,
+        watch=not no_watch,
+    )
+    server = SkillServer(session.registry, serving)
+    if address is None:
+        serve_stdio(server)
+        return
+    host, port = address
+    console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it.")
+    serve_http(server, host, port, os.environ.get(TOKEN) or None)

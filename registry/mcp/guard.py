@@ -1,0 +1,142 @@
+"""What stands between the network and the server: Host, Origin, token, rate and size of requests.
+
+The SDK checks hosts only for loopback addresses, and knows no static token and no rate.
+"""
+
+import hmac
+import ipaddress
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final
+
+import anyio
+
+MOST_BYTES: Final = 4 << 20
+"""Of one request's body; the largest is a skill that is created with its files."""
+
+RATE: Final = 500.0
+BURST: Final = 2000.0
+"""Requests a second, and at once, from one address."""
+
+MOST_PEERS: Final = 4096
+
+PATIENCE: Final = 5.0
+"""Seconds for the rest of a refused request to come."""
+
+Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Any, Any], Awaitable[None]]
+Refusal = tuple[int, str, list[tuple[bytes, bytes]]]
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches an address or name."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def allowed_hosts(host: str, port: int) -> list[str]:
+    """Return what the Host header of a request to this address may say."""
+    if is_loopback(host):
+        return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+    bare = host.strip("[]")
+    return [f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"]
+
+
+class Guard:
+    """An ASGI application around another that turns away what should not reach it.
+
+    ``token``: what clients have to send as a bearer token, compared in constant time.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        hosts: Iterable[str],
+        token: str | None = None,
+        rate: float = RATE,
+        burst: float = BURST,
+    ) -> None:
+        self._app = app
+        self._hosts = {host.lower().encode() for host in hosts}
+        self._origins = {b"http://" + host for host in self._hosts}
+        self._token = None if token is None else token.encode()
+        self._rate, self._burst = rate, burst
+        self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Answer a request, or hand it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            refusal = self._refusal(scope)
+            if refusal is None:
+                await self._app(scope, receive, send)
+            else:
+                await _drain(receive)
+                await _answer(send, *refusal)
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+        hosts = headers.get(b"host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return 421, "This host name is not served", []
+        if any(origin.lower() not in self._origins for origin in headers.get(b"origin", [])):
+            return 403, "This origin is not allowed", []
+        wait = self._wait((scope.get("client") or ("",))[0])
+        if wait:
+            return 429, "Too many requests", [(b"retry-after", b"%d" % (wait + 1))]
+        if not self._is_known(headers.get(b"authorization", [])):
+            return 401, "A bearer token is required", [(b"www-authenticate", b"Bearer")]
+        length = headers.get(b"content-length", [b"0"])[0]
+        if not length.isdigit() or int(length) > MOST_BYTES:  # of chunked bodies the SDK sees to it
+            return 413, "The request is too large", []
+        return None
+
+    def _wait(self, peer: str) -> float:
+        """Return 0 where an address may ask now, else the seconds it has to wait."""
+        now = time.monotonic()
+        level, then = self._peers.pop(peer, (self._burst, now))
+        level = min(self._burst, level + (now - then) * self._rate)
+        wait = 0.0 if level >= 1 else (1 - level) / self._rate
+        self._peers[peer] = (level if wait else level - 1, now)
+        while len(self._peers) > MOST_PEERS:
+            self._peers.popitem(last=False)
+        return wait
+
+    def _is_known(self, given: list[bytes]) -> bool:
+        if self._token is None:
+            return True
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        same = hmac.compare_digest(token.strip(), self._token)
+        return same and scheme.lower() == b"bearer"
+
+
+async def _drain(receive: Any) -> None:
+    """Read a refused body away: an answer before its end resets the connection."""
+    left = MOST_BYTES
+    with anyio.move_on_after(PATIENCE):
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if not message.get("more_body"):
+                return
+
+
+async def _answer(send: Any, status: int, text: str, more: list[tuple[bytes, bytes]]) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
+    body = json.dumps(error).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+        *more,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,189 @@
+"""Skills as resources: plain ones for every client, and the extension of SEP-2640.
+
+Digests and manifests are the registry's; what a client reads is what is on disk now.
+"""
+
+import logging
+import mimetypes
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from registry.catalog.filters import Filters
+from registry.catalog.manifests import Manifest, manifests
+from registry.document.names import check_new_name
+from registry.document.verbatim import front_matter_json
+from registry.errors import RegistryError
+from registry.mcp.uris import base, file_uri, targets
+from registry.model import DOCUMENT_NAMES, Skill, SkillDetail
+from registry.tools.view import View
+
+log = logging.getLogger(__name__)
+
+PAGE: Final = 100
+MOST_FILES: Final = 512
+MOST_BYTES: Final = 16 << 20
+"""The limits of the extension: a skill beyond them is left out."""
+
+MOST_COMPLETIONS: Final = 100
+
+TEMPLATE: Final = "skill://{source}/{+path}"
+
+Json = dict[str, Any]
+
+
+class Content(NamedTuple):
+    """A file as a client reads it."""
+
+    mime_type: str
+    data: bytes
+
+
+class SkillResources:
+    """The skills of one view; its methods block and may be called by many threads."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._registry = view.registry
+        self._left_out: set[str] = set()
+
+    def page(self, cursor: str | None) -> tuple[list[Json], str | None]:
+        """Return plain resources, one for each SKILL.md, and the cursor of the next page."""
+        found, following = self._page(cursor)
+        entries = []
+        for skill in found:
+            size = next((file.size for file in skill.files if file.path == skill.document), None)
+            entry = {
+                "uri": _uri(skill),
+                "name": skill.ref,
+                "description": skill.description,
+                "mime_type": "text/markdown",
+                "size": size,
+            }
+            entries.append(entry)
+        return entries, following
+
+    def skills(self, cursor: str | None) -> tuple[list[Json], str | None]:
+        """Return entries of the extension's `skills/list` and the cursor of the next page."""
+        found, following = self._page(cursor)
+        return [entry for entry in map(self._entry, found) if entry is not None], following
+
+    def skill(self, uri: str) -> Json | None:
+        """Return the extension's entry of the skill whose SKILL.md has this URI."""
+        found = self._find(uri)
+        if found is None or found[1] not in DOCUMENT_NAMES:
+            return None
+        manifest = self._manifest(found[0])
+        return None if manifest is None or _uri(manifest) != uri else self._entry(manifest)
+
+    def read(self, uri: str) -> Content | None:
+        """Return the file at a URI as it is on disk now; None: there is none that is served."""
+        found = self._find(uri)
+        if found is None:
+            return None
+        skill, path = found
+        place = f"{skill.source}/{skill.folder}"
+        try:
+            if path in DOCUMENT_NAMES and skill.location.endswith(f"/{path}"):
+                data = self._registry.read_bytes(place)
+            else:
+                data = self._registry.read_file(place, path)
+        except RegistryError as error:
+            log.info("%s is not served: %s", uri[:200], error)
+            return None
+        self._registry.usage.read(skill.source, skill.folder)
+        kind = "text/markdown" if path.lower().endswith(".md") else mimetypes.guess_type(path)[0]
+        return Content(kind or "application/octet-stream", data)
+
+    def uri_of(self, ref: str) -> str | None:
+        """Return the URI of the SKILL.md of the skill with this ref."""
+        try:
+            manifest = self._manifest(self._registry.resolve(ref))
+        except RegistryError:
+            return None
+        return None if manifest is None else _uri(manifest)
+
+    def complete(self, argument: str, value: str, given: Json) -> list[str]:
+        """Return what an argument of `TEMPLATE` may be, by how it begins."""
+        found = self._registry.list(self._view.filters(Filters()))
+        if argument == "source":
+            names: Iterable[str] = dict.fromkeys(skill.source for skill in found)
+        else:
+            source = given.get("source")
+            names = (
+                base(skill.source, skill.folder, skill.name).split("/", 3)[3] + DOCUMENT_NAMES[0]
+                for skill in found
+                if source is None or skill.source == source
+            )
+        return [name for name in names if name.startswith(value)]
+
+    def _page(self, cursor: str | None) -> tuple[tuple[Manifest, ...], str | None]:
+        """Return a page; raises ValueError for a cursor that is none of ours."""
+        start = 0 if cursor is None else int(cursor)
+        if start < 0:
+            raise ValueError(cursor)
+        wanted = self._view.filters(Filters())
+        found = manifests(self._registry.reader, wanted, limit=PAGE + 1, offset=start)
+        return found[:PAGE], str(start + PAGE) if len(found) > PAGE else None
+
+    def _find(self, uri: str) -> tuple[SkillDetail, str] | None:
+        for target in targets(uri):
+            try:
+                skill = self._view.find(f"{target.source}/{target.folder}")
+            except RegistryError:
+                continue
+            here = (skill.source, skill.folder, skill.name)
+            if here == (target.source, target.folder, target.name):
+                return skill, target.path
+        return None
+
+    def _manifest(self, skill: Skill) -> Manifest | None:
+        reader = self._registry.reader
+        ids = [
+            row[0]
+            for row in reader.rows(
+                "SELECT s.id FROM skills s JOIN sources src ON src.id = s.source_id "
+                "WHERE s.live = 1 AND src.name = ? AND s.folder = ?",
+                (skill.source, skill.folder),
+            )
+        ]
+        return next(iter(manifests(reader, Filters(ids=ids))), None)
+
+    def _entry(self, skill: Manifest) -> Json | None:
+        """Return the extension's entry, or None for a skill that it can't carry."""
+        front_matter = front_matter_json(skill.text)
+        reason = _obstacle(skill, front_matter)
+        uri = _uri(skill)
+        if reason is not None:
+            if uri not in self._left_out:
+                self._left_out.add(uri)
+                log.warning("%s is left out of skills/list: %s", skill.ref, reason)
+            return None
+        folder = base(skill.source, skill.folder, skill.name)
+        return {
+            "uri": uri,
+            "frontmatter": front_matter,
+            "resources": [
+                {"uri": file_uri(folder, file.path), "digest": file.hash, "size": file.size}
+                for file in skill.files
+            ],
+        }
+
+
+def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
+    """Say why the extension can't carry a skill: clients check what it promises."""
+    if len(skill.files) > MOST_FILES:
+        return f"it has {len(skill.files)} files, {MOST_FILES} are allowed"
+    if sum(file.size for file in skill.files) > MOST_BYTES:
+        return f"its files have more than {MOST_BYTES} bytes"
+    if any(file.hash is None for file in skill.files):
+        return "not all of its files could be read"
+    if front_matter is None:
+        return "its front matter is no valid YAML"
+    reason = check_new_name(skill.name)
+    if reason is not None or front_matter.get("name") != skill.name:
+        return reason or "its front matter has another name, or none"
+    return None
+
+
+def _uri(skill: Manifest) -> str:
+    return file_uri(base(skill.source, skill.folder, skill.name), skill.document)

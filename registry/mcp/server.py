@@ -1,0 +1,278 @@
+"""Our toolsets and skills as an MCP server, on the official SDK.
+
+One server speaks both generations of the protocol: 2026-07-28, and the handshake of before.
+"""
+
+import asyncio
+import base64
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from registry import __version__
+from registry.errors import UsageProblem
+from registry.mcp.notices import Notices, ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from registry.mcp.protocol import (
+    FRESH,
+    SKILLS,
+    BothGenerations,
+    SkillParams,
+    advertise,
+    failure,
+    for_client,
+    guarded,
+)
+from registry.mcp.resources import MOST_COMPLETIONS, TEMPLATE, SkillResources
+from registry.tools.base import Context, Tool, Toolset, shown
+from registry.tools.schemas import is_error
+from registry.tools.view import View
+from registry.watching import Changes, Watcher
+
+if TYPE_CHECKING:
+    from registry.service import SkillRegistry
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+WORKERS: Final = 8
+"""Threads that answer: each keeps a connection to the database."""
+
+INSTRUCTIONS: Final = (
+    "This server holds a catalogue of skills: instructions for particular tasks. Before a task, "
+    "look for a skill that fits it{search}, read it whole{read}, and follow it. Supporting files "
+    "are read one at a time, by the paths that the skill names."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What is served: toolsets by name, limited as `Context` has it."""
+
+    toolsets: Sequence[str] = ("native",)
+    limits: dict[str, Any] = field(default_factory=dict)
+    read_only: bool = False
+    watch: bool = True
+
+
+class SkillServer:
+    """One registry for all clients of one server.
+
+    Raises `UsageProblem` where two toolsets have tools of one name, and what toolsets raise.
+    """
+
+    def __init__(self, registry: "SkillRegistry", serving: Serving) -> None:
+        self.notices = Notices()
+        self._registry = registry
+        self._serving = serving
+        self._toolsets = [registry.toolset(name, **serving.limits) for name in serving.toolsets]
+        self._homes = self._assign()
+        self._resources = SkillResources(View(Context(registry, **serving.limits)))
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="tool")
+
+    def build(self) -> Server[Any]:
+        """Return the SDK's server with all handlers."""
+        server = BothGenerations(
+            "skill-registry",
+            version=__version__,
+            instructions=self._instructions(),
+            lifespan=self._lifespan,
+            on_list_tools=guarded(self._list_tools),
+            on_call_tool=guarded(self._call_tool),
+            on_list_resources=guarded(self._list_resources),
+            on_list_resource_templates=guarded(self._list_templates),
+            on_read_resource=guarded(self._read_resource),
+            on_subscribe_resource=guarded(self._subscribe),
+            on_unsubscribe_resource=guarded(self._unsubscribe),
+            on_completion=guarded(self._complete),
+            on_subscriptions_listen=self.notices.listen,
+        )
+        server.middleware[:] = [cast("Any", advertise)]
+        server.extensions[SKILLS] = {}
+        server.add_request_handler(
+            "skills/list", types.PaginatedRequestParams, guarded(self._skills_list)
+        )
+        server.add_request_handler("skills/get", SkillParams, guarded(self._skills_get))
+        server.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, self.notices.on_initialized
+        )
+        return server
+
+    def close(self) -> None:
+        """Write down what was counted, and give back the database; for an end in a hurry."""
+        self._registry.close()
+
+    def _assign(self) -> dict[str, Toolset]:
+        homes: dict[str, Toolset] = {}
+        for toolset in self._toolsets:
+            for tool in self._offered(toolset):
+                if tool.name in homes:
+                    message = (
+                        f"The toolsets {homes[tool.name].name} and {toolset.name} both have a tool "
+                        f"{tool.name}: serve them as two servers."
+                    )
+                    raise UsageProblem(message=message)
+                homes[tool.name] = toolset
+        return homes
+
+    def _offered(self, toolset: Toolset) -> list[Tool]:
+        return [tool for tool in toolset.tools() if tool.read_only or not self._serving.read_only]
+
+    def _instructions(self) -> str:
+        native = "native" in self._serving.toolsets
+        return INSTRUCTIONS.format(
+            search=" (search_skills)" if native else "", read=" (read_skill)" if native else ""
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, _server: Any) -> AsyncIterator[dict[str, Any]]:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self.notices.run)
+            watcher = None
+            if self._serving.watch:
+                watcher = Watcher(self._registry, on_change=self._tell, on_note=log.warning)
+                watcher.start()
+            try:
+                yield {}
+            finally:
+                if watcher is not None:
+                    await anyio.to_thread.run_sync(watcher.stop)
+                self._pool.shutdown(wait=True, cancel_futures=True)
+                tasks.cancel_scope.cancel()
+
+    def _tell(self, changes: Changes) -> None:
+        """Send notices of what changed; only the toolset wave describes the skills themselves."""
+        events: list[Any] = []
+        if "wave" in self._serving.toolsets:
+            events.append(ToolsListChanged())
+        if changes.added or changes.removed:
+            events.append(ResourcesListChanged())
+        for ref in changes.updated:
+            uri = self._resources.uri_of(ref)
+            if uri is not None:
+                events.append(ResourceUpdated(uri))
+        self.notices.publish(*events)
+
+    async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, partial(work, *arguments))
+
+    async def _list_tools(
+        self, _context: Any, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        offered = await self._run(
+            lambda: [tool for toolset in self._toolsets for tool in self._offered(toolset)]
+        )
+        return types.ListToolsResult(tools=[for_client(tool) for tool in offered])
+
+    async def _call_tool(
+        self, _context: Any, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        toolset = self._homes.get(params.name)
+        if toolset is None:
+            known = ", ".join(self._homes)
+            return failure(f"There is no tool '{shown(params.name)}'. There are: {known}.")
+        arguments = params.arguments or {}
+        try:
+            answer = await self._run(toolset.call, params.name, arguments)
+        except Exception:
+            log.exception("%s failed", params.name)
+            return failure(f"{params.name} failed for a reason of its own; the log has it.")
+        return types.CallToolResult(
+            content=[types.TextContent(text=json.dumps(answer, ensure_ascii=False))],
+            structured_content=answer,
+            is_error=is_error(answer),
+        )
+
+    async def _list_resources(
+        self, _context: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        found, cursor = await self._paged(self._resources.page, params)
+        listed = [types.Resource(**entry) for entry in found]
+        return types.ListResourcesResult(resources=listed, next_cursor=cursor)
+
+    async def _list_templates(
+        self, _context: Any, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            name="skill-file", uri_template=TEMPLATE, description="A file of a skill"
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def _read_resource(
+        self, _context: Any, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        found = await self._run(self._resources.read, uri)
+        if found is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no resource {shown(uri)}")
+        part: types.TextResourceContents | types.BlobResourceContents
+        try:
+            text = found.data.decode()
+            part = types.TextResourceContents(uri=uri, mime_type=found.mime_type, text=text)
+        except UnicodeDecodeError:
+            blob = base64.b64encode(found.data).decode()
+            part = types.BlobResourceContents(uri=uri, mime_type=found.mime_type, blob=blob)
+        return types.ReadResourceResult(contents=[part])
+
+    async def _subscribe(
+        self, context: Any, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        self.notices.subscriptions(context).add(str(params.uri))
+        return types.EmptyResult()
+
+    async def _unsubscribe(
+        self, context: Any, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        self.notices.subscriptions(context).discard(str(params.uri))
+        return types.EmptyResult()
+
+    async def _complete(
+        self, _context: Any, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        values: list[str] = []
+        if isinstance(params.ref, types.ResourceTemplateReference):
+            given = (params.context.arguments if params.context else None) or {}
+            values = await self._run(
+                self._resources.complete, params.argument.name, params.argument.value, given
+            )
+        completion = types.Completion(
+            values=values[:MOST_COMPLETIONS],
+            total=len(values),
+            has_more=len(values) > MOST_COMPLETIONS,
+        )
+        return types.CompleteResult(completion=completion)
+
+    async def _skills_list(
+        self, _context: Any, params: types.PaginatedRequestParams | None
+    ) -> dict[str, Any]:
+        found, cursor = await self._paged(self._resources.skills, params)
+        following = {} if cursor is None else {"nextCursor": cursor}
+        return {"skills": found, **following, **FRESH}
+
+    async def _skills_get(self, _context: Any, params: SkillParams) -> dict[str, Any]:
+        found = await self._run(self._resources.skill, params.uri)
+        if found is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no skill {shown(params.uri)}")
+        return {"skill": found, **FRESH}
+
+    async def _paged(
+        self,
+        work: Callable[[str | None], tuple[list[dict[str, Any]], str | None]],
+        params: types.PaginatedRequestParams | None,
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        cursor = None if params is None else params.cursor
+        try:
+            return await self._run(work, cursor)
+        except ValueError:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown cursor {shown(cursor)}") from None

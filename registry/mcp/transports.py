@@ -1,0 +1,105 @@
+"""Serve over stdio, or over HTTP (streamable)."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from registry.errors import UsageProblem
+from registry.mcp.guard import MOST_BYTES, Guard, allowed_hosts, is_loopback
+
+if TYPE_CHECKING:
+    from registry.mcp.server import SkillServer
+
+MOST_SESSIONS: Final = 1000
+MOST_CONNECTIONS: Final = 1000
+GRACE: Final = 3
+"""Seconds that requests under way have when the server is stopped."""
+
+
+def serve_stdio(server: "SkillServer") -> None:
+    """Serve the client at the other end of stdin and stdout until it hangs up or a signal comes."""
+    anyio.run(_stdio, server)
+
+
+async def _stdio(server: "SkillServer") -> None:
+    from mcp.server.stdio import stdio_server
+
+    built = server.build()
+    async with anyio.create_task_group() as tasks:
+
+        async def serve() -> None:
+            async with stdio_server() as (incoming, outgoing):
+                await built.run(incoming, outgoing, built.create_initialization_options())
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(serve)
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                server.close()
+                # The SDK reads stdin in a thread that nothing but the client can wake.
+                os._exit(0)
+
+
+def serve_http(server: "SkillServer", host: str, port: int, token: str | None) -> None:
+    """Serve any number of clients at an address until a signal ends it.
+
+    Raises `UsageProblem` for an address that others reach too, without a token.
+    """
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    if not is_loopback(host) and not token:
+        message = (
+            f"{host} can be reached from other machines: set a token in SKILL_REGISTRY_TOKEN, "
+            "which clients send as a bearer token, or serve 127.0.0.1."
+        )
+        raise UsageProblem(message=message)
+    hosts = allowed_hosts(host, port)
+    app: Any = server.build().streamable_http_app(
+        json_response=True,
+        max_request_body_size=MOST_BYTES,
+        max_sessions=MOST_SESSIONS,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=hosts, allowed_origins=[f"http://{one}" for one in hosts]
+        ),
+    )
+
+    class Uvicorn(uvicorn.Server):
+        """Ends the streams of listening clients before it waits for them."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            server.notices.listen.close()
+            super().handle_exit(sig, frame)
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Catch signals; uvicorn's own would raise them again when all is done."""
+            before = {
+                each: signal.signal(each, self.handle_exit)
+                for each in (signal.SIGINT, signal.SIGTERM)
+            }
+            try:
+                yield
+            finally:
+                for each, handler in before.items():
+                    signal.signal(each, handler)
+
+    config = uvicorn.Config(
+        Guard(app, hosts=hosts, token=token),
+        host=host.strip("[]"),
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=MOST_CONNECTIONS,
+    )
+    Uvicorn(config).run()
