@@ -12,14 +12,15 @@ _NESTED: Final = "JOIN skills c ON c.source_id = p.source_id AND c.live = 1 AND 
 
 _FILES: Final = (
     f"SELECT skill_id, path, hash, size FROM skill_files WHERE skill_id IN {_CHOSEN} "
-    "UNION ALL SELECT p.id, substr(c.folder, length(p.folder) + 2) || '/' || f.path, f.hash, f.size "
+    "UNION ALL "
+    "SELECT p.id, substr(c.folder, length(p.folder) + 2) || '/' || f.path, f.hash, f.size "
     f"FROM skills p {_NESTED} AND c.folder > p.folder || '/' AND c.folder < p.folder || '0' "
     f"JOIN skill_files f ON f.skill_id = c.id WHERE p.id IN {_CHOSEN} AND p.folder <> '.' "
     f"UNION ALL SELECT p.id, c.folder || '/' || f.path, f.hash, f.size FROM skills p {_NESTED} "
     f"JOIN skill_files f ON f.skill_id = c.id WHERE p.id IN {_CHOSEN} AND p.folder = '.' "
     "ORDER BY 1, 2"
 )
-"""The files of the chosen skills, then those of skills in folders below theirs ('0' follows '/')."""
+"""The files of the chosen skills, and of skills in folders below theirs ('0' follows '/')."""
 
 
 @dataclass(frozen=True, slots=True)

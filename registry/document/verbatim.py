@@ -52,7 +52,7 @@ def _loader() -> Any:
     import yaml
 
     base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader = type("CoreLoader", (base,), {"yaml_implicit_resolvers": {}})
+    loader: Any = type("CoreLoader", (base,), {"yaml_implicit_resolvers": {}})
     for name, pattern, first in _SCALARS:
         tag = f"tag:yaml.org,2002:{name}"
         marks = [mark if mark != "\0" else "" for mark in first]
