@@ -1,0 +1,76 @@
+"""The README's set-up snippets, each read as its client does, started and spoken to."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+SECTION = README.split("## For agents", 1)[1].split("\n## ", 1)[0]
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", SECTION, re.DOTALL)
+
+
+def configurations():
+    for text in blocks("json"):
+        data = json.loads(text)
+        yield from (data.get("mcpServers") or data.get("servers")).values()
+    for text in blocks("toml"):
+        yield from tomllib.loads(text)["mcp_servers"].values()
+
+
+@pytest.fixture
+def environment(registry, root, skill, database):
+    skill("code-review", description="Review a pull request.")
+    registry.sync(str(root))
+    return {
+        "SKILL_REGISTRY_DB": str(database),
+        "PYTHONPATH": str(REPOSITORY),
+        "HOME": str(root.parent / "home"),
+    }
+
+
+def test_there_is_a_snippet_for_each_client():
+    assert len(list(configurations())) == 3
+    assert len(blocks("python")) == 1
+
+
+@pytest.mark.parametrize("entry", configurations(), ids=["mcpServers", "servers", "toml"])
+def test_the_command_of_a_configuration_serves_the_skills(entry, environment):
+    assert entry["command"] == "skill-registry"
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "registry", *entry["args"]], env=environment
+    )
+
+    async def names():
+        async with Client(server) as client:
+            answer = await client.call_tool("list_skills", {})
+            return [skill["ref"] for skill in answer.structured_content["skills"]]
+
+    assert anyio.run(names) == ["code-review"]
+
+
+def test_the_python_client_finds_skills(environment, tmp_path):
+    (snippet,) = blocks("python")
+    started = 'command="skill-registry", args=["mcp", "--read-only"]'
+    assert started in snippet
+    script = snippet.replace(
+        started,
+        f"command={sys.executable!r}, args=['-m', 'registry', 'mcp', '--read-only'], "
+        f"env={environment!r}",
+    )
+    (tmp_path / "client.py").write_text(script)
+    ran = subprocess.run(
+        [sys.executable, tmp_path / "client.py"], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "code-review Review a pull request.\n"
