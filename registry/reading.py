@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from registry.catalog import detail, resolve
 from registry.catalog.detail import Version
 from registry.catalog.rows import fill, parameters
+from registry.catalog.sources import roots
 from registry.disk import files as disk_files
 from registry.disk.found import Found
 from registry.disk.links import Leads, follow
@@ -100,7 +101,7 @@ def _reimport(registry: "SkillRegistry", walk: Walk, version: Version, found: Fo
 
 def walk_of(registry: "SkillRegistry", root: str) -> Walk:
     """Return a walk of the source at ``root`` that knows all other sources."""
-    return Walk(root, registry.settings.limits, [source.path for source in registry.sources()])
+    return Walk(root, registry.settings.limits, roots(registry.reader))
 
 
 def _detail(registry: "SkillRegistry", version: Version) -> SkillDetail:

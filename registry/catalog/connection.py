@@ -13,6 +13,9 @@ from registry.sqlite import BUSY_SECONDS, State, schema_state, translate
 
 T = TypeVar("T")
 
+MOST_REMEMBERED = 100
+"""Answers that a thread keeps (`Reader.remembered`)."""
+
 
 class Reader:
     """Runs SELECTs on the SQLite file at ``path``; safe for many threads and across a fork.
@@ -89,6 +92,8 @@ class Reader:
         version = self.version()
         memory: dict[str, tuple[object, T]] = self._local.__dict__.setdefault("memory", {})
         if name not in memory or memory[name][0] != version:
+            if len(memory) >= MOST_REMEMBERED:
+                memory.clear()
             memory[name] = version, load(self)
         return memory[name][1]
 

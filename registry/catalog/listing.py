@@ -30,11 +30,17 @@ def list_skills(
 
 
 def count(reader: Reader, filters: Filters) -> int:
-    """Return how many skills pass the filters."""
+    """Return how many skills pass the filters.
+
+    The answer is kept until the database changes: a page after page asks for it again.
+    """
     condition, values = where(filters)
-    sql = f"SELECT count(*) FROM {FROM} WHERE {condition}"
-    rows = reader.rows(sql, values)
-    return int(rows[0][0]) if rows else 0
+
+    def load(reader: Reader) -> int:
+        rows = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {condition}", values)
+        return int(rows[0][0]) if rows else 0
+
+    return reader.remembered(f"count {condition} {values}", load)
 
 
 @dataclass(frozen=True, slots=True)

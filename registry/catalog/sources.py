@@ -18,3 +18,8 @@ def list_sources(reader: Reader) -> list[Source]:
         Source(number, name, path, scope, priority, enabled == 1, when, result, skills)
         for number, name, path, scope, priority, enabled, when, result, skills in reader.rows(_SQL)
     ]
+
+
+def roots(reader: Reader) -> list[str]:
+    """Return the folders of all sources; counts no skills, so it suits what runs often."""
+    return [row[0] for row in reader.rows("SELECT path FROM sources ORDER BY strength, name")]

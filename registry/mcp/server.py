@@ -45,8 +45,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-WORKERS: Final = 8
-"""Threads that answer: each keeps a connection to the database."""
+WORKERS: Final = 3
+"""Threads that answer: each keeps a connection to the database, and more only wait for another."""
 
 INSTRUCTIONS: Final = (
     "This server holds a catalogue of skills: instructions for particular tasks. Before a task, "

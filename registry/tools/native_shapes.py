@@ -5,7 +5,7 @@ from typing import Final
 from registry.model import SCOPES
 from registry.tools.base import Json
 
-PAGE: Final = 50
+PAGE: Final = 20
 MOST_ON_PAGE: Final = 200
 PIECE: Final = 50_000
 """Characters (or, of a binary file, bytes) of one answer, where a text is longer."""
@@ -104,7 +104,14 @@ def record(**more: Json) -> Json:
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
-SKILL: Final = record()
+LISTED: Final[Json] = {
+    "type": "object",
+    "description": f"A skill: {', '.join(SKILL_FIELDS)}",
+    "properties": {key: SKILL_FIELDS[key] for key in ("ref", "name", "description")},
+    "required": ["ref", "name", "description"],
+}
+"""One skill of a page. Clients check each answer: all keys of all skills would cost them more than
+the answer took."""
 TOTAL: Final[Json] = {"total": {"type": "integer"}, "next_offset": nullable("integer")}
 PATH: Final[Json] = {"path": {"type": "string"}}
 

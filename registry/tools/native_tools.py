@@ -9,6 +9,7 @@ from registry.tools.native_shapes import (
     FILES,
     FILTERS,
     HASH,
+    LISTED,
     MOST_IN_PIECE,
     MOST_ON_PAGE,
     NAME,
@@ -16,7 +17,6 @@ from registry.tools.native_shapes import (
     PAGE,
     PATH,
     PIECE,
-    SKILL,
     TOTAL,
     answer,
     arguments,
@@ -45,7 +45,7 @@ TOOLS: Final = (
                 "offset": OFFSET,
             }
         ),
-        answer({"skills": {"type": "array", "items": SKILL}, **TOTAL}),
+        answer({"skills": {"type": "array", "items": LISTED}, **TOTAL}),
     ),
     Tool(
         "search_skills",
@@ -64,7 +64,7 @@ TOOLS: Final = (
             {
                 "skills": {
                     "type": "array",
-                    "items": record(score={"type": "number"}, snippet={"type": "string"}),
+                    "items": LISTED,
                 },
                 **TOTAL,
             }

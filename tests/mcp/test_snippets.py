@@ -45,7 +45,7 @@ def test_there_is_a_snippet_for_each_client():
     assert len(blocks("python")) == 1
 
 
-@pytest.mark.parametrize("entry", configurations(), ids=["mcpServers", "servers", "toml"])
+@pytest.mark.parametrize("entry", list(configurations()), ids=["mcpServers", "servers", "toml"])
 def test_the_command_of_a_configuration_serves_the_skills(entry, environment):
     assert entry["command"] == "skill-registry"
     server = StdioServerParameters(
