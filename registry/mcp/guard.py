@@ -9,6 +9,7 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
@@ -38,8 +39,15 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def allowed_hosts(host: str, port: int) -> list[str]:
-    """Return what the Host header of a request to this address may say."""
+def allowed_hosts(host: str, port: int) -> list[str] | None:
+    """Return what the Host header of a request to this address may say; None: anything.
+
+    An address that stands for all of a machine's has no name of its own. It needs a token, which
+    no web page can know, so that rebinding a name to it gains nothing.
+    """
+    with suppress(ValueError):
+        if ipaddress.ip_address(host.strip("[]")).is_unspecified:
+            return None
     if is_loopback(host):
         return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     bare = host.strip("[]")
@@ -49,6 +57,7 @@ def allowed_hosts(host: str, port: int) -> list[str]:
 class Guard:
     """An ASGI application around another that turns away what should not reach it.
 
+    ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from.
     ``token``: what clients have to send as a bearer token, compared in constant time.
     """
 
@@ -56,14 +65,13 @@ class Guard:
         self,
         app: App,
         *,
-        hosts: Iterable[str],
+        hosts: Iterable[str] | None,
         token: str | None = None,
         rate: float = RATE,
         burst: float = BURST,
     ) -> None:
         self._app = app
-        self._hosts = {host.lower().encode() for host in hosts}
-        self._origins = {b"http://" + host for host in self._hosts}
+        self._hosts = None if hosts is None else {host.lower().encode() for host in hosts}
         self._token = None if token is None else token.encode()
         self._rate, self._burst = rate, burst
         self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -85,9 +93,10 @@ class Guard:
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
         hosts = headers.get(b"host", [])
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+        if len(hosts) != 1 or (self._hosts is not None and hosts[0].lower() not in self._hosts):
             return 421, "This host name is not served", []
-        if any(origin.lower() not in self._origins for origin in headers.get(b"origin", [])):
+        own = {scheme + hosts[0].lower() for scheme in (b"http://", b"https://")}
+        if any(origin.lower() not in own for origin in headers.get(b"origin", [])):
             return 403, "This origin is not allowed", []
         wait = self._wait((scope.get("client") or ("",))[0])
         if wait:

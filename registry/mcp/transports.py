@@ -2,8 +2,9 @@
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from socket import socket
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,10 +46,17 @@ async def _stdio(server: "SkillServer") -> None:
                 os._exit(0)
 
 
-def serve_http(server: "SkillServer", host: str, port: int, token: str | None) -> None:
+def serve_http(
+    server: "SkillServer",
+    host: str,
+    port: int,
+    token: str | None,
+    on_start: Callable[[], None] = lambda: None,
+) -> None:
     """Serve any number of clients at an address until a signal ends it.
 
-    Raises `UsageProblem` for an address that others reach too, without a token.
+    Raises `UsageProblem` for an address that others reach too, without a token, and for one that
+    can't be had.
     """
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
@@ -64,13 +72,17 @@ def serve_http(server: "SkillServer", host: str, port: int, token: str | None) -
         json_response=True,
         max_request_body_size=MOST_BYTES,
         max_sessions=MOST_SESSIONS,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=hosts, allowed_origins=[f"http://{one}" for one in hosts]
-        ),
+        # The guard has done it, also for addresses that the SDK knows no hosts of.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
 
     class Uvicorn(uvicorn.Server):
         """Ends the streams of listening clients before it waits for them."""
+
+        async def startup(self, sockets: list[socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                on_start()
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             server.notices.listen.close()
@@ -102,4 +114,9 @@ def serve_http(server: "SkillServer", host: str, port: int, token: str | None) -
         timeout_graceful_shutdown=GRACE,
         limit_concurrency=MOST_CONNECTIONS,
     )
-    Uvicorn(config).run()
+    running = Uvicorn(config)
+    with suppress(SystemExit):  # how it ends when it could not begin
+        running.run()
+    if not running.started:
+        message = f"{host}:{port} can't be served: it is in use, or not an address of this machine."
+        raise UsageProblem(message=message)

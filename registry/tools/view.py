@@ -3,6 +3,7 @@
 What is listed here is what is found here: one answer for all tools.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
@@ -44,7 +45,7 @@ class View:
         self._key = f"seen by view {next(_numbers)}"
         self._environ = context.environ
         self._scope = context.scope
-        self._workdir = context.workdir
+        self._workdir = context.workdir and os.path.realpath(context.workdir)
         self._personality: Personality | None = None
         if context.personality is not None:
             self._personality = personality_of(context.registry.settings, context.personality)

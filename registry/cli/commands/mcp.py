@@ -102,5 +102,10 @@ def command(
         serve_stdio(server)
         return
     host, port = address
-    console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it.")
-    serve_http(server, host, port, os.environ.get(TOKEN) or None)
+    serve_http(
+        server,
+        host,
+        port,
+        os.environ.get(TOKEN) or None,
+        on_start=lambda: console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it."),
+    )
