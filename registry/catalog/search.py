@@ -4,7 +4,9 @@ Words are OR-ed and ranked by BM25, where name and tags weigh most; quotes make 
 word also matches as a prefix; nothing typed is a syntax error.
 """
 
+import json
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from registry.catalog.connection import Reader
@@ -15,6 +17,8 @@ from registry.text import has_unspaced, name_key, words
 
 WEIGHTS: Final = (10.0, 6.0, 4.0, 1.0)
 """Of name, tags, description and body."""
+
+_RANK: Final = f"bm25(skill_search, {', '.join(map(str, WEIGHTS))})"
 
 MOST_TERMS: Final = 32
 """A longer question is cut: its first distinct words say what it is about."""
@@ -44,21 +48,14 @@ def search(
     if not terms:
         return [], 0
     condition, values = where(filters)
-    matched = (
-        "skill_search x JOIN skills s ON s.id = x.rowid JOIN sources src ON src.id = s.source_id "
-        f"WHERE skill_search MATCH ? AND {condition}"
-    )
-    expression = match_expression(terms)
-    weights = ", ".join(map(str, WEIGHTS))
+    asked = _Asked(match_expression(terms), condition, tuple(values))
     # A name that is exactly what was typed comes first whatever else says it more often.
     exact = name_key(" ".join(query.split()))
     with reader.snapshot():
-        found = reader.rows(
-            f"SELECT s.id, bm25(skill_search, {weights}) AS rank FROM {matched} "
-            "ORDER BY s.name_key <> ?, rank, s.name_key, s.source_id, s.position",
-            [expression, *values, exact],
-        )
-        page = found[offset : offset + limit]
+        total = reader.remembered(f"hits {asked}", asked.count)
+        first = asked.named(reader, exact)
+        page = [*first, *asked.best(reader, offset + limit, {row[0] for row in first})]
+        page = page[offset : offset + limit]
         ranks = dict(page)
         marks = ",".join("?" * len(page))
         rows = {
@@ -74,7 +71,59 @@ def search(
         text, start, *columns = rows[skill_id]
         snippet = make_snippet((text or "")[start or 0 :], columns[2], terms)
         hits.append(hit(tuple(columns), round(-rank, 4), snippet))
-    return hits, len(found)
+    return hits, total
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A full-text expression and the condition of the filters, with its values.
+
+    The index ranks by itself, and what passes the filters is looked up for the best only: joining
+    and sorting all matches of a common word takes twice as long.
+    """
+
+    expression: str
+    condition: str
+    values: tuple[object, ...]
+
+    def count(self, reader: Reader) -> int:
+        rows = reader.rows(
+            "SELECT count(*) FROM skill_search x JOIN skills s ON s.id = x.rowid "
+            "JOIN sources src ON src.id = s.source_id "
+            f"WHERE skill_search MATCH ? AND {self.condition}",
+            [self.expression, *self.values],
+        )
+        return int(rows[0][0]) if rows else 0
+
+    def named(self, reader: Reader, name: str) -> list[tuple[int, float]]:
+        """Return the matches whose name is ``name``, with their ranks, the best first."""
+        return reader.rows(
+            f"SELECT s.id, {_RANK} AS rank FROM {FROM} CROSS JOIN skill_search x "
+            f"WHERE s.name_key = ? AND {self.condition} "
+            "AND x.rowid = s.id AND skill_search MATCH ? ORDER BY rank, s.id",
+            [name, *self.values, self.expression],
+        )
+
+    def best(self, reader: Reader, wanted: int, others: set[int]) -> list[tuple[int, float]]:
+        """Return the ``wanted`` best matches but for ``others``, with their ranks."""
+        looked_at = 2 * wanted + 50
+        while True:
+            top = reader.rows(
+                f"SELECT rowid, {_RANK} AS rank FROM skill_search WHERE skill_search MATCH ? "
+                "ORDER BY rank, rowid LIMIT ?",
+                [self.expression, looked_at],
+            )
+            chosen = json.dumps([row[0] for row in top])
+            passing = reader.rows(
+                f"SELECT s.id FROM {FROM} WHERE s.id IN (SELECT value FROM json_each(?)) "
+                f"AND {self.condition}",
+                [chosen, *self.values],
+            )
+            seen = {row[0] for row in passing} - others
+            found = [(skill_id, rank) for skill_id, rank in top if skill_id in seen]
+            if len(found) >= wanted or len(top) < looked_at:
+                return found[:wanted]
+            looked_at *= 8
 
 
 def parse(query: str) -> list[list[str]]:
