@@ -20,7 +20,7 @@ from registry.visibility import decisions
 from registry.visibility import personality as personality_of
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.lifecycle import OpenRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Explanation:
 
 
 def explain(
-    registry: "SkillRegistry", subject: str, personality: str | None = None
+    registry: "OpenRegistry", subject: str, personality: str | None = None
 ) -> list[Explanation]:
     """Explain a name, ref or path; see `SkillRegistry.why`."""
     found = _explain(registry, subject)
@@ -45,7 +45,7 @@ def explain(
     return [_judged(registry, one, chosen) for one in found]
 
 
-def _explain(registry: "SkillRegistry", subject: str) -> list[Explanation]:
+def _explain(registry: "OpenRegistry", subject: str) -> list[Explanation]:
     named = _named(registry, subject)
     if named:
         return [_stored(registry, skill_id, skill) for skill_id, skill in named]
@@ -55,7 +55,7 @@ def _explain(registry: "SkillRegistry", subject: str) -> list[Explanation]:
     raise SkillNotFound(subject, near(registry.reader, subject))
 
 
-def _named(registry: "SkillRegistry", subject: str) -> list[tuple[int, Skill]]:
+def _named(registry: "OpenRegistry", subject: str) -> list[tuple[int, Skill]]:
     source, _, rest = subject.partition("/")
     rows = registry.reader.rows(
         f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND (s.name = :subject "
@@ -66,14 +66,14 @@ def _named(registry: "SkillRegistry", subject: str) -> list[tuple[int, Skill]]:
     return list(zip([row[0] for row in rows], skills(row[1:] for row in rows), strict=True))
 
 
-def _stored(registry: "SkillRegistry", skill_id: int, skill: Skill) -> Explanation:
+def _stored(registry: "OpenRegistry", skill_id: int, skill: Skill) -> Explanation:
     reasons = list(_state(registry, skill_id, skill))
     listed = skill.status in {"ok", "warning"} and not skill.shadowed
     return Explanation(skill.ref, skill.path, listed, tuple(reasons), skill)
 
 
 def _judged(
-    registry: "SkillRegistry", explanation: Explanation, personality: Personality
+    registry: "OpenRegistry", explanation: Explanation, personality: Personality
 ) -> Explanation:
     """Add what the personality's policy decides; what another team's skill hides is seen anew."""
     skill = explanation.skill
@@ -95,7 +95,7 @@ def _judged(
     return explanation
 
 
-def _state(registry: "SkillRegistry", skill_id: int, skill: Skill) -> Iterator[Diagnostic]:
+def _state(registry: "OpenRegistry", skill_id: int, skill: Skill) -> Iterator[Diagnostic]:
     reader = registry.reader
     version = detail.version(reader, skill_id)
     if version is not None:
@@ -129,7 +129,7 @@ def _state(registry: "SkillRegistry", skill_id: int, skill: Skill) -> Iterator[D
             yield Diagnostic("listed", "info", "it is listed")
 
 
-def _path(registry: "SkillRegistry", path: str) -> Explanation:
+def _path(registry: "OpenRegistry", path: str) -> Explanation:
     if os.path.basename(path) in DOCUMENT_NAMES:
         path = os.path.dirname(path)
     real = os.path.realpath(path)
@@ -163,7 +163,7 @@ def _no_source(path: str, linking: list[Source]) -> Diagnostic:
     return Diagnostic("not-in-source", "error", "it lies in no registered source", fix=fix)
 
 
-def _unstored(registry: "SkillRegistry", source: Source, folder: str, real: str) -> Diagnostic:
+def _unstored(registry: "OpenRegistry", source: Source, folder: str, real: str) -> Diagnostic:
     if not os.path.isdir(real):
         return Diagnostic("missing", "error", "there is no such folder")
     ignored = [part for part in folder.split(os.sep) if is_ignored(part)]

@@ -16,7 +16,7 @@ from registry.sync.records import read_folder
 from registry.text import name_key
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.lifecycle import OpenRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Checked:
     findings: Sequence[Diagnostic]
 
 
-def check(registry: "SkillRegistry", targets: Sequence[str]) -> list[Checked]:
+def check(registry: "OpenRegistry", targets: Sequence[str]) -> list[Checked]:
     """Check the targets; see `SkillRegistry.check`. Raises `SkillNotFound`, `SourceInvalid`."""
     results: dict[str, Checked] = {}
     for target in targets or [source.name for source in registry.sources()]:
@@ -39,7 +39,7 @@ def check(registry: "SkillRegistry", targets: Sequence[str]) -> list[Checked]:
     return sorted(checked, key=lambda result: (result.name, result.path))
 
 
-def _look_alikes(registry: "SkillRegistry") -> dict[str, set[tuple[str, str]]]:
+def _look_alikes(registry: "OpenRegistry") -> dict[str, set[tuple[str, str]]]:
     """Return the visible (name, source) pairs of each key that several different names share."""
     rows = registry.reader.rows(
         f"SELECT s.name_key, s.name, src.name FROM {FROM} WHERE {VISIBLE} AND s.name_key IN ("
@@ -67,7 +67,7 @@ def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
     return Checked(result.name, result.path, findings)
 
 
-def _target(registry: "SkillRegistry", target: str) -> Iterator[Checked]:
+def _target(registry: "OpenRegistry", target: str) -> Iterator[Checked]:
     sources = registry.sources()
     for source in sources:
         if source.name == target:
@@ -92,7 +92,7 @@ def _target(registry: "SkillRegistry", target: str) -> Iterator[Checked]:
         yield from check_folder(registry, join(version.root, version.folder), alone=True)
 
 
-def _is_registered(registry: "SkillRegistry", name: str) -> bool:
+def _is_registered(registry: "OpenRegistry", name: str) -> bool:
     try:
         resolve.find(registry.reader, name)
     except SkillNotFound:
@@ -100,7 +100,7 @@ def _is_registered(registry: "SkillRegistry", name: str) -> bool:
     return True
 
 
-def check_folder(registry: "SkillRegistry", path: str, *, alone: bool = False) -> Iterator[Checked]:
+def check_folder(registry: "OpenRegistry", path: str, *, alone: bool = False) -> Iterator[Checked]:
     """Check all skills below ``path``; ``alone``: only the one in that very folder."""
     root = os.path.realpath(path)
     # What lies inside another source is checked too when its parent is asked for.

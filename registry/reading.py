@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from registry.catalog import detail, resolve
 from registry.catalog.detail import Version
-from registry.catalog.rows import fill, parameters
+from registry.catalog.rows import fill, parameters, skills
 from registry.catalog.sources import roots
 from registry.disk import files as disk_files
 from registry.disk.found import Found
@@ -21,22 +21,30 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.model import SkillDetail
+from registry.model import Skill, SkillDetail
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.lifecycle import OpenRegistry
 
 TRIES = 3
 """How often a skill that keeps changing hands is looked up again."""
 
 
-def get(registry: "SkillRegistry", name: str) -> SkillDetail:
+def get(registry: "OpenRegistry", name: str) -> SkillDetail:
     """Return everything of one skill; see `SkillRegistry.get`."""
     version, _ = locate(registry, name)
     return _detail(registry, version)
 
 
-def locate(registry: "SkillRegistry", name: str) -> tuple[Version, Found]:
+def refresh(registry: "OpenRegistry", name: str) -> Skill | None:
+    """Bring one skill's stored version up to date; see `SkillRegistry.refresh`."""
+    before = resolve.find(registry.reader, name)[0]
+    version, _ = locate(registry, name)
+    row = detail.row_of(registry.reader, version.source_id, version.folder)
+    return skills([row[1]])[0] if row is not None and version.id != before else None
+
+
+def locate(registry: "OpenRegistry", name: str) -> tuple[Version, Found]:
     """Find a skill, bring its stored version up to date, and return both sides of it."""
     for _ in range(TRIES):
         skill_id, _row = resolve.find(registry.reader, name)
@@ -50,7 +58,7 @@ def locate(registry: "SkillRegistry", name: str) -> tuple[Version, Found]:
 
 
 def _refreshed(
-    registry: "SkillRegistry", version: Version, name: str
+    registry: "OpenRegistry", version: Version, name: str
 ) -> tuple[Version, Found] | None:
     walk = walk_of(registry, version.root)
     found = walk.one(version.folder)
@@ -74,7 +82,7 @@ def _refreshed(
     return newer, found
 
 
-def _differs(registry: "SkillRegistry", version: Version, found: Found) -> bool:
+def _differs(registry: "OpenRegistry", version: Version, found: Found) -> bool:
     """Compare contents, for a version whose timestamps were too new to prove anything."""
     from registry.sync.hashing import hash_files, tree_hash
 
@@ -82,7 +90,7 @@ def _differs(registry: "SkillRegistry", version: Version, found: Found) -> bool:
     return tree_hash(found, hashes) != version.tree_hash
 
 
-def _reimport(registry: "SkillRegistry", walk: Walk, version: Version, found: Found) -> bool:
+def _reimport(registry: "OpenRegistry", walk: Walk, version: Version, found: Found) -> bool:
     from registry.store.versions import bury, publish, stage
     from registry.sync.apply import read_version
     from registry.times import from_ns
@@ -99,12 +107,12 @@ def _reimport(registry: "SkillRegistry", walk: Walk, version: Version, found: Fo
     return bool(live)
 
 
-def walk_of(registry: "SkillRegistry", root: str) -> Walk:
+def walk_of(registry: "OpenRegistry", root: str) -> Walk:
     """Return a walk of the source at ``root`` that knows all other sources."""
     return Walk(root, registry.settings.limits, roots(registry.reader))
 
 
-def _detail(registry: "SkillRegistry", version: Version) -> SkillDetail:
+def _detail(registry: "OpenRegistry", version: Version) -> SkillDetail:
     reader = registry.reader
     with reader.snapshot():
         row = detail.row_of(reader, version.source_id, version.folder)
@@ -130,7 +138,7 @@ def _detail(registry: "SkillRegistry", version: Version) -> SkillDetail:
         )
 
 
-def read_bytes(registry: "SkillRegistry", name: str) -> bytes:
+def read_bytes(registry: "OpenRegistry", name: str) -> bytes:
     """Return the bytes of SKILL.md; see `SkillRegistry.read_bytes`."""
     version, found = locate(registry, name)
     home = join(version.root, version.folder)
@@ -145,7 +153,7 @@ def read_bytes(registry: "SkillRegistry", name: str) -> bytes:
         raise SkillMissing(name=name, path=path) from None
 
 
-def read_text(registry: "SkillRegistry", name: str) -> str:
+def read_text(registry: "OpenRegistry", name: str) -> str:
     """Return the text of SKILL.md; see `SkillRegistry.read`."""
     data = read_bytes(registry, name)
     try:
@@ -154,7 +162,7 @@ def read_text(registry: "SkillRegistry", name: str) -> str:
         raise NotUtf8(path=name, offset=error.start) from None
 
 
-def read_file(registry: "SkillRegistry", name: str, path: str) -> bytes:
+def read_file(registry: "OpenRegistry", name: str, path: str) -> bytes:
     """Return the bytes of a supporting file; see `SkillRegistry.read_file`."""
     if not is_safe_relative(path):
         raise OutsideSkill(path=path)

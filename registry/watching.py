@@ -1,7 +1,8 @@
 """Follow the disk by file events, and tell what became different in the catalogue.
 
-One thread watches all sources, syncs those that were touched, and compares what models are offered
-with what it was: so a change is noticed whoever made it, this process or another.
+One thread watches all sources, reads the skills anew whose files were touched, syncs a source where
+skills may have come or gone, and compares what models are offered with what it was: so a change is
+noticed whoever made it, this process or another.
 """
 
 import os
@@ -13,14 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from registry.catalog.offered import tree_hashes
-from registry.disk.paths import is_below, is_ignored
-from registry.errors import RegistryError
+from registry.errors import RegistryError, SyncRunning
 from registry.model import Source
 from registry.mounts import file_system
+from registry.sync.report import SyncReport
+from registry.touched import by_source, touched_skills
 
 if TYPE_CHECKING:
     from registry.service import SkillRegistry
-    from registry.sync.report import SyncReport
 
 SETTLE_MS: Final = 200
 """Events that come in such a time are one; an editor's save is several."""
@@ -78,7 +79,7 @@ class Watcher:
         registry: "SkillRegistry",
         *,
         on_change: Callable[[Changes], None] = lambda _: None,
-        on_sync: "Callable[[SyncReport], None]" = lambda _: None,
+        on_sync: Callable[[SyncReport], None] = lambda _: None,
         on_note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._registry = registry
@@ -88,6 +89,7 @@ class Watcher:
         self._noted: set[str] = set()
         self._seen: dict[str, str] = {}
         self._version: object = None
+        self._owed: set[str] = set()
         self._next_full = 0.0
         self._next_poll = 0.0
 
@@ -124,9 +126,13 @@ class Watcher:
             self._note(f"{source.path} is on another machine: it is looked at now and then.")
         near = [source for source in sources if source not in far]
         for touched in self._events(near):
-            if touched:
-                self._sync([source for source in near if source in touched])
-            self._do_what_is_due(far)
+            self._look_at(near, touched)
+            if time.monotonic() >= self._next_full:
+                self._owed.update(source.name for source in sources)
+                self._next_full = time.monotonic() + FULL_SECONDS
+            elif far and time.monotonic() >= self._next_poll:
+                self._owed.update(source.name for source in far)
+            self._sync()
             self._tell()
             if self._stop.is_set() or self._sources() != sources:
                 return
@@ -139,8 +145,8 @@ class Watcher:
             if one.enabled and os.path.isdir(one.path)
         ]
 
-    def _events(self, sources: Sequence[Source]) -> Iterator[set[Source]]:
-        """Yield the sources that were touched, and nothing each `LOOK_SECONDS` without events."""
+    def _events(self, sources: Sequence[Source]) -> Iterator[dict[str, list[str]]]:
+        """Yield touched paths by their source, and nothing each `LOOK_SECONDS` without events."""
         from watchfiles import watch
 
         try:
@@ -156,28 +162,45 @@ class Watcher:
                     raise_interrupt=False,
                     ignore_permission_denied=True,
                 ):
-                    yield touched_by([path for _, path in events], sources)
+                    yield by_source([path for _, path in events], sources)
                 return
         except FileNotFoundError:
+            self._stop.wait(LOOK_SECONDS)
             return  # a source went away in this moment: the next round does without it
         except (OSError, RuntimeError) as error:
             self._note(f"Files can't be watched ({error}): the sources are looked at now and then.")
         while not self._stop.wait(LOOK_SECONDS):
-            due = time.monotonic() >= self._next_poll
-            yield set(sources) if due else set()
+            if time.monotonic() >= self._next_poll:
+                self._owed.update(source.name for source in sources)
+            yield {}
 
-    def _do_what_is_due(self, far: Sequence[Source]) -> None:
-        if time.monotonic() >= self._next_full:
-            self._sync([])
-            self._next_full = time.monotonic() + FULL_SECONDS
-        elif far and time.monotonic() >= self._next_poll:
-            self._sync(far)
+    def _look_at(self, sources: Sequence[Source], touched: dict[str, list[str]]) -> None:
+        """Read the skills anew whose files were touched; where that is not all, owe a sync."""
+        for source in sources:
+            if source.name not in touched or source.name in self._owed:
+                continue
+            folders = touched_skills(self._registry.reader, source, touched[source.name])
+            for folder in folders or ():
+                try:
+                    changed = self._registry.refresh(f"{source.name}/{folder}")
+                except RegistryError:
+                    folders = None
+                    break
+                if changed is not None:
+                    self._on_sync(SyncReport(updated=[changed.ref]))
+            if folders is None:
+                self._owed.add(source.name)
 
-    def _sync(self, sources: Sequence[Source]) -> None:
-        """Sync these sources, or all; what fails is noted and tried again at the next event."""
+    def _sync(self) -> None:
+        """Sync the sources that are owed one; what fails is noted, and tried at the next event."""
+        if not self._owed:
+            return
         started = time.monotonic()
+        owed = sorted(self._owed)
         try:
-            report = self._registry.sync(*[source.name for source in sources], wait=True)
+            report = self._registry.sync(*owed)
+        except SyncRunning:
+            return  # it is owed until the other one has ended
         except RegistryError as error:
             self._note(str(error))
         else:
@@ -186,6 +209,7 @@ class Watcher:
                     self._note(f"{part.name}: {part.message or part.outcome}")
             if report.added or report.updated or report.moved or report.removed:
                 self._on_sync(report)
+        self._owed.clear()
         took = time.monotonic() - started
         self._next_poll = time.monotonic() + max(POLL_SECONDS, POLL_SHARE * took)
 
@@ -213,16 +237,3 @@ class Watcher:
         if text not in self._noted:
             self._noted.add(text)
             self._on_note(text)
-
-
-def touched_by(paths: Sequence[str], sources: Sequence[Source]) -> set[Source]:
-    """Return the sources that hold these paths, but for those in folders that are passed over."""
-    found = set()
-    for path in paths:
-        holding = [source for source in sources if is_below(path, source.path)]
-        if holding:
-            source = max(holding, key=lambda one: len(one.path))
-            folders = os.path.relpath(os.path.dirname(path), source.path).split(os.sep)
-            if not any(is_ignored(folder) for folder in folders):
-                found.add(source)
-    return found

@@ -41,6 +41,8 @@ LAYERS = [
         "records",
         "toolset",
         "watching",
+        "readable",
+        "touched",
     },
     {"tools"},
     {"mcp"},
