@@ -23,7 +23,7 @@ from registry.errors import (
     SourceUnclear,
 )
 from registry.model import Skill, SkillDetail, Source
-from registry.reading import locate
+from registry.reading import keep, locate
 
 if TYPE_CHECKING:
     from registry.service import SkillRegistry
@@ -200,6 +200,7 @@ def _stored(registry: "SkillRegistry", source: Source, folder: str, name: str) -
     row = detail.row_of(registry.reader, source.id, folder)
     if row is None:
         raise SkillNotFound(name)
+    keep(registry, [row[0]])
     return skills([row[1]])[0]
 
 

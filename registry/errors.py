@@ -59,6 +59,18 @@ class NotInTrash(SkillNotFound):
     """The trash holds no skill of this name."""
 
 
+class RevisionNotFound(RegistryError):
+    """The skill has no such revision: ``name``, ``number``, ``known`` (numbers)."""
+
+    code = "revision_not_found"
+
+
+class ContentMissing(RegistryError):
+    """A file of a revision is not stored: ``name``, ``number``, ``path``."""
+
+    code = "content_missing"
+
+
 class SkillAmbiguous(RegistryError):
     """Several visible skills have this name; ``refs`` tell them apart."""
 

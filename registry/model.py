@@ -18,7 +18,7 @@ SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
 Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
-SCHEMA_REVISION: Final = "0003"
+SCHEMA_REVISION: Final = "0004"
 """The newest migration; a test holds it against the migrations folder."""
 
 DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")

@@ -1,6 +1,7 @@
 """Read one skill as it is on disk now: an answer is never older than the folder."""
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from registry.catalog import detail, resolve
@@ -104,7 +105,18 @@ def _reimport(registry: "OpenRegistry", walk: Walk, version: Version, found: Fou
         staged = stage(connection, [new])
         live = publish(connection, staged, [])
         bury(connection, version=version.id if live else staged[0])
+    keep(registry, live)
     return bool(live)
+
+
+def keep(registry: "OpenRegistry", versions: Sequence[int] | None) -> int:
+    """Store the bytes of these versions' files (None: of all live ones), unless switched off."""
+    if not registry.settings.store_files:
+        return 0
+    from registry.sync.keeping import keep_contents
+
+    limit = registry.settings.limits.skill_bytes
+    return keep_contents(registry.reader, registry.writer, limit, versions)
 
 
 def walk_of(registry: "OpenRegistry", root: str) -> Walk:

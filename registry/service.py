@@ -11,6 +11,7 @@ from registry.model import Parameter, Scope, Skill, SkillDetail, Source
 from registry.readable import ReadableRegistry
 
 if TYPE_CHECKING:
+    from registry.catalog.revisions import Revision
     from registry.catalog.usage import UsageCount
     from registry.changes.trash import Trashed
     from registry.prompt import PromptText, Style
@@ -117,6 +118,45 @@ class SkillRegistry(ReadableRegistry):
         from registry.changing import empty_trash
 
         return empty_trash(self, chosen)
+
+    # What skills were like
+
+    def history(self, name: str) -> "Sequence[Revision]":
+        """Return the contents that a skill had, the newest first. Raises as `get`."""
+        from registry.history import history
+
+        return history(self, name)
+
+    def read_revision(self, name: str, number: int, path: str | None = None) -> bytes:
+        """Return the bytes of a file of a revision, the skill file by default.
+
+        Raises `RevisionNotFound`, `ContentMissing`, and as `get`.
+        """
+        from registry.history import read
+
+        return read(self, name, number, path)
+
+    def diff(self, name: str, old: int | None = None, new: int | None = None) -> str:
+        """Return what is different between two revisions; see `history.diff`."""
+        from registry.history import diff
+
+        return diff(self, name, old, new)
+
+    def restore_revision(self, name: str, number: int) -> SkillDetail:
+        """Make a skill what it was, as one change. Raises `RevisionNotFound`, and as `update`."""
+        from registry.changing import detail_of
+        from registry.history import restore_revision
+
+        return detail_of(self, restore_revision(self, name, number))
+
+    def prune(self, *, keep: int = 20, before: str | None = None) -> tuple[int, int]:
+        """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.
+
+        The current one stays. Returns how many revisions, and contents that only they had, went.
+        """
+        from registry.history import prune
+
+        return prune(self, keep=keep, before=before)
 
     # What agents are given
 

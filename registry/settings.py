@@ -57,10 +57,15 @@ _CHOICES: Final = {"mode": get_args(Mode), "fallback_unknown": get_args(Unknown)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the settings file says; ``usage``: whether to count what tools do with each skill."""
+    """What the settings file says.
+
+    ``usage``: whether to count what tools do with each skill; ``store_files``: whether to keep the
+    bytes of all files in the database.
+    """
 
     default_source: str | None = None
     usage: bool = True
+    store_files: bool = True
     limits: Limits = field(default_factory=Limits)
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
@@ -120,9 +125,12 @@ def parse_settings(data: object, path: str) -> Settings:
     source = values.get("default_source")
     if source is not None and not isinstance(source, str):
         raise SettingsProblem(path=path, message="default_source must be a source's name")
-    usage = values.get("usage", True)
-    if not isinstance(usage, bool):
-        raise SettingsProblem(path=path, message=f"usage must be true or false, not {usage!r}")
+    switches: dict[str, bool] = {}
+    for key in ("usage", "store_files"):
+        switch = values.get(key, True)
+        if not isinstance(switch, bool):
+            raise SettingsProblem(path=path, message=f"{key} must be true or false, not {switch!r}")
+        switches[key] = switch
     personalities = values.get("personalities") or {}
     if not isinstance(personalities, Mapping):
         raise SettingsProblem(path=path, message="personalities must be a mapping of names")
@@ -132,7 +140,7 @@ def parse_settings(data: object, path: str) -> Settings:
             raise SettingsProblem(path=path, message=message)
     return Settings(
         default_source=source,
-        usage=usage,
+        **switches,
         limits=Limits(**limits),  # type: ignore[arg-type]  # checked above: all are int
         personalities={
             name: _personality(name, value, path) for name, value in personalities.items()

@@ -79,7 +79,8 @@ def _carry_out(
     updates = {known for part in plan.sources for known in part.updates.values()}
     before = {one.id: one for one in plan.moves.values()}
     report.removed = [one.ref for one in plan.removed]
-    live = apply_plan(reader, registry.writer, plan, scan_ns, now(), progress)
+    keep = registry.settings.limits.skill_bytes if registry.settings.store_files else None
+    live = apply_plan(reader, registry.writer, plan, scan_ns, now(), progress, keep=keep)
     refs = refs_of(reader, [version.id for version in live])
     for version in live:
         ref = refs.get(version.id, "")

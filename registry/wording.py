@@ -107,6 +107,13 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
         "'skill-registry trash list' shows what can be restored."
     ),
     errors.SkillNotFound: _not_found,
+    errors.RevisionNotFound: lambda f: (
+        f"The skill {quoted(f['name'])} has no revision {f['number']}; there "
+        f"{'is' if len(f['known']) == 1 else 'are'} {', '.join(map(str, sorted(f['known'])))}."
+    ),
+    errors.ContentMissing: lambda f: (
+        f"{quoted(f['path'])} of revision {f['number']} of {quoted(f['name'])} is not stored."
+    ),
     errors.SkillAmbiguous: _ambiguous,
     errors.SkillInvalid: _invalid,
     errors.SkillNotVisible: lambda f: f"The skill {quoted(f['name'])} is not shown: {f['reason']}.",

@@ -41,6 +41,7 @@ LAYERS = [
         "records",
         "toolset",
         "watching",
+        "history",
         "readable",
         "touched",
     },

@@ -24,6 +24,8 @@ COMMANDS: Final = {
     "delete": "Move a skill to the trash.",
     "restore": "Bring a deleted skill back.",
     "trash": "List what was deleted, or end it for good.",
+    "history": "List what a skill was like: each content that the registry has seen.",
+    "diff": "Show what is different between two revisions of a skill, in all its files.",
     "prompt": "Print the catalogue for a system prompt.",
     "tools": "List, describe and call the tools that agents are given.",
     "mcp": "Serve the tools to an MCP client.",
@@ -43,6 +45,8 @@ MODULES: Final = {
     "delete": "trash_can",
     "restore": "trash_can",
     "trash": "trash_can",
+    "history": "history",
+    "diff": "history",
 }
 """Commands that share a module."""
 

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -203,6 +204,34 @@ usage = Table(
     Column("last_listed_at", Text),
     Column("last_found_at", Text),
     Column("last_read_at", Text),
+)
+
+# The bytes of files, once for each content hash; `packed`: compressed by zlib.
+contents = Table(
+    "contents",
+    metadata,
+    Column("hash", Text, primary_key=True, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("packed", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+# What each skill was like, one row for each distinct content; `files` is JSON, an array of
+# [path, executable, size, hash]. By uid, and so beyond the skill's deletion.
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("uid", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("document", Text),
+    Column("content_hash", Text),
+    Column("tree_hash", Text, nullable=False),
+    Column("seen_at", Text, nullable=False),
+    Column("files", Text, nullable=False),
+    UniqueConstraint("uid", "number"),
+    UniqueConstraint("uid", "tree_hash"),
 )
 
 SEARCH_TABLE = "skill_search"

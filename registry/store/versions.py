@@ -28,6 +28,7 @@ from sqlalchemy import (
 
 from registry.model import Diagnostic
 from registry.store.names import refresh_names
+from registry.store.revisions import record_revisions
 from registry.store.schema import diagnostics, documents, skill_files, skill_tags, skills
 from registry.text import has_unspaced, segment
 
@@ -199,6 +200,7 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
     connection.exec_driver_sql("UPDATE skills SET live = 0 WHERE id IN (SELECT id FROM outgoing)")
     connection.exec_driver_sql("UPDATE skills SET live = 1 WHERE id IN (SELECT id FROM incoming)")
     refresh_names(connection, names)
+    record_revisions(connection)
     return [row[0] for row in connection.exec_driver_sql("SELECT id FROM incoming")]
 
 

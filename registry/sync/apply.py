@@ -21,6 +21,7 @@ from registry.store.versions import (
     replace_notices,
     stage,
 )
+from registry.sync.keeping import keep_contents
 from registry.sync.planning import Plan
 from registry.sync.records import Previous, file_rows, is_racy, make_version, read_folder
 from registry.sync.report import Progress
@@ -51,11 +52,19 @@ class Live(NamedTuple):
 
 
 def apply_plan(
-    reader: Reader, writer: Writer, plan: Plan, scan_ns: int, now: str, progress: Progress
+    reader: Reader,
+    writer: Writer,
+    plan: Plan,
+    scan_ns: int,
+    now: str,
+    progress: Progress,
+    *,
+    keep: int | None,
 ) -> list[Live]:
     """Write what the plan says; readers see all of it or nothing.
 
-    Returns the versions that went live. Whatever a change made meanwhile to a skill wins.
+    ``keep``: store the bytes of files that have at most so many, too. Returns the versions that
+    went live. Whatever a change made meanwhile to a skill wins.
     """
     clear(writer)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
@@ -68,7 +77,7 @@ def apply_plan(
             if storing is not None:
                 staged.update((one.id, one) for one in storing.result())
                 progress("importing", len(staged), total)
-            storing = pool.submit(_store, writer, batch)
+            storing = pool.submit(_store, reader, writer, batch, keep)
         if storing is not None:
             staged.update((one.id, one) for one in storing.result())
             progress("importing", len(staged), total)
@@ -85,9 +94,13 @@ def apply_plan(
     return [staged[new] for new in live]
 
 
-def _store(writer: Writer, batch: list[NewVersion]) -> list[Live]:
+def _store(
+    reader: Reader, writer: Writer, batch: list[NewVersion], limit: int | None
+) -> list[Live]:
     with writer.transaction() as connection:
         ids = stage(connection, batch)
+    if limit is not None:
+        keep_contents(reader, writer, limit, ids)
     rows = [version.columns for version in batch]
     return [
         Live(new, row["replaces"], row["folder"], row["status"])

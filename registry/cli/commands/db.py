@@ -103,6 +103,34 @@ def upgrade(session: Session) -> None:
     session.console.write([done])
 
 
+@command.command(
+    "prune", examples=("skill-registry db prune", "skill-registry db prune --keep 5 --before 90d")
+)
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Revisions of each skill that stay, besides the current one.",
+)
+@click.option(
+    "--before",
+    metavar="WHEN",
+    type=options.When(end_of_day=False),
+    help="Forget only what was seen before then: 2026-01-31, a timestamp, or an age such as 90d.",
+)
+@click.pass_obj
+def prune(session: Session, *, keep: int, before: str | None) -> None:
+    """Forget old revisions of skills, and the contents that only they had.
+
+    What is on disk now stays as it is, and can be read.
+    """
+    gone, freed = session.registry.prune(keep=keep, before=before)
+    revisions, contents = words.count(gone, "revision"), words.count(freed, "content")
+    session.console.write([f"Forgot {revisions} and {contents}."])
+
+
 def _facts(info: "DatabaseInfo") -> Iterator[tuple[str, str]]:
     yield "Path", info.path
     if not info.exists:

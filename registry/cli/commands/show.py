@@ -25,11 +25,23 @@ from registry.cli.skill_view import FILES, draw_skill
 @click.option("--raw", "part", flag_value="raw", help="Print the SKILL.md as it is, byte for byte.")
 @click.option("--files", "part", flag_value="files", help="List the skill's files.")
 @click.option("--path", "part", flag_value="path", help="Print the path of the skill's folder.")
+@click.option(
+    "--revision",
+    metavar="R",
+    type=click.IntRange(min=1),
+    help='Print the SKILL.md of an earlier revision, as "history" lists them.',
+)
 @options.personality_option
 @options.json_option
 @click.pass_obj
 def command(
-    session: Session, *, name: str, part: str | None, personality: str | None, as_json: bool
+    session: Session,
+    *,
+    name: str,
+    part: str | None,
+    revision: int | None,
+    personality: str | None,
+    as_json: bool,
 ) -> None:
     """Show one skill.
 
@@ -43,8 +55,11 @@ def command(
 
         skill = View(Context(session.registry, personality=personality)).find(name)
         name = f"{skill.source}/{skill.folder}"
-    if part == "raw":
-        data = session.registry.read_bytes(name)
+    if part == "raw" or revision is not None:
+        if revision is None:
+            data = session.registry.read_bytes(name)
+        else:
+            data = session.registry.read_revision(name, revision)
         if console.is_terminal:
             text = data.decode("utf-8", "backslashreplace")
             console.write([escape.text(text.removesuffix("\n"))])

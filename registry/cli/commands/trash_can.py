@@ -43,21 +43,39 @@ def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_
 
 @click.command(
     cls=Command,
-    examples=("skill-registry restore release-notes", "skill-registry trash list"),
+    examples=(
+        "skill-registry restore release-notes",
+        "skill-registry restore release-notes --revision 2",
+        "skill-registry trash list",
+    ),
 )
 @click.argument("name")
 @click.option(
     "--source", metavar="NAME", shell_complete=complete.sources, help="Only from this source."
 )
+@click.option(
+    "--revision",
+    metavar="R",
+    type=click.IntRange(min=1),
+    help="Instead: make a skill that is there what it was in this revision.",
+)
 @options.json_option
 @click.pass_obj
-def restore(session: Session, *, name: str, source: str | None, as_json: bool) -> None:
+def restore(
+    session: Session, *, name: str, source: str | None, revision: int | None, as_json: bool
+) -> None:
     """Bring a deleted skill back.
 
     NAME is the skill's name, its source/folder, or the id that "trash list" shows; of several the
-    one that was deleted last comes back, byte for byte and as old as it was.
+    one that was deleted last comes back, byte for byte and as old as it was. With --revision NAME
+    is a skill that is there, and "history" lists what it was.
     """
-    back = session.registry.restore(name, source=source)
+    if revision is not None and source is not None:
+        raise click.UsageError("--revision and --source exclude each other.")
+    if revision is None:
+        back = session.registry.restore(name, source=source)
+    else:
+        back = session.registry.restore_revision(name, revision)
     if as_json:
         session.console.json(records.detail(back))
     else:

@@ -1,0 +1,95 @@
+"""What a skill was like, and the stored bytes of files."""
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from registry.catalog.connection import Reader
+from registry.model import SkillFile
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One content that a skill had; ``number`` counts from 1, ``current``: it has it now.
+
+    ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.
+    """
+
+    number: int
+    name: str
+    document: str | None
+    content_hash: str | None
+    tree_hash: str
+    seen_at: str
+    files: tuple[SkillFile, ...]
+    current: bool
+    complete: bool
+
+
+def revisions(reader: Reader, uid: str) -> list[Revision]:
+    """Return the revisions of a skill, the newest first."""
+    rows = reader.rows(
+        "SELECT r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, r.files, "
+        "EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
+        "AND s.tree_hash = r.tree_hash), "
+        "NOT EXISTS (SELECT 1 FROM json_each(r.files) e WHERE json_extract(e.value, '$[3]') "
+        "NOT IN (SELECT hash FROM contents) OR json_extract(e.value, '$[3]') IS NULL) "
+        "FROM revisions r WHERE r.uid = ? ORDER BY r.number DESC",
+        (uid,),
+    )
+    return [
+        Revision(
+            number,
+            name,
+            document,
+            content_hash,
+            tree_hash,
+            seen_at,
+            tuple(
+                SkillFile(path, size, file_hash, bool(executable))
+                for path, executable, size, file_hash in sorted(json.loads(files))
+            ),
+            current == 1,
+            complete == 1,
+        )
+        for (
+            number,
+            name,
+            document,
+            content_hash,
+            tree_hash,
+            seen_at,
+            files,
+            current,
+            complete,
+        ) in rows
+    ]
+
+
+def content(reader: Reader, content_hash: str) -> bytes | None:
+    """Return the bytes with this hash, or None where they are not stored."""
+    rows = reader.rows("SELECT packed, data FROM contents WHERE hash = ?", (content_hash,))
+    if not rows:
+        return None
+    packed, data = rows[0]
+    return zlib.decompress(data) if packed else bytes(data)
+
+
+def missing_contents(reader: Reader, versions: Sequence[int] | None) -> list[tuple[str, ...]]:
+    """Return (hash, source's root, folder, path) of files of live skills that are not stored.
+
+    ``versions`` are those to look at; None: all. Each hash comes once.
+    """
+    which = "s.live = 1"
+    values: list[object] = []
+    if versions is not None:
+        which = "s.id IN (SELECT value FROM json_each(?))"
+        values = [json.dumps(list(versions))]
+    return reader.rows(
+        "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
+        "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
+        f"WHERE {which} AND f.hash IS NOT NULL AND f.hash NOT IN (SELECT hash FROM contents) "
+        "GROUP BY f.hash, s.id",
+        values,
+    )

@@ -1,0 +1,93 @@
+"""`skill-registry history` and `skill-registry diff`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from registry.cli import complete, escape, options
+from registry.cli.console import Console
+from registry.cli.group import Command
+from registry.cli.listing import Listing, draw, emit
+from registry.cli.session import Session
+from registry.cli.table import Column
+
+if TYPE_CHECKING:
+    from registry.catalog.revisions import Revision
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry history code-review",
+        "skill-registry show code-review --revision 1",
+        "skill-registry restore code-review --revision 1",
+    ),
+)
+@click.argument("name", shell_complete=complete.names)
+@options.format_options
+@click.pass_obj
+def history(session: Session, *, name: str, style: str | None) -> None:
+    """List what a skill was like: each content that the registry has seen.
+
+    The newest comes first. A revision is kept until "db prune", also its supporting files, unless
+    the setting "store_files: false" says otherwise.
+    """
+    emit(session.console, style, session.registry.history(name), HISTORY)
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry diff code-review        # what the last change did",
+        "skill-registry diff code-review 1      # between revision 1 and now",
+        "skill-registry diff code-review 1 2",
+    ),
+)
+@click.argument("name", shell_complete=complete.names)
+@click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
+@click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
+@click.pass_obj
+def diff(session: Session, *, name: str, old: int | None, new: int | None) -> None:
+    """Show what is different between two revisions of a skill, in all its files."""
+    console = session.console
+    text = session.registry.diff(name, old, new)
+    if not text:
+        console.note("Nothing is different.")
+    elif console.is_terminal:
+        console.write(_painted(console, line) for line in text.splitlines())
+    else:
+        console.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def _painted(console: Console, line: str) -> str:
+    shown = escape.text(line)
+    if line.startswith(("+++", "---")):
+        return console.style(shown, "bold")
+    if line.startswith("@@"):
+        return console.style(shown, "cyan")
+    return console.style(shown, {"+": "green", "-": "red"}.get(line[:1]))  # type: ignore[arg-type]
+
+
+def _plain(one: "Revision") -> Sequence[str]:
+    state = "current" if one.current else ""
+    if not one.complete:
+        state = f"{state} incomplete".strip()
+    size = sum(file.size for file in one.files)
+    files = str(len(one.files))
+    return str(one.number), one.seen_at, files, f"{size:,}", state, one.tree_hash
+
+
+def _draw(console: Console, found: "Sequence[Revision]") -> Iterator[str]:
+    rows = [_plain(one) for one in found]
+    heads = ("REVISION", "SEEN", "FILES", "BYTES", "STATE", "TREE HASH")
+    columns = [
+        Column(head, [row[at] for row in rows], right=head in {"REVISION", "FILES", "BYTES"})
+        for at, head in enumerate(heads)
+    ]
+    columns[-1].drop = 1
+    return draw(console, columns)
+
+
+HISTORY: Final = Listing(asdict, lambda one: str(one.number), _plain, _draw)

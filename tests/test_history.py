@@ -1,0 +1,206 @@
+"""Revisions: what a skill was like, back to it, and the bytes that they need."""
+
+import os
+import shutil
+
+import pytest
+
+from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
+from registry.service import SkillRegistry
+from registry.settings import Settings
+from tests.conftest import write_skill
+
+
+@pytest.fixture
+def alpha(registry, root, skill):
+    folder = skill("alpha", description="One.")
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "run.sh").write_bytes(b"echo 1\n")
+    (folder / "logo.png").write_bytes(b"\x89PNG\xff\x00" * 50)
+    registry.sync(str(root), name="mine")
+    return folder
+
+
+def edit(folder, text):
+    with (folder / "SKILL.md").open("a") as document:
+        document.write(text)
+
+
+def numbers(registry, name="alpha"):
+    return [one.number for one in registry.history(name)]
+
+
+def test_the_first_sync_makes_the_first_revision_with_all_its_bytes(registry, alpha):
+    (one,) = registry.history("alpha")
+    assert (one.number, one.current, one.complete) == (1, True, True)
+    assert [file.path for file in one.files] == ["SKILL.md", "logo.png", "scripts/run.sh"]
+    for file in one.files:
+        assert registry.read_revision("alpha", 1, file.path) == (alpha / file.path).read_bytes()
+
+
+def test_each_distinct_content_is_a_revision_and_none_comes_twice(registry, alpha):
+    first = (alpha / "SKILL.md").read_bytes()
+    edit(alpha, "More.\n")
+    registry.sync()
+    (alpha / "SKILL.md").write_bytes(first)
+    registry.sync()
+    assert [(one.number, one.current) for one in registry.history("alpha")] == [
+        (2, False),
+        (1, True),
+    ]
+    registry.sync(verify=True)
+    assert numbers(registry) == [2, 1]
+
+
+def test_what_is_on_disk_now_is_part_of_the_history_without_a_sync(registry, alpha):
+    edit(alpha, "By hand.\n")
+    assert numbers(registry) == [2, 1]
+    assert registry.read_revision("alpha", 2).endswith(b"By hand.\n")
+
+
+def test_a_change_by_the_registry_is_a_revision(registry, alpha):
+    registry.update("alpha", description="Two.", files={"scripts/run.sh": b"echo 2\n"})
+    assert numbers(registry) == [2, 1]
+    assert registry.read_revision("alpha", 1, "scripts/run.sh") == b"echo 1\n"
+    assert registry.read_revision("alpha", 2, "scripts/run.sh") == b"echo 2\n"
+
+
+def test_a_moved_skill_keeps_its_history(registry, root, alpha):
+    edit(alpha, "More.\n")
+    registry.sync()
+    (root / "new").mkdir()
+    shutil.move(alpha, root / "new" / "alpha")
+    registry.sync()
+    assert numbers(registry) == [2, 1]
+
+
+def test_a_deleted_and_restored_skill_keeps_its_history(registry, alpha):
+    registry.update("alpha", description="Two.")
+    registry.delete("alpha")
+    registry.restore("alpha")
+    assert numbers(registry) == [2, 1]
+
+
+def test_going_back_makes_every_file_what_it_was_and_forgets_nothing(registry, alpha):
+    before = {p: (alpha / p).read_bytes() for p in ("SKILL.md", "logo.png", "scripts/run.sh")}
+    edit(alpha, "More.\n")
+    (alpha / "scripts" / "run.sh").unlink()
+    (alpha / "extra.txt").write_text("new")
+    by_hand = (alpha / "SKILL.md").read_bytes()
+    assert registry.restore_revision("alpha", 1).content_hash
+    assert {p: (alpha / p).read_bytes() for p in before} == before
+    assert not (alpha / "extra.txt").exists()
+    assert registry.read_revision("alpha", 2) == by_hand
+    assert registry.read_revision("alpha", 2, "extra.txt") == b"new"
+    report = registry.sync(verify=True)
+    assert (report.added, report.updated, report.removed) == ([], [], [])
+
+
+def test_going_back_to_what_is_there_changes_nothing(registry, alpha):
+    before = os.stat(alpha / "SKILL.md")
+    registry.restore_revision("alpha", 1)
+    assert os.stat(alpha / "SKILL.md").st_mtime_ns == before.st_mtime_ns
+    assert numbers(registry) == [1]
+
+
+def test_a_diff_shows_the_last_change_or_that_between_two_revisions(registry, alpha):
+    assert registry.diff("alpha") == ""
+    edit(alpha, "More.\n")
+    registry.sync()
+    edit(alpha, "Even more.")
+    (alpha / "logo.png").write_bytes(b"\xff\x00")
+    registry.sync()
+    assert registry.diff("alpha", 1, 2).splitlines() == [
+        "--- SKILL.md (revision 1)",
+        "+++ SKILL.md (revision 2)",
+        "@@ -6,3 +6,4 @@",
+        " # How",
+        " ",
+        " Step by step.",
+        "+More.",
+    ]
+    last = registry.diff("alpha")
+    assert "+Even more.\n\\ No newline at end of file\n" in last
+    assert "Binary files logo.png of 2 and 3 differ\n" in last
+    assert "+More.\n+Even more." in registry.diff("alpha", 1)
+
+
+def test_what_is_not_there_is_said(registry, alpha):
+    with pytest.raises(RevisionNotFound, match="no revision 7; there is 1"):
+        registry.read_revision("alpha", 7)
+    with pytest.raises(RevisionNotFound):
+        registry.restore_revision("alpha", 7)
+    with pytest.raises(RevisionNotFound):
+        registry.diff("alpha", 3, 4)
+    with pytest.raises(ContentMissing):
+        registry.read_revision("alpha", 1, "nothing.txt")
+    with pytest.raises(SkillNotFound):
+        registry.history("beta")
+
+
+def test_pruning_keeps_the_newest_and_the_current_one(registry, alpha):
+    first = (alpha / "SKILL.md").read_bytes()
+    for number in range(4):
+        edit(alpha, f"{number}\n")
+        registry.sync()
+    (alpha / "SKILL.md").write_bytes(first)
+    registry.sync()
+    assert registry.prune(keep=2) == (2, 2)
+    assert [(one.number, one.current) for one in registry.history("alpha")] == [
+        (5, False),
+        (4, False),
+        (1, True),
+    ]
+    assert registry.read_revision("alpha", 1) == first
+    assert registry.prune(keep=0, before="2000-01-01T00:00:00Z") == (0, 0)
+    assert registry.prune(keep=0) == (2, 2)
+    assert all(one.complete for one in registry.history("alpha"))
+    assert registry.check_database() == []
+
+
+def test_equal_contents_are_stored_once(registry, root, skill):
+    for name in ("a", "b", "c"):
+        (skill(name) / "same.txt").write_bytes(b"same" * 1000)
+    registry.sync(str(root))
+    rows = registry.reader.rows("SELECT count(*), sum(size), sum(length(data)) FROM contents")
+    ((count, size, stored),) = rows
+    assert count == 4
+    assert size > 4000 > stored
+
+
+def test_bytes_are_not_kept_where_the_settings_say_so(database, root, skill):
+    skill("alpha")
+    with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
+        registry.sync(str(root))
+        (one,) = registry.history("alpha")
+        assert not one.complete
+        with pytest.raises(ContentMissing, match="is not stored"):
+            registry.read_revision("alpha", 1)
+
+
+def test_a_file_that_cannot_be_kept_leaves_the_rest(registry, root, skill, monkeypatch):
+    from registry.sync import keeping
+
+    whole = keeping.read_inside
+
+    def read(path, *rest):
+        if path.endswith("gone.txt"):
+            raise FileNotFoundError(path)
+        return whole(path, *rest)
+
+    monkeypatch.setattr(keeping, "read_inside", read)
+    (skill("alpha") / "gone.txt").write_text("x")
+    registry.sync(str(root))
+    (one,) = registry.history("alpha")
+    assert not one.complete
+    assert registry.read_revision("alpha", 1).startswith(b"---")
+
+
+def test_two_registries_at_once_keep_all_revisions(database, root, skill, registry):
+    folder = write_skill(root / "alpha")
+    registry.sync(str(root))
+    with SkillRegistry.open(database, settings=Settings()) as other:
+        for turn in range(4):
+            edit(folder, f"{turn}\n")
+            (registry if turn % 2 else other).get("alpha")
+    assert numbers(registry) == [5, 4, 3, 2, 1]
