@@ -41,9 +41,16 @@ def near(reader: Reader, handle: str) -> list[str]:
     names = reader.remembered("names", _load)
     keys = list(_alike(names, wanted)) if len(names.keys) > FEW else names.keys
     close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
+    alike = difflib.SequenceMatcher(b=wanted)
+    close.sort(key=lambda key: (-_ratio(alike, key), key))
     if len(wanted) >= SHORTEST_PART:
         close += [key for key in keys if wanted in key and key not in close][:SUGGESTIONS]
     return list(dict.fromkeys(names.refs[key] for key in close))[:SUGGESTIONS]
+
+
+def _ratio(alike: "difflib.SequenceMatcher[str]", key: str) -> float:
+    alike.set_seq1(key)
+    return alike.ratio()
 
 
 def _load(reader: Reader) -> Names:

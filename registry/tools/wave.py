@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from registry.errors import SkillAmbiguous, SkillNotFound, SkillNotVisible
+from registry.errors import RegistryError, SkillAmbiguous, SkillNotFound, SkillNotVisible
 from registry.tools.base import Context, Json, Tool, one_line, schema, shown
 from registry.tools.view import View
 from registry.tools.wave_errors import SkillErrorDetails, describe, not_available, not_found
@@ -122,7 +122,10 @@ class WaveToolset:
 
     def _listed(self, first: Sequence[str]) -> tuple[str, list[str]]:
         """Return the contract's block of available skills, and the refs in it."""
-        offers, total = self._view.some_offers(first, MOST_LISTED)
+        try:
+            offers, total = self._view.some_offers(first, MOST_LISTED)
+        except RegistryError:  # the database itself is what failed
+            offers, total = [], 0
         if not offers:
             return f"Available skills:\n{NONE_AVAILABLE}", []
         lines = [f"- {offer.ref}: {one_line(offer.description)}" for offer in offers]

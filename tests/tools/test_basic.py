@@ -1,0 +1,238 @@
+"""contracts/basic-list_skills.md and basic-get_skill.md, sentence by sentence."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from registry.disk import files
+from registry.tools import basic
+from tests.conftest import write_skill
+
+MIB = 1 << 20
+RULE = "Skill names must not contain '/', '\\', or '..'"
+
+
+@pytest.fixture
+def folder(registry, root):
+    """The skills folder of the contract's examples: three skills and a file."""
+    for name in ("weather", "calculator", "web_search"):
+        (root / name).mkdir()
+        (root / name / "SKILL.md").write_text(f"# {name}\n\nNotes.\n")
+    (root / "README.txt").write_text("no skill")
+    registry.sync(str(root), name="mine")
+    return root
+
+
+@pytest.fixture
+def call(registry, folder):
+    def run(tool, **arguments):
+        answer = registry.toolset("basic", source="mine").call(tool, arguments)
+        json.dumps(answer, ensure_ascii=False).encode()
+        return answer
+
+    return run
+
+
+@pytest.fixture
+def denied(monkeypatch):
+    """Refuse permission to open or scan a path."""
+
+    def refuse(path):
+        for module, name in ((files.os, "open"), (basic.os, "scandir")):
+            real = getattr(module, name)
+
+            def call(asked, *rest, real=real):
+                if str(asked) == str(path):
+                    raise PermissionError(13, "Permission denied", str(asked))
+                return real(asked, *rest)
+
+            monkeypatch.setattr(module, name, call)
+
+    return refuse
+
+
+class TestTheTools:
+    def test_are_described_as_the_contracts_say(self, registry, folder):
+        listing, getting = registry.toolset("basic").tools()
+        assert (listing.name, listing.description) == (
+            "list_skills",
+            "List all available skills in the skills folder. Returns skill names as a JSON array.",
+        )
+        assert listing.parameters == {"type": "object", "properties": {}, "required": []}
+        assert (getting.name, getting.description) == (
+            "get_skill",
+            (
+                "Read the SKILL.MD documentation for a specific skill. Returns the full text content of "
+                "the documentation file."
+            ),
+        )
+        assert getting.parameters == {
+            "type": "object",
+            "properties": {
+                "skill_name": {"type": "string", "description": "Name of the skill (folder name)"}
+            },
+            "required": ["skill_name"],
+        }
+        assert listing.read_only
+        assert getting.read_only
+
+
+class TestListSkills:
+    def test_example_1_names_in_alphabetical_order(self, call):
+        assert call("list_skills") == {"skills": ["calculator", "weather", "web_search"]}
+
+    def test_example_2_an_empty_folder_is_an_empty_list_and_no_error(self, registry, root):
+        registry.sync(str(root), name="mine")
+        assert registry.toolset("basic").call("list_skills", {}) == {"skills": []}
+
+    def test_example_3_a_folder_that_is_gone_is_named(self, call, folder):
+        shutil.rmtree(folder)
+        assert call("list_skills") == {"error": f"Skills folder not found at path: {folder}"}
+
+    def test_a_folder_that_cannot_be_read_is_an_error(self, call, folder, denied):
+        denied(folder)
+        assert call("list_skills") == {"error": "Permission denied reading skills folder"}
+
+    def test_only_names_of_subdirectories_are_returned_not_files(self, call):
+        assert "README.txt" not in call("list_skills")["skills"]
+
+    def test_folders_without_a_document_count(self, call, registry, folder):
+        (folder / "empty").mkdir()
+        registry.sync()
+        assert "empty" in call("list_skills")["skills"]
+
+    def test_a_folder_that_only_holds_folders_with_skills_counts_once(self, call, registry, folder):
+        write_skill(folder / "writing" / "haiku")
+        write_skill(folder / "writing" / "prose")
+        registry.sync()
+        assert call("list_skills")["skills"].count("writing") == 1
+
+    def test_names_with_two_dots_or_a_backslash_are_excluded(self, call, registry, folder):
+        for name in ("a..b", "c\\d", ".hidden"):
+            write_skill(folder / name)
+        registry.sync()
+        assert call("list_skills")["skills"][0] == ".hidden"
+        assert len(call("list_skills")["skills"]) == 4
+
+    def test_skills_that_cannot_be_parsed_count_too(self, call, registry, folder):
+        (folder / "broken").mkdir()
+        (folder / "broken" / "SKILL.md").write_bytes(b"\xff\xfe")
+        registry.sync()
+        assert "broken" in call("list_skills")["skills"]
+
+
+class TestGetSkill:
+    def test_example_1_the_whole_text_is_returned(self, call, folder):
+        text = (
+            "# Calculator Skill\n\nProvides basic arithmetic operations.\n\n## Usage\n\n"
+            "```python\nresult = 2 + 2\nprint(result)\n```"
+        )
+        (folder / "calculator" / "SKILL.md").write_text(text)
+        assert call("get_skill", skill_name="calculator") == {
+            "skill_name": "calculator",
+            "documentation": text,
+        }
+
+    def test_front_matter_is_part_of_it(self, call, registry, folder):
+        write_skill(folder / "fronted", description="With front matter.")
+        text = call("get_skill", skill_name="fronted")["documentation"]
+        assert text == (folder / "fronted" / "SKILL.md").read_text()
+
+    def test_example_2_no_document(self, call, folder):
+        (folder / "calculator" / "SKILL.md").unlink()
+        error = {"error": "SKILL.MD not found for skill 'calculator'"}
+        assert call("get_skill", skill_name="calculator") == error
+
+    def test_example_3_an_invalid_name(self, call):
+        error = {"error": f"Invalid skill name: '../../../etc/passwd'. {RULE}"}
+        assert call("get_skill", skill_name="../../../etc/passwd") == error
+
+    def test_example_4_no_such_folder(self, call):
+        error = {"error": "Skill 'nonexistent' not found in skills folder"}
+        assert call("get_skill", skill_name="nonexistent") == error
+
+    @pytest.mark.parametrize("name", ["a/b", "a\\b", "..", "a..b", "/", "", "/etc"])
+    def test_names_with_a_slash_a_backslash_or_two_dots_are_invalid(self, call, name):
+        assert call("get_skill", skill_name=name) == {
+            "error": f"Invalid skill name: '{name}'. {RULE}"
+        }
+
+    @pytest.mark.parametrize("value", [None, 5, True, ["a"], {"a": 1}, 1.5])
+    def test_a_name_that_is_no_text_is_invalid(self, call, value):
+        assert call("get_skill", skill_name=value)["error"].startswith("Invalid skill name: '")
+
+    def test_a_missing_name_is_invalid(self, call, registry):
+        assert call("get_skill") == {"error": f"Invalid skill name: ''. {RULE}"}
+        assert "error" in registry.toolset("basic").call("get_skill", None)
+
+    @pytest.mark.parametrize("name", [".", "README.txt", ".git", "a\0b", "x" * 10_000, "\ud800"])
+    def test_what_is_no_folder_of_a_skill_is_not_found(self, call, folder, name):
+        (folder / ".git").mkdir()
+        assert call("get_skill", skill_name=name)["error"].endswith("' not found in skills folder")
+
+    def test_both_spellings_are_found(self, call, folder):
+        document = folder / "weather" / "SKILL.md"
+        document.rename(document.with_name("SKILL.MD"))
+        assert "documentation" in call("get_skill", skill_name="weather")
+
+    @pytest.mark.parametrize(("more", "read"), [(-1, True), (0, True), (1, False)])
+    def test_one_mebibyte_is_read_and_not_a_byte_more(self, call, folder, more, read):
+        (folder / "weather" / "SKILL.md").write_bytes(b"x" * (MIB + more))
+        answer = call("get_skill", skill_name="weather")
+        if read:
+            assert len(answer["documentation"]) == MIB + more
+        else:
+            assert answer == {"error": "SKILL.MD too large (>1MB) for skill 'weather'"}
+
+    def test_a_file_that_is_no_utf8_is_an_error(self, call, folder):
+        (folder / "weather" / "SKILL.md").write_bytes(b"caf\xe9")
+        error = {"error": "SKILL.MD contains invalid UTF-8 for skill 'weather'"}
+        assert call("get_skill", skill_name="weather") == error
+
+    def test_a_file_that_may_not_be_read_is_an_error(self, call, folder, denied):
+        denied(folder / "weather" / "SKILL.md")
+        error = {"error": "Permission denied reading SKILL.MD for skill 'weather'"}
+        assert call("get_skill", skill_name="weather") == error
+
+    def test_line_ends_are_those_of_text(self, call, folder):
+        (folder / "weather" / "SKILL.md").write_bytes(b"a\r\nb\rc\n")
+        assert call("get_skill", skill_name="weather")["documentation"] == "a\nb\nc\n"
+
+    def test_a_link_to_another_skill_of_the_folder_is_followed(self, call, folder):
+        (folder / "alias").symlink_to(folder / "weather")
+        assert "# weather" in call("get_skill", skill_name="alias")["documentation"]
+
+    def test_links_out_of_the_folder_are_rejected(self, call, folder, tmp_path):
+        outside = write_skill(tmp_path / "outside")
+        (folder / "link").symlink_to(outside)
+        (folder / "weather" / "SKILL.md").unlink()
+        (folder / "weather" / "SKILL.md").symlink_to(outside / "SKILL.md")
+        (folder / "loop").symlink_to(folder / "loop")
+        for name in ("link", "loop"):
+            error = {"error": f"Skill '{name}' not found in skills folder"}
+            assert call("get_skill", skill_name=name) == error
+        error = {"error": "Permission denied reading SKILL.MD for skill 'weather'"}
+        assert call("get_skill", skill_name="weather") == error
+
+    def test_what_is_no_file_is_not_opened(self, call, folder):
+        document = folder / "weather" / "SKILL.md"
+        document.unlink()
+        os.mkfifo(document)
+        error = {"error": "Permission denied reading SKILL.MD for skill 'weather'"}
+        assert call("get_skill", skill_name="weather") == error
+
+    def test_what_is_on_disk_now_is_read_without_a_sync(self, call, folder):
+        (folder / "weather" / "SKILL.md").write_text("New.")
+        assert call("get_skill", skill_name="weather")["documentation"] == "New."
+        write_skill(folder / "fresh")
+        assert "documentation" in call("get_skill", skill_name="fresh")
+        shutil.rmtree(folder / "weather")
+        assert "not found" in call("get_skill", skill_name="weather")["error"]
+
+
+def test_an_unknown_tool_is_an_error(call):
+    assert call("delete_skill") == {
+        "error": "Unknown tool: 'delete_skill'. There are list_skills and get_skill"
+    }
