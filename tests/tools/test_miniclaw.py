@@ -1,0 +1,447 @@
+"""contracts/miniclaw-skill-management.md: criteria, formats, errors, and what its review found."""
+
+import json
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from registry.changes import files as change_files
+from registry.document.names import BUILT_IN_TOOLS, SNAKE_CASE_REASON
+from registry.model import Parameter
+from registry.service import SkillRegistry
+from registry.settings import Settings
+from registry.tools.miniclaw_errors import MESSAGES
+from tests.conftest import write_skill
+
+CITY = {"name": "city", "type": "string", "description": "Where", "required": True}
+WEATHER = {
+    "name": "weather_lookup",
+    "description": "Get weather information for a location",
+    "parameters": [CITY],
+    "implementation": "Ask the weather service.",
+}
+
+
+@pytest.fixture
+def workspace(registry, root):
+    (root / "none").mkdir()
+    registry.sync(str(root), name="workspace")
+    (root / "none").rmdir()
+    return root
+
+
+@pytest.fixture
+def call(registry, workspace):
+    def run(tool, arguments=None, **more):
+        answer = registry.toolset("miniclaw").call(tool, {**(arguments or {}), **more})
+        json.dumps(answer, ensure_ascii=False).encode()
+        if not answer["success"]:
+            assert set(answer) == {"success", "error"}
+            assert set(answer["error"]) == {"type", "message"}
+            assert answer["error"]["type"] in MESSAGES
+        return answer
+
+    return run
+
+
+@pytest.fixture
+def refused(call):
+    """Return (type, message) of an error."""
+
+    def run(tool, arguments=None, **more):
+        error = call(tool, arguments, **more)["error"]
+        return error["type"], error["message"]
+
+    return run
+
+
+def create(call, name="weather_lookup", **more):
+    answer = call("create_skill", {**WEATHER, "name": name, **more})
+    assert answer["success"], answer
+    return answer
+
+
+class TestSchemas:
+    def test_the_four_tools_are_those_of_the_contract(self, registry, workspace):
+        tools = {tool.name: tool for tool in registry.toolset("miniclaw").tools()}
+        assert {name: tool.description for name, tool in tools.items()} == {
+            "create_skill": "Create a new reusable skill package",
+            "list_skills": "List all available skills",
+            "read_skill": "Read the full content of a skill",
+            "delete_skill": "Delete a user-created skill",
+        }
+        assert tools["list_skills"].parameters == {"type": "object", "properties": {}}
+        for tool, word in (("read_skill", "read"), ("delete_skill", "delete")):
+            assert tools[tool].parameters == {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "description": f"Name of the skill to {word}"}
+                },
+                "required": ["name"],
+            }
+        assert tools["create_skill"].parameters == {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "Skill name (snake_case, unique)"},
+                "description": {"type": "string", "description": "What this skill does"},
+                "parameters": {
+                    "type": "array",
+                    "description": "Parameter definitions",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string"},
+                            "type": {
+                                "type": "string",
+                                "enum": ["string", "number", "boolean", "array", "object"],
+                            },
+                            "description": {"type": "string"},
+                            "required": {"type": "boolean"},
+                        },
+                    },
+                },
+                "implementation": {
+                    "type": "string",
+                    "description": "Implementation instructions or code",
+                },
+            },
+            "required": ["name", "description", "implementation"],
+        }
+
+
+class TestCreate:
+    def test_the_answer_is_the_contracts(self, call, workspace):
+        answer = create(call)
+        moment = answer["skill"]["created_at"]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", moment)
+        assert answer == {
+            "success": True,
+            "message": "Skill created successfully",
+            "skill": {
+                "name": "weather_lookup",
+                "description": "Get weather information for a location",
+                "created_at": moment,
+            },
+            "file_path": str(workspace / "weather_lookup" / "SKILL.md"),
+        }
+
+    def test_the_file_has_the_templates_sections_below_front_matter(self, call, workspace):
+        moment = create(call)["skill"]["created_at"]
+        text = (workspace / "weather_lookup" / "SKILL.md").read_text()
+        front, body = text.removeprefix("---\n").split("\n---\n", 1)
+        assert "name: weather_lookup" in front
+        assert body == (
+            "\n# Skill: weather_lookup\n\n"
+            "## Description\nGet weather information for a location\n\n"
+            "## Parameters\n"
+            "| Name | Type | Required | Description | Default |\n"
+            "| ---- | ---- | -------- | ----------- | ------- |\n"
+            "| city | string | Yes | Where |  |\n\n"
+            "## Implementation\nAsk the weather service.\n\n"
+            f"## Metadata\n- **Created**: {moment}\n- **Version**: 1.0.0\n"
+        )
+
+    @pytest.mark.parametrize("name", ["a", "a1", "a_b", "x" * 50, "a__b", "a_"])
+    def test_snake_case_names_of_up_to_fifty_characters_are_valid(self, call, name):
+        create(call, name)
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "",
+            "A",
+            "aB",
+            "1a",
+            "_a",
+            "a-b",
+            "a b",
+            "x" * 51,
+            "a\n",
+            "\u0430bc",
+            "a\u0661",
+            "../x",
+            "a/b",
+        ],
+    )
+    def test_other_names_are_invalid(self, refused, workspace, name):
+        kind, message = refused("create_skill", WEATHER, name=name)
+        assert kind == "InvalidName"
+        assert message == f"Invalid skill name '{name}': {SNAKE_CASE_REASON}"
+        assert list(workspace.iterdir()) == []
+
+    @pytest.mark.parametrize("name", BUILT_IN_TOOLS)
+    def test_names_of_built_in_tools_are_refused(self, refused, name):
+        assert refused("create_skill", WEATHER, name=name) == (
+            "BuiltInToolConflict",
+            f"Name '{name}' conflicts with built-in tool",
+        )
+
+    def test_a_name_must_be_unique(self, call, refused):
+        create(call)
+        assert refused("create_skill", WEATHER) == (
+            "NameConflict",
+            "Skill 'weather_lookup' already exists",
+        )
+
+    def test_uniqueness_is_checked_on_disk_too(self, refused, workspace):
+        (workspace / "weather_lookup").mkdir()
+        assert refused("create_skill", WEATHER) == (
+            "SkillAlreadyExists",
+            "Skill 'weather_lookup' already exists",
+        )
+        assert list((workspace / "weather_lookup").iterdir()) == []
+
+    def test_of_many_creators_of_one_name_exactly_one_wins(self, registry, workspace):
+        barrier = threading.Barrier(6)
+
+        def work(number):
+            barrier.wait()
+            arguments = {**WEATHER, "implementation": f"By {number}."}
+            return registry.toolset("miniclaw").call("create_skill", arguments)
+
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(work, range(6)))
+        (winner,) = [number for number, answer in enumerate(answers) if answer["success"]]
+        others = {answer["error"]["type"] for answer in answers if not answer["success"]}
+        assert others <= {"NameConflict", "SkillAlreadyExists"}
+        assert f"By {winner}." in (workspace / "weather_lookup" / "SKILL.md").read_text()
+
+    @pytest.mark.parametrize(
+        ("parameters", "words"),
+        [
+            ([{"type": "string"}], "parameter 1 has no name"),
+            ([CITY, CITY], "two parameters 'city'"),
+            ([{"name": "a", "type": "text"}], "'text' is not one of"),
+            ("city", "is not of type 'array'"),
+            ([{"name": "a", "default": 5}], "default"),
+        ],
+    )
+    def test_wrong_parameters_are_an_invalid_schema(self, refused, workspace, parameters, words):
+        kind, message = refused("create_skill", WEATHER, parameters=parameters)
+        assert kind == "InvalidSchema"
+        assert message.startswith("Invalid parameter schema: ")
+        assert words in message
+        assert list(workspace.iterdir()) == []
+
+    @pytest.mark.parametrize("missing", ["description", "implementation"])
+    def test_what_is_required_must_be_given(self, registry, workspace, missing):
+        arguments = {key: value for key, value in WEATHER.items() if key != missing}
+        answer = registry.toolset("miniclaw").call("create_skill", arguments)
+        assert answer["error"]["type"] == "InvalidSchema"
+        assert missing in answer["error"]["message"]
+
+    def test_parameters_come_back_as_they_were_given(self, call, registry, database):
+        given_ = [
+            CITY,
+            {"name": "days", "type": "number", "description": "How | many\ndays", "default": 3},
+            {"name": "units", "type": "string", "description": "`C` or <br>", "default": "C"},
+            {"name": "all", "type": "boolean", "description": "", "default": False},
+            {"name": "tags", "type": "array", "description": "\u5929\u6c14", "default": ["a", "b"]},
+            {"name": "more", "type": "object", "description": "x", "default": {"k": None}},
+        ]
+        create(call, parameters=given_)
+        wanted = tuple(
+            Parameter(
+                p["name"], p["type"], p["description"], p.get("required", False), p.get("default")
+            )
+            for p in given_
+        )
+        assert registry.get("weather_lookup").parameters == wanted
+        registry.sync(verify=True)
+        with SkillRegistry.open(database, settings=Settings()) as again:
+            assert again.get("weather_lookup").parameters == wanted
+
+    def test_a_folder_that_cannot_be_made_is_said(self, refused, workspace, monkeypatch):
+        def fail(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(change_files, "rename_new", fail)
+        monkeypatch.setattr("registry.changes.protocol.rename_new", fail, raising=False)
+        kind, message = refused("create_skill", WEATHER)
+        assert kind in {"DirectoryCreationFailed", "FileWriteFailed"}
+        assert str(workspace) in message
+        assert "No space left on device" in message
+        assert not (workspace / "weather_lookup").exists()
+
+    def test_without_a_source_to_write_to_it_says_so(self, registry):
+        answer = registry.toolset("miniclaw").call("create_skill", WEATHER)
+        assert answer["error"]["type"] == "DirectoryCreationFailed"
+        assert "No sources are registered yet" in answer["error"]["message"]
+
+
+class TestListAndRead:
+    def test_the_list_is_the_contracts_the_newest_first(self, call, registry, workspace):
+        for name, description, moment in (
+            ("reminder", "Set reminders for tasks", "2026-02-15T14:30:00Z"),
+            ("weather_lookup", "Get weather information for a location", "2026-02-16T10:00:00Z"),
+        ):
+            write_skill(workspace / name, description=description, extra=f"created_at: {moment}\n")
+        registry.sync()
+        assert call("list_skills") == {
+            "success": True,
+            "skills": [
+                {
+                    "name": "weather_lookup",
+                    "description": "Get weather information for a location",
+                    "created_at": "2026-02-16T10:00:00Z",
+                },
+                {
+                    "name": "reminder",
+                    "description": "Set reminders for tasks",
+                    "created_at": "2026-02-15T14:30:00Z",
+                },
+            ],
+        }
+
+    def test_corrupted_and_missing_documents_are_left_out_gracefully(
+        self, call, registry, workspace
+    ):
+        create(call)
+        (workspace / "empty").mkdir()
+        (workspace / "corrupt").mkdir()
+        (workspace / "corrupt" / "SKILL.md").write_bytes(b"\xff\xfe\x00")
+        registry.sync()
+        assert [skill["name"] for skill in call("list_skills")["skills"]] == ["weather_lookup"]
+
+    def test_reading_returns_the_full_content(self, call, workspace):
+        create(call)
+        text = (workspace / "weather_lookup" / "SKILL.md").read_text()
+        answer = call("read_skill", name="weather_lookup")
+        assert answer == {"success": True, "name": "weather_lookup", "content": text}
+
+    def test_a_skill_that_does_not_exist_is_an_error(self, refused):
+        for tool in ("read_skill", "delete_skill"):
+            assert refused(tool, name="nothing") == ("SkillNotFound", "Skill 'nothing' not found")
+
+    @pytest.mark.parametrize("tool", ["read_skill", "delete_skill"])
+    @pytest.mark.parametrize("name", ["../../../etc", "a/b", "..", "a\\b", "Invalid-Name", ""])
+    def test_names_are_validated_when_skills_are_accessed(self, refused, tool, name):
+        assert refused(tool, name=name)[0] == "InvalidName"
+
+    def test_a_file_that_was_deleted_is_an_error(self, call, refused, workspace):
+        create(call)
+        (workspace / "weather_lookup" / "SKILL.md").unlink()
+        kind, message = refused("read_skill", name="weather_lookup")
+        assert kind in {"FileReadFailed", "SkillNotFound"}
+        assert "weather_lookup" in message
+
+    def test_a_file_that_is_no_text_is_an_error(self, call, refused, workspace):
+        create(call)
+        (workspace / "weather_lookup" / "SKILL.md").write_bytes(b"\xff")
+        kind, message = refused("read_skill", name="weather_lookup")
+        assert kind == "FileReadFailed"
+        assert message.startswith("Failed to read file '")
+        assert "UTF-8" in message
+
+    def test_names_that_only_other_contracts_allow_can_be_read(self, call, registry, workspace):
+        registry.create("kebab-case", description="By another contract.")
+        assert "kebab-case" in call("read_skill", name="kebab-case")["content"]
+
+    def test_timestamps_survive_a_reload(self, call, registry, database):
+        moment = create(call)["skill"]["created_at"]
+        registry.sync(verify=True)
+        with SkillRegistry.open(database, settings=Settings()) as again:
+            (listed,) = again.toolset("miniclaw").call("list_skills", {})["skills"]
+            assert listed["created_at"] == moment
+
+    def test_a_document_by_the_template_without_front_matter_is_read(
+        self, call, registry, workspace
+    ):
+        (workspace / "old_one").mkdir()
+        (workspace / "old_one" / "SKILL.md").write_text(
+            "# Skill: old_one\n\n## Description\nMade long ago.\n\n## Parameters\n"
+            "| Name | Type | Required | Description |\n|---|---|---|---|\n"
+            "| city | string | Yes | Where |\n\n## Implementation\nDo it.\n\n"
+            "## Metadata\n- **Created**: 2026-02-14T15:45:00Z\n- **Version**: 1.0.0\n"
+        )
+        registry.sync()
+        assert call("list_skills")["skills"] == [
+            {
+                "name": "old_one",
+                "description": "Made long ago.",
+                "created_at": "2026-02-14T15:45:00Z",
+            }
+        ]
+        assert registry.get("old_one").parameters == (Parameter("city", "string", "Where", True),)
+
+
+class TestDelete:
+    def test_the_directory_is_removed_and_deletion_confirmed(self, call, workspace):
+        create(call)
+        assert call("delete_skill", name="weather_lookup") == {
+            "success": True,
+            "message": "Skill 'weather_lookup' deleted successfully",
+        }
+        assert not (workspace / "weather_lookup").exists()
+        assert call("list_skills")["skills"] == []
+
+    @pytest.mark.parametrize("name", BUILT_IN_TOOLS)
+    def test_built_in_skills_cannot_be_deleted_even_where_there_is_one(
+        self, refused, registry, workspace, name
+    ):
+        write_skill(workspace / name)
+        registry.sync()
+        assert refused("delete_skill", name=name) == (
+            "BuiltInSkillDeletion",
+            f"Cannot delete built-in skill '{name}'",
+        )
+        assert (workspace / name).exists()
+
+    def test_an_edit_by_hand_is_not_deleted(self, call, refused, workspace):
+        create(call)
+        with (workspace / "weather_lookup" / "SKILL.md").open("a") as document:
+            document.write("By hand.\n")
+        kind, message = refused("delete_skill", name="weather_lookup")
+        assert kind == "DirectoryRemovalFailed"
+        assert message.startswith("Failed to remove directory '")
+        assert "changed on disk" in message
+        assert (workspace / "weather_lookup" / "SKILL.md").read_text().endswith("By hand.\n")
+
+
+def test_every_variant_displays_as_the_contract_has_it():
+    facts = {"name": "n", "reason": "r", "path": "p", "source": "s", "msg": "m"}
+    assert {kind: text.format(**facts) for kind, text in MESSAGES.items()} == {
+        "InvalidName": "Invalid skill name 'n': r",
+        "NameConflict": "Skill 'n' already exists",
+        "BuiltInToolConflict": "Name 'n' conflicts with built-in tool",
+        "SkillNotFound": "Skill 'n' not found",
+        "SkillAlreadyExists": "Skill 'n' already exists",
+        "DirectoryCreationFailed": "Failed to create directory 'p': s",
+        "FileWriteFailed": "Failed to write file 'p': s",
+        "FileReadFailed": "Failed to read file 'p': s",
+        "DirectoryRemovalFailed": "Failed to remove directory 'p': s",
+        "BuiltInSkillDeletion": "Cannot delete built-in skill 'n'",
+        "InvalidSchema": "Invalid parameter schema: m",
+    }
+
+
+@pytest.mark.parametrize("tool", ["create_skill", "list_skills", "read_skill", "delete_skill", "x"])
+@pytest.mark.parametrize(
+    "arguments", [None, [], 5, "x", {"name": 5}, {"name": None}, {"name": ["a"]}]
+)
+def test_wrong_arguments_are_the_contracts_errors(registry, workspace, tool, arguments):
+    answer = registry.toolset("miniclaw").call(tool, arguments)
+    if tool != "list_skills" or not isinstance(arguments, dict):
+        assert answer["error"]["type"] in {"InvalidName", "InvalidSchema"}
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(description=st.text(max_size=60), implementation=st.text(max_size=200))
+def test_any_text_is_written_and_read_back_or_refused_whole(
+    registry, workspace, description, implementation
+):
+    toolset = registry.toolset("miniclaw")
+    arguments = {"name": "made", "description": description, "implementation": implementation}
+    answer = toolset.call("create_skill", arguments)
+    if answer["success"]:
+        assert toolset.call("read_skill", {"name": "made"})["success"]
+        assert toolset.call("delete_skill", {"name": "made"})["success"]
+    else:
+        assert answer["error"]["type"] == "InvalidSchema"
+        assert list(workspace.iterdir()) == []
