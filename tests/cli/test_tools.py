@@ -1,0 +1,151 @@
+"""tools, prompt and --personality, as people call them."""
+
+import json
+
+import pytest
+
+SETTINGS = """
+personalities:
+  writer:
+    skills:
+      global_ingest: {mode: tags, accept_tags: [writing]}
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(SETTINGS)
+    return ("--config", str(path))
+
+
+class TestTools:
+    def test_list_names_all_tools_of_all_toolsets(self, cli):
+        listed = json.loads(cli("tools", "list", "--json").stdout)
+        assert {one["toolset"] for one in listed} == {
+            "native",
+            "basic",
+            "miniclaw",
+            "ethos",
+            "wave",
+        }
+        assert cli("tools", "list", "--toolset", "wave").stdout.startswith("wave/Skill\t")
+
+    @pytest.mark.parametrize(
+        ("style", "keys"),
+        [
+            ("openai", {"type", "function"}),
+            ("anthropic", {"name", "description", "input_schema"}),
+            ("mcp", {"name", "description", "inputSchema", "annotations", "outputSchema"}),
+        ],
+    )
+    def test_schemas_come_in_each_frameworks_envelope(self, cli, library, style, keys):
+        tools = json.loads(cli("tools", "schema", "--style", style).stdout)
+        assert len(tools) == 9
+        assert all(set(tool) == keys for tool in tools)
+
+    def test_the_schema_of_wave_lists_the_skills_there_are(self, cli, library):
+        (tool,) = json.loads(cli("tools", "schema", "--toolset", "wave").stdout)
+        assert "**haiku** (personal)" in tool["function"]["description"]
+
+    def test_ethos_says_how_long_its_results_may_be(self, cli, library):
+        tools = json.loads(cli("tools", "schema", "--toolset", "ethos", "--style", "mcp").stdout)
+        assert [tool["_meta"]["maxResultChars"] for tool in tools] == [10_000, 30_000]
+        assert {tool["_meta"]["toolset"] for tool in tools} == {"skills"}
+
+    def test_a_call_prints_the_answer(self, cli, library):
+        answer = json.loads(cli("tools", "call", "search_skills", '{"query": "haiku"}').stdout)
+        assert answer["skills"][0]["ref"] == "haiku"
+        basic = cli("tools", "call", "--toolset", "basic", "list_skills")
+        assert "haiku" in json.loads(basic.stdout)["skills"]
+
+    def test_arguments_are_read_from_standard_input(self, cli, library):
+        result = cli("tools", "call", "read_skill", "-", input='{"name": "haiku"}')
+        assert "Step by step." in json.loads(result.stdout)["body"]
+
+    def test_an_answer_that_is_an_error_ends_with_status_1(self, cli, library):
+        result = cli("tools", "call", "read_skill", '{"name": "nothing"}')
+        assert result.exit_code == 1
+        assert json.loads(result.stdout)["error"]["code"] == "skill_not_found"
+        for toolset, tool in (("basic", "get_skill"), ("miniclaw", "x"), ("ethos", "skill_view")):
+            assert cli("tools", "call", "--toolset", toolset, tool).exit_code == 1
+
+    @pytest.mark.parametrize("text", ["{", "nope", "", "[" * 100_000])
+    def test_what_is_no_json_is_wrong_usage(self, cli, library, text):
+        result = cli("tools", "call", "read_skill", text)
+        assert result.exit_code == 2
+        assert "no JSON" in result.output
+
+    def test_an_unknown_toolset_is_wrong_usage(self, cli):
+        assert cli("tools", "call", "--toolset", "nope", "x").exit_code == 2
+
+
+class TestPrompt:
+    def test_the_catalogue_is_xml_or_markdown(self, cli, library):
+        text = cli("prompt").stdout
+        assert text.startswith("<available_skills>\n<skill>\n<name>\nhaiku\n</name>\n")
+        assert text.endswith("</available_skills>\n")
+        assert "- **haiku**: Write a haiku" in cli("prompt", "--markdown").stdout
+
+    def test_a_budget_is_kept_and_what_it_cost_is_said(self, cli, library):
+        result = cli("prompt", "--max-chars", "420")
+        assert len(result.stdout.rstrip("\n")) <= 420
+        assert "were left out" in result.stderr
+        told = json.loads(cli("prompt", "--max-chars", "420", "--json").stdout)
+        assert told["left_out"]
+
+    def test_without_skills_it_says_so(self, cli):
+        result = cli("prompt")
+        assert (result.stdout, result.exit_code) == ("", 0)
+        assert "no skills to show" in result.stderr
+
+
+class TestPersonality:
+    def test_lists_and_searches_show_only_what_it_sees(self, cli, library, config):
+        assert cli(*config, "list", "--personality", "writer", "--format", "names").stdout == (
+            "haiku\n"
+        )
+        found = cli(*config, "search", "form", "--personality", "writer", "--json")
+        assert [hit["ref"] for hit in json.loads(found.stdout)] == ["haiku"]
+
+    def test_what_it_does_not_see_is_not_shown_and_why_says_by_which_rule(
+        self, cli, library, config
+    ):
+        shown = cli(*config, "show", "review", "--personality", "writer")
+        assert shown.exit_code == 1
+        assert "none of its tags is in accept_tags" in shown.output
+        assert cli(*config, "show", "haiku", "--personality", "writer").exit_code == 0
+        (told,) = json.loads(
+            cli(*config, "why", "review", "--personality", "writer", "--json").stdout
+        )
+        assert told["listed"] is False
+        assert "rule tag-not-accepted" in told["reasons"][-1]["message"]
+
+    def test_the_prompt_holds_what_it_sees_and_can_explain_itself(self, cli, library, config):
+        text = cli(*config, "prompt", "--personality", "writer").stdout
+        assert "haiku" in text
+        assert "review" not in text
+        lines = cli(*config, "prompt", "--personality", "writer", "--explain").stdout.splitlines()
+        assert lines[0] == "haiku\tseen\ttags\tits tags are accepted"
+        assert lines[1].startswith("pdf-forms\tnot seen\ttag-not-accepted\t")
+
+    def test_tools_are_limited_to_it(self, cli, library, config):
+        result = cli(*config, "tools", "call", "--personality", "writer", "list_skills")
+        assert json.loads(result.stdout)["total"] == 1
+
+    def test_an_unknown_one_suggests_the_nearest(self, cli, library, config):
+        for command in (("list",), ("prompt",), ("tools", "call", "list_skills"), ("why", "haiku")):
+            result = cli(*config, *command, "--personality", "writr")
+            assert result.exit_code == 1
+            assert "Did you mean 'writer'?" in result.output
+
+
+class TestUsage:
+    def test_what_tools_did_is_shown_and_what_they_did_not_is_listed(self, cli, library):
+        assert "No tool has listed" in cli("stats", "--usage").output
+        cli("tools", "call", "read_skill", '{"name": "haiku"}')
+        assert cli("stats", "--usage").stdout.split("\t")[:4] == ["haiku", "1", "0", "0"]
+        (count,) = json.loads(cli("stats", "--usage", "--json").stdout)
+        assert (count["ref"], count["read"]) == ("haiku", 1)
+        unused = cli("list", "--unused-since", "1d", "--format", "names").stdout.split()
+        assert unused == ["pdf-forms", "review"]
