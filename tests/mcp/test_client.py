@@ -1,0 +1,144 @@
+"""The official client, in both generations of the protocol, over both transports."""
+
+import json
+
+import jsonschema
+import pytest
+
+from registry.errors import UsageProblem
+from registry.mcp.server import Serving, SkillServer
+
+
+async def tool(client, called, /, **arguments):
+    """Call a tool; return its structured answer, checked against its schema."""
+    answer = await client.call_tool(called, arguments)
+    listed = {one.name: one for one in (await client.list_tools()).tools}
+    assert answer.structured_content == json.loads(answer.content[0].text)
+    schema = listed[called].output_schema
+    if schema is not None:
+        jsonschema.validate(answer.structured_content, schema)
+    assert answer.is_error == ("error" in answer.structured_content)
+    return answer.structured_content
+
+
+def test_a_client_lists_searches_reads_creates_updates_deletes_and_restores(talk, library, way):
+    async def conversation(client):
+        assert (await tool(client, "list_skills"))["total"] == 11
+        found = await tool(client, "search_skills", query="fill pdf forms")
+        assert found["skills"][0]["ref"] == "pdf-forms"
+        read = await tool(client, "read_skill", name="pdf-forms")
+        assert read["body"] == "\n# Forms\n"
+        file = await tool(client, "read_skill_file", name="pdf-forms", path="scripts/fill.py")
+        assert file["content"] == "print(1)\n"
+        binary = await tool(client, "read_skill_file", name="pdf-forms", path="logo.png")
+        assert binary["encoding"] == "base64"
+        made = (await tool(client, "create_skill", name="fresh", description="New."))["skill"]
+        assert (library / "fresh" / "SKILL.md").exists()
+        changed = await tool(
+            client, "update_skill", name="fresh", description="Two.", if_hash=made["content_hash"]
+        )
+        stale = await tool(
+            client, "update_skill", name="fresh", description="3", if_hash=made["content_hash"]
+        )
+        assert stale["error"]["code"] == "skill_changed_on_disk"
+        assert "Two." in (library / "fresh" / "SKILL.md").read_text()
+        gone = await tool(
+            client, "delete_skill", name="fresh", if_hash=changed["skill"]["content_hash"]
+        )
+        assert not (library / "fresh").exists()
+        back = await tool(client, "restore_skill", name=gone["deleted"]["trash_id"])
+        assert back["skill"]["ref"] == "fresh"
+        assert (await tool(client, "sync_skills"))["complete"]
+
+    talk(conversation, way)
+
+
+def test_the_annotations_are_truthful(talk, library):
+    async def conversation(client):
+        tools = {one.name: one.annotations for one in (await client.list_tools()).tools}
+        assert {n for n, a in tools.items() if a.read_only_hint} == {
+            "list_skills",
+            "search_skills",
+            "read_skill",
+            "read_skill_file",
+        }
+        assert {n for n, a in tools.items() if a.destructive_hint} == {
+            "update_skill",
+            "delete_skill",
+        }
+        assert not any(a.open_world_hint for a in tools.values())
+        assert "search_skills" in client.instructions
+        assert client.server_info.name == "skill-registry"
+
+    talk(conversation)
+
+
+def test_a_read_only_server_has_no_tool_that_writes(talk, library):
+    async def conversation(client):
+        names = {one.name for one in (await client.list_tools()).tools}
+        assert names == {"list_skills", "search_skills", "read_skill", "read_skill_file"}
+        answer = await client.call_tool("create_skill", {"name": "x", "description": "D."})
+        assert answer.is_error
+        assert "There is no tool 'create_skill'" in answer.content[0].text
+
+    talk(conversation, ("stdio", "auto"), "--read-only")
+    assert not (library / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("toolset", "name", "arguments", "words"),
+    [
+        ("basic", "get_skill", {"skill_name": "pdf-forms"}, "# Forms"),
+        ("miniclaw", "read_skill", {"name": "pdf-forms"}, "# Forms"),
+        ("ethos", "skill_view", {"name": "pdf-forms"}, "# Forms"),
+        ("wave", "Skill", {"skill_name": "pdf-forms"}, "# Forms"),
+    ],
+)
+def test_the_other_toolsets_are_served_too(talk, library, toolset, name, arguments, words):
+    async def conversation(client):
+        answer = await client.call_tool(name, arguments)
+        assert not answer.is_error
+        assert words in answer.content[0].text
+        wrong = await client.call_tool(name, {})
+        assert wrong.is_error
+
+    talk(conversation, ("stdio", "auto"), "--toolset", toolset)
+
+
+def test_toolsets_are_served_together_where_their_names_do_not_clash(talk, registry, library):
+    async def conversation(client):
+        names = {one.name for one in (await client.list_tools()).tools}
+        assert {"Skill", "skill_view", "search_skills"} <= names
+
+    talk(
+        conversation,
+        ("stdio", "auto"),
+        "--toolset",
+        "native",
+        "--toolset",
+        "wave",
+        "--toolset",
+        "ethos",
+    )
+    with pytest.raises(UsageProblem, match="both have a tool list_skills"):
+        SkillServer(registry, Serving(toolsets=("native", "basic")))
+
+
+def test_limits_hold_for_tools_and_resources_alike(talk, registry, library, tmp_path, skill):
+    from tests.conftest import write_skill
+
+    write_skill(tmp_path / "team" / "theirs")
+    registry.sync(str(tmp_path / "team"), name="team", scope="team")
+
+    async def conversation(client):
+        assert (await tool(client, "list_skills"))["total"] == 1
+        assert (await tool(client, "read_skill", name="pdf-forms"))["error"]["code"] == (
+            "skill_not_found"
+        )
+        uris = [str(one.uri) for one in (await client.list_resources()).resources]
+        assert uris == ["skill://team/theirs/SKILL.md"]
+        with pytest.raises(Exception, match="no resource"):
+            await client.read_resource("skill://mine/pdf-forms/SKILL.md")
+
+    talk(conversation, ("stdio", "auto"), "--source", "team")
+    talk(conversation, ("http", "auto"), "--scope", "team")
