@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 3600.0
 
+PATIENCE_SECONDS = 1.0
+"""A sync by a watcher is over in less: nobody should hear of it."""
+
 
 def sync(
     registry: "SkillRegistry",
@@ -40,7 +43,7 @@ def sync(
             registry.create_database()
         lock = FileLock(f"{registry.path}.sync.lock")
         with lock:
-            if not lock.acquire(WAIT_SECONDS if wait else 0):
+            if not lock.acquire(WAIT_SECONDS if wait else PATIENCE_SECONDS):
                 raise SyncRunning(owner=lock.owner())
             lock.sign("sync")
             chosen = choose(registry, targets, scope=scope, name=name, register=True)

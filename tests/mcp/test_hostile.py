@@ -76,8 +76,10 @@ def test_a_server_killed_in_the_middle_of_a_create_leaves_disk_and_database_in_a
             stdout=subprocess.PIPE,
         )
         frames = [
-            ('{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
-            '"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'),
+            (
+                '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+                '"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+            ),
             '{"jsonrpc":"2.0","method":"notifications/initialized"}',
         ]
         frames += [
