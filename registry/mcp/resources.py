@@ -65,7 +65,11 @@ class SkillResources:
     def skills(self, cursor: str | None) -> tuple[list[Json], str | None]:
         """Return entries of the extension's `skills/list` and the cursor of the next page."""
         found, following = self._page(cursor)
-        return [entry for entry in map(self._entry, found) if entry is not None], following
+        known = len(self._left_out)
+        entries = [entry for entry in map(self._entry, found) if entry is not None]
+        if not known and self._left_out:
+            log.warning("Some skills can't be in skills/list; with --verbose this log says why.")
+        return entries, following
 
     def skill(self, uri: str) -> Json | None:
         """Return the extension's entry of the skill whose SKILL.md has this URI."""
@@ -156,7 +160,7 @@ class SkillResources:
         if reason is not None:
             if uri not in self._left_out:
                 self._left_out.add(uri)
-                log.warning("%s is left out of skills/list: %s", skill.ref, reason)
+                log.info("%s is left out of skills/list: %s", skill.ref, reason)
             return None
         folder = base(skill.source, skill.folder, skill.name)
         return {
