@@ -1,5 +1,6 @@
 """The toolset `ethos` (contracts/ethos-skills_list-skill_view.md; NOTES.md for texts)."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -7,6 +8,8 @@ from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import SCOPES, Skill
 from registry.tools.base import Context, Json, Tool, one_line, schema, shown
 from registry.tools.view import View
+
+log = logging.getLogger(__name__)
 
 LIST_CHARS: Final = 10_000
 """The contract's ``maxResultChars`` of `skills_list`."""
@@ -53,6 +56,10 @@ class EthosToolset:
 
     def __init__(self, context: Context) -> None:
         self._view = View(context)
+        if context.personality is not None and log.isEnabledFor(logging.INFO):
+            for skill, choice in context.registry.decisions(context.personality):
+                if not choice.visible:
+                    log.info("%s is filtered out: %s", one_line(skill.ref), choice.reason)
 
     def tools(self) -> Sequence[Tool]:
         """Return `skills_list` and `skill_view`."""

@@ -508,3 +508,13 @@ def test_a_view_never_exceeds_its_maximum_and_is_cut_at_a_line(body, limit):
         assert text == body
     else:
         assert body.startswith(text.rpartition("\n\n[Cut after line ")[0])
+
+
+def test_what_is_filtered_out_is_logged_when_the_toolset_is_made(registry, root, skill, caplog):
+    skill("needy", extra="required_tools: [browser]\n")
+    registry.sync(str(root))
+    with caplog.at_level("INFO", "registry.tools.ethos"):
+        registry.toolset("ethos", personality="coder")
+    assert caplog.messages == [
+        "needy is filtered out: the toolset lacks browser, which it requires"
+    ]
