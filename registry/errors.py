@@ -71,6 +71,24 @@ class ContentMissing(RegistryError):
     code = "content_missing"
 
 
+class LockFileInvalid(RegistryError):
+    """The lock file of pulled skills can't be used: ``path``, ``reason``."""
+
+    code = "lock_file_invalid"
+
+
+class PullClash(RegistryError):
+    """Two skills would be pulled into one folder: ``folder``, ``refs``."""
+
+    code = "pull_clash"
+
+
+class PullRefused(RegistryError):
+    """A folder to pull into can't be written: ``path``, ``reason``."""
+
+    code = "pull_refused"
+
+
 class SkillAmbiguous(RegistryError):
     """Several visible skills have this name; ``refs`` tell them apart."""
 

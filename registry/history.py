@@ -44,7 +44,7 @@ def read(registry: "SkillRegistry", name: str, number: int, path: str | None = N
     path = path or chosen.document
     for file in chosen.files:
         if file.path == path:
-            return _content(registry, name, chosen, file)
+            return content(registry, name, chosen, file)
     raise ContentMissing(name=name, number=number, path=path or "SKILL.md")
 
 
@@ -77,7 +77,7 @@ def restore_revision(registry: "SkillRegistry", name: str, number: int) -> Skill
     current = _current(history(registry, name), name)
     had = {file.path: file.hash for file in current.files}
     edits: dict[str, bytes | None] = {
-        file.path: _content(registry, name, wanted, file)
+        file.path: content(registry, name, wanted, file)
         for file in wanted.files
         if had.get(file.path) != file.hash
     }
@@ -117,7 +117,8 @@ def _current(found: Sequence[Revision], name: str) -> Revision:
     raise SkillNotFound(name)
 
 
-def _content(registry: "SkillRegistry", name: str, of: Revision, file: SkillFile) -> bytes:
+def content(registry: "SkillRegistry", name: str, of: Revision, file: SkillFile) -> bytes:
+    """Return the bytes of a revision's file. Raises `ContentMissing`."""
     data = None if file.hash is None else stored.content(registry.reader, file.hash)
     if data is None:
         raise ContentMissing(name=name, number=of.number, path=file.path)
@@ -134,7 +135,7 @@ def _differences(
         if one is not None and other is not None and one.hash == other.hash:
             continue
         texts = [
-            "" if file is None else _text(_content(registry, name, of, file))
+            "" if file is None else _text(content(registry, name, of, file))
             for of, file in ((before, one), (after, other))
         ]
         if None in texts:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from registry.catalog.revisions import Revision
     from registry.catalog.usage import UsageCount
     from registry.changes.trash import Trashed
+    from registry.exchange.pull import Pulled
     from registry.prompt import PromptText, Style
     from registry.sync.report import Progress, SyncReport
     from registry.toolset import Toolset
@@ -157,6 +158,18 @@ class SkillRegistry(ReadableRegistry):
         from registry.history import prune
 
         return prune(self, keep=keep, before=before)
+
+    def pull(self, skills: Sequence[Skill], to: str, *, force: bool = False) -> "Sequence[Pulled]":
+        """Put skills into folders of their names below ``to``; see `exchange.pull.pull`."""
+        from registry.exchange.pull import pull
+
+        return pull(self, skills, to, force=force)
+
+    def check_pulled(self, to: str, skills: Sequence[Skill] | None = None) -> "Sequence[Pulled]":
+        """Say how pulled skills differ from these (None: all that were pulled) as they are now."""
+        from registry.exchange.pull import check
+
+        return check(self, skills, to)
 
     # What agents are given
 

@@ -114,6 +114,14 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
     errors.ContentMissing: lambda f: (
         f"{quoted(f['path'])} of revision {f['number']} of {quoted(f['name'])} is not stored."
     ),
+    errors.LockFileInvalid: lambda f: (
+        f"The lock file {f['path']} can't be used ({f['reason']}). Restore it, or remove it: then "
+        "folders that are there already count as made by somebody else."
+    ),
+    errors.PullClash: lambda f: (
+        f"{_choice(f['refs'])} would both get the folder {quoted(f['folder'])}: pull them apart."
+    ),
+    errors.PullRefused: lambda f: f"{quoted(f['path'])} can't be written: {f['reason']}.",
     errors.SkillAmbiguous: _ambiguous,
     errors.SkillInvalid: _invalid,
     errors.SkillNotVisible: lambda f: f"The skill {quoted(f['name'])} is not shown: {f['reason']}.",

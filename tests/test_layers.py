@@ -42,6 +42,7 @@ LAYERS = [
         "toolset",
         "watching",
         "history",
+        "exchange",
         "readable",
         "touched",
     },

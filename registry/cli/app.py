@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "trash": "List what was deleted, or end it for good.",
     "history": "List what a skill was like: each content that the registry has seen.",
     "diff": "Show what is different between two revisions of a skill, in all its files.",
+    "pull": "Put skills into a folder, as they are now.",
     "prompt": "Print the catalogue for a system prompt.",
     "tools": "List, describe and call the tools that agents are given.",
     "mcp": "Serve the tools to an MCP client.",

@@ -47,10 +47,11 @@ def pack(content_hash: str, data: bytes) -> Packed:
 
 def add_contents(connection: Connection, files: Sequence[Packed]) -> None:
     """Store the bytes of files; what is stored already stays."""
-    connection.execute(
-        text("INSERT OR IGNORE INTO contents VALUES (:hash, :size, :packed, :data)"),
-        [file._asdict() for file in files],
-    )
+    if files:
+        connection.execute(
+            text("INSERT OR IGNORE INTO contents VALUES (:hash, :size, :packed, :data)"),
+            [file._asdict() for file in files],
+        )
 
 
 def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int, int]:

@@ -37,8 +37,8 @@ from registry.text import has_unspaced, segment
 class NewVersion:
     """One version to be stored: ``columns`` of skills, and what hangs on it.
 
-    ``text`` is None where there is no readable document; ``searchable`` is the body for the
-    full-text index, None for a skill that must not be found.
+    ``text`` is None where there is no readable document; ``data`` are the document's bytes, where
+    they were read.
     """
 
     columns: dict[str, Any]
@@ -46,6 +46,7 @@ class NewVersion:
     files: Sequence[dict[str, Any]] = ()
     findings: Sequence[Diagnostic] = ()
     text: str | None = None
+    data: bytes | None = None
     body_start: int = 0
     front_matter: str = "{}"
 

@@ -11,6 +11,7 @@ from registry.catalog.known import known_hashes
 from registry.disk.found import Found
 from registry.disk.walk import Walk
 from registry.settings import Limits
+from registry.store.revisions import add_contents, pack
 from registry.store.sources import record_sync
 from registry.store.transactions import Writer
 from registry.store.versions import (
@@ -97,8 +98,16 @@ def apply_plan(
 def _store(
     reader: Reader, writer: Writer, batch: list[NewVersion], limit: int | None
 ) -> list[Live]:
+    packed = []
+    if limit is not None:
+        packed = [
+            pack(version.columns["content_hash"], version.data)
+            for version in batch
+            if version.data is not None
+        ]
     with writer.transaction() as connection:
         ids = stage(connection, batch)
+        add_contents(connection, packed)
     if limit is not None:
         keep_contents(reader, writer, limit, ids)
     rows = [version.columns for version in batch]

@@ -134,6 +134,7 @@ def make_version(
         files=file_rows(found, reading.hashes),
         findings=reading.findings,
         text=document.text if document else None,
+        data=reading.data,
         body_start=_body_start(document) if document else 0,
         front_matter=dump(document.front_matter) if document else "{}",
     )

@@ -1,0 +1,113 @@
+"""`skill-registry pull`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from registry.catalog.filters import Filters
+from registry.cli import complete, escape, options
+from registry.cli.console import Console
+from registry.cli.group import Command
+from registry.cli.listing import Listing, draw, emit
+from registry.cli.run import Status
+from registry.cli.session import Session
+from registry.cli.table import Column
+
+if TYPE_CHECKING:
+    from registry.exchange.pull import Pulled
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry pull code-review release-notes --to ./.claude/skills",
+        "skill-registry pull --tag git --to ~/project/skills",
+        "skill-registry pull --check --to ./.claude/skills    # what is behind?",
+    ),
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names)
+@click.option(
+    "--tag",
+    "tags",
+    metavar="TAG",
+    multiple=True,
+    shell_complete=complete.tags,
+    help="All skills with this tag. Given several times: with all of them.",
+)
+@click.option("--all", "every", is_flag=True, help="All skills that are listed.")
+@click.option("--to", metavar="DIR", required=True, help="The folder to put them into.")
+@options.personality_option
+@click.option(
+    "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
+)
+@click.option(
+    "--check", is_flag=True, help="Write nothing; say what is behind, and exit with 1 if anything."
+)
+@options.format_options
+@click.pass_obj
+def command(
+    session: Session,
+    *,
+    names: tuple[str, ...],
+    tags: tuple[str, ...],
+    every: bool,
+    to: str,
+    personality: str | None,
+    force: bool,
+    check: bool,
+    style: str | None,
+) -> None:
+    """Put skills into a folder, as they are now.
+
+    Each gets a folder of its name, at once or not at all; what is equal is left alone, and so is
+    what was edited there. DIR/skills.lock.json says what was pulled from where: commit it with the
+    skills, and --check tells others what is behind.
+
+    Exit status: 1 where something was left alone, or is behind.
+    """
+    registry = session.registry
+    wanted = None
+    if names or tags or every:
+        if sum(map(bool, (names, tags, every))) > 1:
+            raise click.UsageError("Choose skills by name, by --tag, or --all of them.")
+        if names:
+            wanted = [registry.resolve(name) for name in names]
+        else:
+            chosen = Filters(tags=tags)
+            if personality is not None:
+                chosen = registry.seen_by(personality, chosen)
+            wanted = list(registry.list(chosen))
+    if check:
+        done = registry.check_pulled(to, wanted)
+    elif wanted is None:
+        raise click.UsageError("Name the skills to pull, or use --tag or --all.")
+    else:
+        done = registry.pull(wanted, to, force=force)
+    emit(session.console, style, done, PULLED)
+    left = [one for one in done if one.state not in DONE]
+    if left and not check:
+        session.console.note("What was edited there is left alone; --force replaces it.")
+    if left:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+DONE: Final = frozenset({"added", "updated", "unchanged"})
+
+
+def _plain(one: "Pulled") -> Sequence[str]:
+    return one.state, escape.line(one.ref), escape.line(one.path)
+
+
+def _draw(console: Console, done: "Sequence[Pulled]") -> Iterator[str]:
+    rows = [_plain(one) for one in done]
+    heads = ("STATE", "SKILL", "FOLDER")
+    columns = [
+        Column(head, [row[at] for row in rows], cut="middle") for at, head in enumerate(heads)
+    ]
+    columns[-1].drop = 1
+    return draw(console, columns)
+
+
+PULLED: Final = Listing(asdict, lambda one: escape.line(one.ref), _plain, _draw)
