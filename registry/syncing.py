@@ -8,6 +8,7 @@ from registry.catalog.detail import refs_of
 from registry.errors import SyncRunning
 from registry.locks import FileLock
 from registry.model import Scope, Source
+from registry.reading import keep as keep_all
 from registry.roots import choose
 from registry.sync.planning import Plan, SyncOptions, add_source, finish, make_plan, report_plan
 from registry.sync.report import Moved, Progress, SyncReport
@@ -49,6 +50,8 @@ def sync(
             chosen = choose(registry, targets, scope=scope, name=name, register=True)
             plan = _plan(registry, chosen, options, progress)
             report = _carry_out(registry, plan, lock.now_ns(), progress)
+            if options.verify:
+                keep_all(registry, None)  # also what was synced while that was switched off
     report.seconds = round(time.monotonic() - started, 3)
     return report
 
@@ -82,7 +85,7 @@ def _carry_out(
     updates = {known for part in plan.sources for known in part.updates.values()}
     before = {one.id: one for one in plan.moves.values()}
     report.removed = [one.ref for one in plan.removed]
-    keep = registry.settings.limits.skill_bytes if registry.settings.store_files else None
+    keep = registry.settings.store_files
     live = apply_plan(reader, registry.writer, plan, scan_ns, now(), progress, keep=keep)
     refs = refs_of(reader, [version.id for version in live])
     for version in live:

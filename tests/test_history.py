@@ -8,6 +8,7 @@ import pytest
 from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
 from registry.service import SkillRegistry
 from registry.settings import Settings
+from registry.sync import keeping
 from tests.conftest import write_skill
 
 
@@ -178,9 +179,22 @@ def test_bytes_are_not_kept_where_the_settings_say_so(database, root, skill):
             registry.read_revision("alpha", 1)
 
 
-def test_a_file_that_cannot_be_kept_leaves_the_rest(registry, root, skill, monkeypatch):
-    from registry.sync import keeping
+def test_what_was_synced_without_its_bytes_is_completed_by_a_verifying_sync(database, root, skill):
+    (skill("alpha") / "more.txt").write_text("x")
+    with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
+        registry.sync(str(root))
+    with SkillRegistry.open(database, settings=Settings()) as registry:
+        registry.sync()
+        assert not registry.history("alpha")[0].complete
+        registry.sync(verify=True)
+        assert registry.history("alpha")[0].complete
 
+
+def test_a_file_that_cannot_be_kept_leaves_the_rest(database, root, skill, monkeypatch):
+    folder = skill("alpha")
+    (folder / "gone.txt").write_text("x")
+    with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
+        registry.sync(str(root))
     whole = keeping.read_inside
 
     def read(path, *rest):
@@ -189,11 +203,10 @@ def test_a_file_that_cannot_be_kept_leaves_the_rest(registry, root, skill, monke
         return whole(path, *rest)
 
     monkeypatch.setattr(keeping, "read_inside", read)
-    (skill("alpha") / "gone.txt").write_text("x")
-    registry.sync(str(root))
-    (one,) = registry.history("alpha")
-    assert not one.complete
-    assert registry.read_revision("alpha", 1).startswith(b"---")
+    with SkillRegistry.open(database, settings=Settings()) as registry:
+        registry.sync(verify=True)
+        assert not registry.history("alpha")[0].complete
+        assert registry.read_revision("alpha", 1).startswith(b"---")
 
 
 def test_two_registries_at_once_keep_all_revisions(database, root, skill, registry):

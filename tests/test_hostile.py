@@ -136,10 +136,10 @@ def test_a_folder_that_vanishes_while_it_is_read_disturbs_nothing(
     skill("beta")
     real = apply.read_version
 
-    def vanish(reader, walk, found, *rest):
+    def vanish(reader, walk, found, *rest, **named):
         if found.folder == "alpha":
             shutil.rmtree(root / "alpha")
-        return real(reader, walk, found, *rest)
+        return real(reader, walk, found, *rest, **named)
 
     monkeypatch.setattr(apply, "read_version", vanish)
     report = registry.sync(str(root))

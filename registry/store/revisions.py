@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from registry.store.bulk import insert_rows
+from registry.store.schema import contents
+
 _RECORD = """
 INSERT OR IGNORE INTO revisions
   (uid, number, name, document, content_hash, tree_hash, seen_at, files)
@@ -47,11 +50,8 @@ def pack(content_hash: str, data: bytes) -> Packed:
 
 def add_contents(connection: Connection, files: Sequence[Packed]) -> None:
     """Store the bytes of files; what is stored already stays."""
-    if files:
-        connection.execute(
-            text("INSERT OR IGNORE INTO contents VALUES (:hash, :size, :packed, :data)"),
-            [file._asdict() for file in files],
-        )
+    rows = {file.hash: file._asdict() for file in files}
+    insert_rows(connection, contents, list(rows.values()), ignore_known=True)
 
 
 def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int, int]:

@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     Connection,
-    Table,
     and_,
     bindparam,
     column,
@@ -27,8 +26,9 @@ from sqlalchemy import (
 )
 
 from registry.model import Diagnostic
+from registry.store.bulk import insert_rows
 from registry.store.names import refresh_names
-from registry.store.revisions import record_revisions
+from registry.store.revisions import Packed, add_contents, record_revisions
 from registry.store.schema import diagnostics, documents, skill_files, skill_tags, skills
 from registry.text import has_unspaced, segment
 
@@ -37,8 +37,8 @@ from registry.text import has_unspaced, segment
 class NewVersion:
     """One version to be stored: ``columns`` of skills, and what hangs on it.
 
-    ``text`` is None where there is no readable document; ``data`` are the document's bytes, where
-    they were read.
+    ``text`` is None where there is no readable document; ``contents`` are bytes of files to be
+    kept.
     """
 
     columns: dict[str, Any]
@@ -46,7 +46,7 @@ class NewVersion:
     files: Sequence[dict[str, Any]] = ()
     findings: Sequence[Diagnostic] = ()
     text: str | None = None
-    data: bytes | None = None
+    contents: Sequence[Packed] = ()
     body_start: int = 0
     front_matter: str = "{}"
 
@@ -73,7 +73,6 @@ _FORGET = text(
     "VALUES ('delete', :id, :name, :tags, :description, :body)"
 )
 _DEAD_AT_ONCE = 500
-_MOST_VARIABLES = 30_000  # SQLite and PostgreSQL allow some more than 32,000
 _dying = table("dying", column("id"))
 
 UNINDEXED, PLAIN, SEGMENTED = 0, 1, 2
@@ -116,31 +115,11 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     tables = ((skills, "s"), (documents, "d"), (skill_files, "f"), (skill_tags, "t"))
     for into, key in (*tables, (diagnostics, "x")):
         insert_rows(connection, into, rows[key])
+    add_contents(connection, [packed for version in batch for packed in version.contents])
     connection.execute(_FIND_PLAIN, {"first": first})
     if segmented:
         connection.execute(_FIND, segmented)
     return [row["id"] for row in rows["s"]]
-
-
-def insert_rows(connection: Connection, into: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows that all have the same keys, many with one statement.
-
-    A driver comes back to Python between two rows of an executemany; while another thread parses,
-    each of these returns costs more than the row.
-    """
-    if not rows:
-        return
-    columns = list(rows[0])
-    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    group = f"({', '.join([mark] * len(columns))})"
-    most = _MOST_VARIABLES // len(columns)
-    for start in range(0, len(rows), most):
-        some = rows[start : start + most]
-        values = ", ".join([group] * len(some))
-        connection.exec_driver_sql(
-            f"INSERT INTO {into.name} ({', '.join(columns)}) VALUES {values}",
-            tuple([row[column] for row in some for column in columns]),
-        )
 
 
 def _how_indexed(version: NewVersion) -> int:

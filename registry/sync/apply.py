@@ -11,7 +11,6 @@ from registry.catalog.known import known_hashes
 from registry.disk.found import Found
 from registry.disk.walk import Walk
 from registry.settings import Limits
-from registry.store.revisions import add_contents, pack
 from registry.store.sources import record_sync
 from registry.store.transactions import Writer
 from registry.store.versions import (
@@ -22,7 +21,6 @@ from registry.store.versions import (
     replace_notices,
     stage,
 )
-from registry.sync.keeping import keep_contents
 from registry.sync.planning import Plan
 from registry.sync.records import Previous, file_rows, is_racy, make_version, read_folder
 from registry.sync.report import Progress
@@ -60,12 +58,12 @@ def apply_plan(
     now: str,
     progress: Progress,
     *,
-    keep: int | None,
+    keep: bool,
 ) -> list[Live]:
     """Write what the plan says; readers see all of it or nothing.
 
-    ``keep``: store the bytes of files that have at most so many, too. Returns the versions that
-    went live. Whatever a change made meanwhile to a skill wins.
+    ``keep``: store the bytes of all files, too. Returns the versions that went live. Whatever a
+    change made meanwhile to a skill wins.
     """
     clear(writer)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
@@ -74,11 +72,11 @@ def apply_plan(
     # parsed meanwhile. At most one batch waits, so memory stays flat.
     with ThreadPoolExecutor(1, "registry-store") as pool:
         storing: Future[list[Live]] | None = None
-        for batch in _batches(_versions(reader, _jobs(plan), scan_ns, now)):
+        for batch in _batches(_versions(reader, _jobs(plan), scan_ns, now, keep=keep)):
             if storing is not None:
                 staged.update((one.id, one) for one in storing.result())
                 progress("importing", len(staged), total)
-            storing = pool.submit(_store, reader, writer, batch, keep)
+            storing = pool.submit(_store, writer, batch)
         if storing is not None:
             staged.update((one.id, one) for one in storing.result())
             progress("importing", len(staged), total)
@@ -95,21 +93,9 @@ def apply_plan(
     return [staged[new] for new in live]
 
 
-def _store(
-    reader: Reader, writer: Writer, batch: list[NewVersion], limit: int | None
-) -> list[Live]:
-    packed = []
-    if limit is not None:
-        packed = [
-            pack(version.columns["content_hash"], version.data)
-            for version in batch
-            if version.data is not None
-        ]
+def _store(writer: Writer, batch: list[NewVersion]) -> list[Live]:
     with writer.transaction() as connection:
         ids = stage(connection, batch)
-        add_contents(connection, packed)
-    if limit is not None:
-        keep_contents(reader, writer, limit, ids)
     rows = [version.columns for version in batch]
     return [
         Live(new, row["replaces"], row["folder"], row["status"])
@@ -136,7 +122,9 @@ def _jobs(plan: Plan) -> Iterator[Job]:
             yield Job(part, folder, known)
 
 
-def _versions(reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str) -> Iterator[NewVersion]:
+def _versions(
+    reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str, *, keep: bool
+) -> Iterator[NewVersion]:
     for part, folder, replaces in jobs:
         before = version(reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:
@@ -144,7 +132,9 @@ def _versions(reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str) -> It
         found = part.look(folder)
         if found is None:
             continue  # vanished since the scan: the next sync sees to it
-        new = read_version(reader, part.walk, found, before, part.source.id, scan_ns, now)
+        new = read_version(
+            reader, part.walk, found, before, part.source.id, scan_ns, now, keep=keep
+        )
         if new is not None:
             yield new
 
@@ -157,11 +147,16 @@ def read_version(
     source_id: int,
     scan_ns: int,
     now: str,
+    *,
+    keep: bool = False,
 ) -> NewVersion | None:
-    """Read a folder into a new version; None: it can't be read now, and ``before`` stays."""
+    """Read a folder into a new version; None: it can't be read now, and ``before`` stays.
+
+    ``keep``: with the bytes of all files that are read.
+    """
     limits: Limits = walk.limits
     trusted = known_hashes(reader, before.id) if before and not before.racy else {}
-    reading = read_folder(walk.root, found, limits, trusted)
+    reading = read_folder(walk.root, found, limits, trusted, keep=keep)
     if reading.transient and before is not None:
         return None
     previous = Previous(before.id, before.uid, before.created_at) if before else None
@@ -173,7 +168,7 @@ def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
     size = 0
     for new in versions:
         batch.append(new)
-        size += len(new.text or "")
+        size += len(new.text or "") + sum(len(packed.data) for packed in new.contents)
         if len(batch) >= BATCH or size >= BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0

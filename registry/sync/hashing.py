@@ -1,6 +1,6 @@
 """Hash the files of a skill's folder, reading no more of them than needed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from stat import S_IXUSR
 from typing import TypeAlias
 
@@ -16,12 +16,16 @@ KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
 
 
 def hash_files(
-    root: str, found: Found, known: KnownHashes, limits: Limits
+    root: str,
+    found: Found,
+    known: KnownHashes,
+    limits: Limits,
+    keep: Callable[[str, bytes], None] = lambda _hash, _data: None,
 ) -> tuple[dict[str, str | None], list[Diagnostic], bytes | None, bool]:
     """Hash the files of a folder, reading only those whose stat is not in ``known``.
 
     Returns the hashes, what went wrong, the document's bytes, and whether the document could not
-    be read for a reason that may pass.
+    be read for a reason that may pass. ``keep`` is given the hash and bytes of each file read.
     """
     home = join(root, found.folder)
     hashes: dict[str, str | None] = {}
@@ -37,7 +41,8 @@ def hash_files(
         limit = limits.document_bytes if is_document else limits.skill_bytes
         try:
             content = read_inside(f"{home}/{file.path}", limit, home, root)
-            hashes[file.path] = digest(content.data)
+            hashes[file.path] = content_hash = digest(content.data)
+            keep(content_hash, content.data)
             if is_document:
                 data = content.data
         except (OSError, FileTooLarge, SkillInaccessible, FileChanging) as error:

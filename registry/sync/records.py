@@ -14,6 +14,7 @@ from registry.document.rules import check_specification
 from registry.document.security import check_security
 from registry.model import Diagnostic, Document, SkillFile
 from registry.settings import Limits
+from registry.store.revisions import Packed, pack
 from registry.store.versions import NewVersion, dump
 from registry.sync.hashing import KnownHashes, hash_files, tree_hash
 from registry.text import name_key
@@ -46,6 +47,7 @@ class Reading:
     hashes: Mapping[str, str | None]
     findings: tuple[Diagnostic, ...]
     transient: bool = False
+    contents: tuple[Packed, ...] = ()
 
 
 def is_racy(found: Found, scan_ns: int) -> bool:
@@ -53,9 +55,20 @@ def is_racy(found: Found, scan_ns: int) -> bool:
     return found.newest_ns >= scan_ns - RACY_NS
 
 
-def read_folder(root: str, found: Found, limits: Limits, known: KnownHashes) -> Reading:
-    """Read one skill folder whole: hash its files, parse and check its document."""
-    hashes, findings, data, transient = hash_files(root, found, known, limits)
+def read_folder(
+    root: str, found: Found, limits: Limits, known: KnownHashes, *, keep: bool = False
+) -> Reading:
+    """Read one skill folder whole: hash its files, parse and check its document.
+
+    ``keep``: the bytes that were read are kept, too.
+    """
+    packed: list[Packed] = []
+
+    def take(content_hash: str, content: bytes) -> None:
+        if keep:
+            packed.append(pack(content_hash, content))
+
+    hashes, findings, data, transient = hash_files(root, found, known, limits, take)
     findings = [*found.problems, *findings]
     document = None
     if data is not None:
@@ -78,7 +91,7 @@ def read_folder(root: str, found: Found, limits: Limits, known: KnownHashes) -> 
                     _placed(finding, found.document) for finding in rule if finding.code not in told
                 )
     findings.sort(key=lambda finding: finding.sort_key)
-    return Reading(found, data, document, hashes, tuple(findings), transient)
+    return Reading(found, data, document, hashes, tuple(findings), transient, tuple(packed))
 
 
 def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:
@@ -134,7 +147,7 @@ def make_version(
         files=file_rows(found, reading.hashes),
         findings=reading.findings,
         text=document.text if document else None,
-        data=reading.data,
+        contents=reading.contents,
         body_start=_body_start(document) if document else 0,
         front_matter=dump(document.front_matter) if document else "{}",
     )

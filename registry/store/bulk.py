@@ -1,0 +1,38 @@
+"""Insert many rows at once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table
+
+MOST_VARIABLES = 30_000  # SQLite and PostgreSQL allow some more than 32,000
+
+
+def insert_rows(
+    connection: Connection,
+    into: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    ignore_known: bool = False,
+) -> None:
+    """Insert rows that all have the same keys, many with one statement.
+
+    ``ignore_known``: rows whose key is there already are passed over.
+
+    A driver comes back to Python between two rows of an executemany; while another thread parses,
+    each of these returns costs more than the row.
+    """
+    if not rows:
+        return
+    columns = list(rows[0])
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    group = f"({', '.join([mark] * len(columns))})"
+    most = MOST_VARIABLES // len(columns)
+    verb = "INSERT OR IGNORE" if ignore_known else "INSERT"
+    for start in range(0, len(rows), most):
+        some = rows[start : start + most]
+        values = ", ".join([group] * len(some))
+        connection.exec_driver_sql(
+            f"{verb} INTO {into.name} ({', '.join(columns)}) VALUES {values}",
+            tuple([row[column] for row in some for column in columns]),
+        )
