@@ -71,6 +71,18 @@ class ContentMissing(RegistryError):
     code = "content_missing"
 
 
+class ArchiveRefused(RegistryError):
+    """An archive holds no skill that can be brought in: ``path``, ``reason``."""
+
+    code = "archive_refused"
+
+
+class ExportRefused(RegistryError):
+    """A folder to publish into can't be written: ``path``, ``reason``."""
+
+    code = "export_refused"
+
+
 class LockFileInvalid(RegistryError):
     """The lock file of pulled skills can't be used: ``path``, ``reason``."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from registry.catalog.revisions import Revision
     from registry.catalog.usage import UsageCount
     from registry.changes.trash import Trashed
+    from registry.exchange.export import Export
     from registry.exchange.pull import Pulled
     from registry.prompt import PromptText, Style
     from registry.sync.report import Progress, SyncReport
@@ -170,6 +171,20 @@ class SkillRegistry(ReadableRegistry):
         from registry.exchange.pull import check
 
         return check(self, skills, to)
+
+    def export(self, skills: Sequence[Skill], to: str) -> "Export":
+        """Publish skills for discovery below ``to``; see `exchange.export.export`."""
+        from registry.exchange.export import export
+
+        return export(self, skills, to)
+
+    def bring(
+        self, path: str, *, source: str | None = None, name: str | None = None
+    ) -> SkillDetail:
+        """Create the skill that an archive holds; see `exchange.bring.bring`."""
+        from registry.exchange.bring import bring
+
+        return bring(self, path, source=source, name=name)
 
     # What agents are given
 

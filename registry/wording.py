@@ -122,6 +122,8 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
         f"{_choice(f['refs'])} would both get the folder {quoted(f['folder'])}: pull them apart."
     ),
     errors.PullRefused: lambda f: f"{quoted(f['path'])} can't be written: {f['reason']}.",
+    errors.ExportRefused: lambda f: f"{quoted(f['path'])} can't be written: {f['reason']}.",
+    errors.ArchiveRefused: lambda f: f"{quoted(f['path'])} was not brought in: {f['reason']}.",
     errors.SkillAmbiguous: _ambiguous,
     errors.SkillInvalid: _invalid,
     errors.SkillNotVisible: lambda f: f"The skill {quoted(f['name'])} is not shown: {f['reason']}.",

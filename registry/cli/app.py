@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "history": "List what a skill was like: each content that the registry has seen.",
     "diff": "Show what is different between two revisions of a skill, in all its files.",
     "pull": "Put skills into a folder, as they are now.",
+    "import": "Bring in a skill from an archive.",
+    "export": "Publish skills for discovery: an index and its artifacts.",
     "prompt": "Print the catalogue for a system prompt.",
     "tools": "List, describe and call the tools that agents are given.",
     "mcp": "Serve the tools to an MCP client.",
@@ -47,6 +49,8 @@ MODULES: Final = {
     "restore": "trash_can",
     "trash": "trash_can",
     "history": "history",
+    "import": "archives",
+    "export": "archives",
     "diff": "history",
 }
 """Commands that share a module."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any, Final
 
 import click
@@ -92,7 +93,8 @@ class LazyGroup(Group):
             return None
         shared = self.modules.get(cmd_name)
         module = import_module(f"{self.package}.{shared or cmd_name}")
-        command = getattr(module, cmd_name if shared else "command")
+        command = getattr(module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name, None)
+        command = command if shared else module.command
         assert isinstance(command, click.Command)  # noqa: S101  # a programming error
         return command
 

@@ -1,8 +1,8 @@
 """`skill-registry pull`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -17,6 +17,53 @@ from registry.cli.table import Column
 
 if TYPE_CHECKING:
     from registry.exchange.pull import Pulled
+    from registry.model import Skill
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
+
+
+def choosing_options(command: F) -> F:
+    """Add what says which skills are meant."""
+    for option in (
+        options.personality_option,
+        click.option("--all", "every", is_flag=True, help="All skills that are listed."),
+        click.option(
+            "--tag",
+            "tags",
+            metavar="TAG",
+            multiple=True,
+            shell_complete=complete.tags,
+            help="All skills with this tag. Given several times: with all of them.",
+        ),
+        click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_skills(
+    session: Session,
+    names: Sequence[str],
+    tags: Sequence[str],
+    personality: str | None,
+    *,
+    every: bool,
+) -> "list[Skill] | None":
+    """Return the skills that are meant; None: nothing says which."""
+    registry = session.registry
+    if sum(map(bool, (names, tags, every))) > 1:
+        raise click.UsageError(CHOOSE)
+    if names:
+        return [registry.resolve(name) for name in names]
+    if not tags and not every:
+        return None
+    chosen = Filters(tags=tags)
+    if personality is not None:
+        chosen = registry.seen_by(personality, chosen)
+    return list(registry.list(chosen))
 
 
 @click.command(
@@ -27,18 +74,8 @@ if TYPE_CHECKING:
         "skill-registry pull --check --to ./.claude/skills    # what is behind?",
     ),
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names)
-@click.option(
-    "--tag",
-    "tags",
-    metavar="TAG",
-    multiple=True,
-    shell_complete=complete.tags,
-    help="All skills with this tag. Given several times: with all of them.",
-)
-@click.option("--all", "every", is_flag=True, help="All skills that are listed.")
+@choosing_options
 @click.option("--to", metavar="DIR", required=True, help="The folder to put them into.")
-@options.personality_option
 @click.option(
     "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
 )
@@ -68,21 +105,11 @@ def command(
     Exit status: 1 where something was left alone, or is behind.
     """
     registry = session.registry
-    wanted = None
-    if names or tags or every:
-        if sum(map(bool, (names, tags, every))) > 1:
-            raise click.UsageError("Choose skills by name, by --tag, or --all of them.")
-        if names:
-            wanted = [registry.resolve(name) for name in names]
-        else:
-            chosen = Filters(tags=tags)
-            if personality is not None:
-                chosen = registry.seen_by(personality, chosen)
-            wanted = list(registry.list(chosen))
+    wanted = chosen_skills(session, names, tags, personality, every=every)
     if check:
         done = registry.check_pulled(to, wanted)
     elif wanted is None:
-        raise click.UsageError("Name the skills to pull, or use --tag or --all.")
+        raise click.UsageError(CHOOSE)
     else:
         done = registry.pull(wanted, to, force=force)
     emit(session.console, style, done, PULLED)

@@ -1,0 +1,91 @@
+"""`skill-registry import` and `skill-registry export`."""
+
+from dataclasses import asdict
+
+import click
+
+from registry import records
+from registry.cli import complete, escape, options, words
+from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
+from registry.cli.group import Command
+from registry.cli.session import Session
+
+
+@click.command(
+    "import",
+    cls=Command,
+    examples=(
+        "skill-registry import code-review.skill",
+        "skill-registry import ~/Downloads/skill.zip --source personal --name code-review",
+    ),
+)
+@click.argument("file", type=click.Path())
+@click.option(
+    "--source",
+    metavar="NAME",
+    shell_complete=complete.sources,
+    help="The source to write to: by default the only one, or the setting default_source.",
+)
+@click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
+@options.json_option
+@click.pass_obj
+def import_(
+    session: Session, *, file: str, source: str | None, name: str | None, as_json: bool
+) -> None:
+    """Bring in a skill from an archive.
+
+    FILE is a .skill, .zip or .tar.gz with one skill at its top, or in one folder. Paths that lead
+    out of it, links, and more than a skill may hold are refused, and nothing is left of them.
+    """
+    made = session.registry.bring(file, source=source, name=name)
+    if as_json:
+        session.console.json(records.detail(made))
+    else:
+        shown = f"{escape.line(made.ref)}: {escape.line(made.path)}"
+        session.console.write([f"Imported {shown}"])
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "skill-registry export --all --well-known ./public",
+        "skill-registry export --tag git --well-known ./public --json",
+    ),
+)
+@choosing_options
+@click.option(
+    "--well-known",
+    "to",
+    metavar="DIR",
+    required=True,
+    help="The root of a web site: the index becomes .well-known/agent-skills/index.json in it.",
+)
+@options.json_option
+@click.pass_obj
+def export(
+    session: Session,
+    *,
+    names: tuple[str, ...],
+    tags: tuple[str, ...],
+    every: bool,
+    personality: str | None,
+    to: str,
+    as_json: bool,
+) -> None:
+    """Publish skills for discovery: an index and its artifacts.
+
+    Writes the index of the discovery RFC 0.2.0, a SKILL.md or an archive for each skill, and their
+    digests; the same skills give the same bytes. Skills whose names the specification does not
+    allow are left out.
+    """
+    wanted = chosen_skills(session, names, tags, personality, every=every)
+    if wanted is None:
+        raise click.UsageError(CHOOSE)
+    done = session.registry.export(wanted, to)
+    if as_json:
+        session.console.json(asdict(done))
+    else:
+        held = words.count(len(done.skills), "skill")
+        session.console.write([f"Exported {held}: {escape.line(done.path)}"])
+    for ref, reason in done.left_out:
+        session.console.note(f"Left out {escape.line(ref)}: {reason}.")

@@ -1,0 +1,150 @@
+"""Bring a skill in from an archive, trusting nothing that the archive says of itself."""
+
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Final
+
+from registry import changing
+from registry.disk.files import read_file
+from registry.disk.paths import is_safe_relative
+from registry.document.names import check_folder_name
+from registry.errors import (
+    ArchiveRefused,
+    FileTooLarge,
+    InvalidName,
+    SkillInaccessible,
+    SkillInvalid,
+)
+from registry.model import DOCUMENT_NAMES, SkillDetail
+from registry.settings import Limits
+from registry.text import name_key
+
+if TYPE_CHECKING:
+    from registry.service import SkillRegistry
+
+MOST_PACKED: Final = 64 << 20
+"""Bytes of an archive."""
+
+CHUNK: Final = 1 << 16
+
+Member = tuple[str, Callable[[], IO[bytes]]]
+"""A file of an archive: its path there, and what opens it."""
+
+
+def bring(
+    registry: "SkillRegistry", path: str, *, source: str | None = None, name: str | None = None
+) -> SkillDetail:
+    """Create the skill that an archive (.skill, .zip, .tar.gz) holds, and return it.
+
+    ``name``: the folder's, by default the skill's own. Raises `ArchiveRefused` with the reason,
+    `SkillInvalid`, `InvalidName`, and what `SkillRegistry.create` raises.
+    """
+    from registry.document import parse_document
+
+    home = changing.target_source(registry, source)
+    files = read_archive(path, registry.settings.limits)
+    document = next(one for one in DOCUMENT_NAMES if one in files)
+    parsed = parse_document(files[document], folder_name=name or "")
+    if not parsed.usable:
+        raise SkillInvalid(name=path, problems=parsed.diagnostics)
+    folder = name or parsed.name
+    reason = check_folder_name(folder)
+    if reason is not None:
+        raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
+    made = changing.create(registry, home, folder, parsed.name, files)
+    return changing.detail_of(registry, made)
+
+
+def read_archive(path: str, limits: Limits) -> dict[str, bytes]:
+    """Return the files of the one skill in an archive, by their paths in its folder.
+
+    The skill file lies at the archive's root, or in the one folder there. Raises `ArchiveRefused`.
+    """
+    try:
+        data = read_file(os.path.abspath(os.path.expanduser(path)), MOST_PACKED).data
+    except FileNotFoundError:
+        raise ArchiveRefused(path=path, reason="there is no such file") from None
+    except FileTooLarge as error:
+        reason = f"it has {error.facts['size']} bytes, {MOST_PACKED} are allowed"
+        raise ArchiveRefused(path=path, reason=reason) from error
+    except SkillInaccessible as error:
+        raise ArchiveRefused(path=path, reason=str(error.facts["reason"])) from error
+    files: dict[str, bytes] = {}
+    seen: set[str] = set()
+    total = 0
+    try:
+        for given, opened in _members(data):
+            member = _checked(path, given, seen)
+            if len(files) >= limits.files:
+                raise ArchiveRefused(path=path, reason=f"it has more than {limits.files} files")
+            with opened() as stream:
+                files[member] = _read(path, stream, limits.skill_bytes - total)
+            total += len(files[member])
+    except ArchiveRefused:
+        raise
+    except Exception as error:  # hostile archives fail in the libraries in many ways
+        raise ArchiveRefused(path=path, reason=f"it can't be unpacked: {error}") from error
+    return _unwrapped(path, files)
+
+
+def _members(data: bytes) -> Iterator[Member]:
+    """Yield the files of a zip or tar archive; anything that is no plain file is an error."""
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for info in archive.infolist():
+                mode = info.external_attr >> 16
+                if info.is_dir():
+                    continue
+                if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
+                    raise ValueError(f"{info.filename!r} is no plain file")
+                yield info.filename, lambda info=info: archive.open(info)  # type: ignore[misc]
+        return
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as tar:
+        for entry in tar:
+            if entry.isdir():
+                continue
+            if not entry.isreg():
+                raise ValueError(f"{entry.name!r} is no plain file")
+            yield entry.name, lambda entry=entry: tar.extractfile(entry)  # type: ignore[misc]
+
+
+def _checked(path: str, member: str, seen: set[str]) -> str:
+    """Return a member's path without the dots that `tar` begins it with, if it is a safe one."""
+    if not is_safe_relative(member):
+        raise ArchiveRefused(path=path, reason=f"{member[:100]!r} leads out of the skill's folder")
+    member = "/".join(part for part in member.split("/") if part not in {"", "."})
+    key = name_key(member)
+    if not member or key in seen:
+        raise ArchiveRefused(path=path, reason=f"{member[:100]!r} is there twice")
+    seen.add(key)
+    return member
+
+
+def _read(path: str, stream: IO[bytes], room: int) -> bytes:
+    """Read a member, no further than the limit, whatever size the archive claims."""
+    chunks, size = [], 0
+    while chunk := stream.read(CHUNK):
+        size += len(chunk)
+        if size > room:
+            raise ArchiveRefused(path=path, reason="its files are larger than a skill may be")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _unwrapped(path: str, files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the files without the one folder around them, if there is one."""
+    if not any(name in files for name in DOCUMENT_NAMES):
+        tops = {name.partition("/")[0] for name in files}
+        if len(tops) == 1:
+            top = f"{next(iter(tops))}/"
+            files = {name.removeprefix(top): data for name, data in files.items()}
+    documents = [name for name in DOCUMENT_NAMES if name in files]
+    if not documents:
+        raise ArchiveRefused(path=path, reason="it holds no SKILL.md at its top, or in one folder")
+    if len(documents) > 1:
+        raise ArchiveRefused(path=path, reason=f"it holds {' and '.join(documents)}")
+    return files

@@ -1,0 +1,124 @@
+"""Publish skills for discovery: an index and its artifacts (discovery RFC 0.2.0).
+
+The same skills give the same bytes: members are sorted, and have no times and no owners.
+"""
+
+import gzip
+import io
+import json
+import os
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from registry.changes.files import sync_folder, write_file
+from registry.disk.files import digest
+from registry.document.names import check_new_name
+from registry.errors import ExportRefused
+from registry.exchange.content import Entry, content_of
+from registry.model import Skill
+
+if TYPE_CHECKING:
+    from registry.service import SkillRegistry
+
+SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+FOLDER: Final = ".well-known/agent-skills"
+INDEX: Final = "index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """One entry of the index; ``digest`` is ``sha256:…`` over the artifact's bytes."""
+
+    name: str
+    type: Literal["skill-md", "archive"]
+    description: str
+    url: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What was written to ``path`` (the index), and what was left out: (ref, why)."""
+
+    path: str
+    skills: tuple[Exported, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def export(registry: "SkillRegistry", skills: Sequence[Skill], to: str) -> Export:
+    """Write the index and the artifacts of these skills below ``to``, replacing what is there.
+
+    A skill whose name the specification does not allow, or that another one has, is left out.
+    Raises `ExportRefused` where the folder can't be written, and what `content_of` raises.
+    """
+    home = os.path.join(os.path.abspath(os.path.expanduser(to)), FOLDER)
+    left_out: list[tuple[str, str]] = []
+    done: dict[str, Exported] = {}
+    try:
+        os.makedirs(home, exist_ok=True)
+        for skill in sorted(skills, key=lambda one: (one.name, one.ref)):
+            reason = check_new_name(skill.name)
+            if skill.name in done:
+                reason = "another skill has the same name"
+            if reason is not None:
+                left_out.append((skill.ref, reason))
+                continue
+            done[skill.name] = _publish(home, skill, content_of(registry, skill))
+        entries = [
+            {
+                "name": one.name,
+                "type": one.type,
+                "description": one.description,
+                "url": one.url,
+                "digest": one.digest,
+            }
+            for one in done.values()
+        ]
+        index = json.dumps({"$schema": SCHEMA, "skills": entries}, indent=2, ensure_ascii=False)
+        _write(home, INDEX, f"{index}\n".encode("utf-8", "replace"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ExportRefused(path=error.filename or home, reason=reason) from error
+    return Export(os.path.join(home, INDEX), tuple(done.values()), tuple(left_out))
+
+
+def archive(entries: Sequence[Entry]) -> bytes:
+    """Return a .tar.gz of files at its root, the same bytes for the same files."""
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for entry in sorted(entries, key=lambda one: one.path):
+            member = tarfile.TarInfo(entry.path)
+            member.size = len(entry.data)
+            member.mode = 0o755 if entry.executable else 0o644
+            tar.addfile(member, io.BytesIO(entry.data))
+    return packed.getvalue()
+
+
+def _publish(home: str, skill: Skill, entries: Sequence[Entry]) -> Exported:
+    kind: Literal["skill-md", "archive"] = "archive"
+    path, data = f"{skill.name}.tar.gz", b""
+    if len(entries) == 1:
+        kind, path, data = "skill-md", f"{skill.name}/SKILL.md", entries[0].data
+        os.makedirs(os.path.join(home, skill.name), exist_ok=True)
+    else:
+        data = archive(entries)
+    _write(home, path, data)
+    return Exported(skill.name, kind, skill.description, f"/{FOLDER}/{path}", digest(data))
+
+
+def _write(home: str, path: str, data: bytes) -> None:
+    """Replace one file in one step, so that a server never sends half of it."""
+    target = os.path.join(home, path)
+    new = f"{target}.{os.getpid()}.new"
+    try:
+        write_file(new, data)
+        os.rename(new, target)
+        sync_folder(os.path.dirname(target))
+    finally:
+        if os.path.lexists(new):
+            os.unlink(new)

@@ -1,0 +1,26 @@
+"""import and export, as people call them."""
+
+import json
+import zipfile
+
+
+def test_an_export_names_what_it_wrote_and_what_it_left_out(cli, library, skill, tmp_path):
+    skill("Not_Allowed")
+    cli("sync")
+    result = cli("export", "--all", "--well-known", str(tmp_path / "site"))
+    assert result.stdout.startswith("Exported 3 skills: ")
+    assert "Left out Not_Allowed: only the letters" in result.stderr
+    told = json.loads(cli("export", "haiku", "--well-known", str(tmp_path), "--json").stdout)
+    assert [one["name"] for one in told["skills"]] == ["haiku"]
+    assert cli("export", "--well-known", str(tmp_path)).exit_code == 2
+
+
+def test_an_import_names_what_it_made_or_why_it_did_not(cli, library, tmp_path):
+    path = str(tmp_path / "a.skill")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("SKILL.md", "---\nname: packed\ndescription: In a box.\n---\n")
+    assert cli("import", path).stdout.startswith("Imported packed: ")
+    again = cli("import", path)
+    assert again.exit_code == 1
+    assert "There is a skill 'packed' already" in again.output
+    assert cli("import", str(tmp_path / "nothing.zip")).exit_code == 1

@@ -1,0 +1,211 @@
+"""An archive brings one skill in, or nothing at all."""
+
+import contextlib
+import io
+import os
+import stat
+import tarfile
+import zipfile
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from registry.errors import ArchiveRefused, InvalidName, RegistryError, SkillExists, SkillInvalid
+from registry.exchange import bring as bringing
+from registry.service import SkillRegistry
+from registry.settings import Limits, Settings
+
+DOCUMENT = b"---\nname: packed\ndescription: Came in a box.\n---\n\n# Packed\n"
+FILES = {"SKILL.md": DOCUMENT, "scripts/run.py": b"print(1)\n"}
+
+
+def zipped(path, files):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return str(path)
+
+
+def tarred(path, files):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return str(path)
+
+
+@pytest.fixture
+def home(registry, root):
+    (root / "none").mkdir()
+    registry.sync(str(root), name="mine")
+    (root / "none").rmdir()
+    return registry
+
+
+@pytest.fixture
+def refused(home, root):
+    """Return why an archive is refused; nothing is left of it."""
+
+    def run(path):
+        with pytest.raises(ArchiveRefused) as caught:
+            home.bring(path)
+        assert list(root.iterdir()) == []
+        assert home.list().total == 0
+        return caught.value.facts["reason"]
+
+    return run
+
+
+@pytest.mark.parametrize("wrap", ["", "folder/", "./", "./folder/"])
+@pytest.mark.parametrize(
+    ("pack", "suffix"), [(zipped, "skill"), (zipped, "zip"), (tarred, "tar.gz"), (tarred, "tgz")]
+)
+def test_both_layouts_of_all_kinds_are_accepted(home, root, tmp_path, pack, suffix, wrap):
+    files = {wrap + name: data for name, data in FILES.items()}
+    made = home.bring(pack(tmp_path / f"box.{suffix}", files))
+    assert (made.ref, made.description) == ("packed", "Came in a box.")
+    for name, data in FILES.items():
+        assert (root / "packed" / name).read_bytes() == data
+
+
+def test_the_folder_may_have_another_name(home, root, tmp_path):
+    home.bring(zipped(tmp_path / "a.zip", FILES), name="elsewhere")
+    assert (root / "elsewhere" / "SKILL.md").exists()
+
+
+def test_a_skill_that_is_there_is_left_alone(home, root, tmp_path):
+    home.bring(zipped(tmp_path / "a.zip", FILES))
+    with pytest.raises(SkillExists):
+        home.bring(zipped(tmp_path / "b.zip", {"SKILL.md": DOCUMENT + b"Other.\n"}))
+    assert (root / "packed" / "SKILL.md").read_bytes() == DOCUMENT
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred])
+@pytest.mark.parametrize("name", ["../evil.txt", "/etc/evil", "a/../../evil", "a\\b", "C:/evil"])
+def test_paths_that_lead_out_are_refused(refused, tmp_path, pack, name):
+    assert "leads out" in refused(pack(tmp_path / "a.bin", {**FILES, name: b"x"}))
+    assert not (tmp_path.parent / "evil.txt").exists()
+
+
+def test_links_and_devices_are_refused(refused, tmp_path):
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
+        path = tarred(tmp_path / "a.tar.gz", FILES)
+        with tarfile.open(path, "w:gz") as archive:
+            member = tarfile.TarInfo("SKILL.md")
+            member.type, member.linkname = kind, "/etc/passwd"
+            archive.addfile(member)
+        assert "no plain file" in refused(path)
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        info = zipfile.ZipInfo("SKILL.md")
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(info, "/etc/passwd")
+    assert "no plain file" in refused(str(path))
+
+
+def test_members_that_are_there_twice_are_refused(refused, tmp_path):
+    path = tarred(tmp_path / "a.tar.gz", {**FILES, "Scripts/RUN.py": b"x"})
+    assert "is there twice" in refused(path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_zip_with_two_of_one_name_is_refused(refused, tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("SKILL.md", DOCUMENT)
+        archive.writestr("SKILL.md", DOCUMENT + b"x")
+    assert "is there twice" in refused(str(path))
+
+
+def test_bombs_are_not_unpacked(database, root, tmp_path):
+    limits = Limits(skill_bytes=100_000, files=10)
+    with SkillRegistry.open(database, settings=Settings(limits=limits)) as registry:
+        (root / "none").mkdir()
+        registry.sync(str(root))
+        (root / "none").rmdir()
+        for pack in (zipped, tarred):
+            bomb = pack(tmp_path / "bomb", {**FILES, "zeros": bytes(50_000_000)})
+            with pytest.raises(ArchiveRefused, match="larger than a skill may be"):
+                registry.bring(bomb)
+            many = pack(tmp_path / "many", FILES | {f"f{n}": b"" for n in range(20)})
+            with pytest.raises(ArchiveRefused, match="more than 10 files"):
+                registry.bring(many)
+        assert list(root.iterdir()) == []
+
+
+def test_an_archive_that_is_too_large_is_not_read(refused, tmp_path, monkeypatch):
+    monkeypatch.setattr(bringing, "MOST_PACKED", 100)
+    assert "are allowed" in refused(zipped(tmp_path / "a.zip", FILES))
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, "no SKILL.md"),
+        ({"README.md": b"x"}, "no SKILL.md"),
+        ({"a/SKILL.md": DOCUMENT, "b/SKILL.md": DOCUMENT}, "no SKILL.md at its top"),
+        ({"SKILL.md": DOCUMENT, "SKILL.MD": DOCUMENT}, "twice"),
+    ],
+)
+def test_an_archive_holds_exactly_one_skill(refused, tmp_path, files, words):
+    assert words in refused(zipped(tmp_path / "a.zip", files))
+
+
+def test_what_is_no_archive_or_not_there_is_said(refused, tmp_path):
+    (tmp_path / "text.zip").write_text("no archive")
+    assert "can't be unpacked" in refused(str(tmp_path / "text.zip"))
+    assert "no such file" in refused(str(tmp_path / "nothing.zip"))
+    os.mkfifo(tmp_path / "fifo")
+    assert "no regular file" in refused(str(tmp_path / "fifo"))
+    whole = (tmp_path / "cut.zip", zipped(tmp_path / "cut.zip", FILES))[0]
+    whole.write_bytes(whole.read_bytes()[:-30])
+    assert "can't be unpacked" in refused(str(whole))
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(place=st.integers(0, 400), byte=st.integers(0, 255), kind=st.sampled_from(["zip", "tgz"]))
+def test_no_broken_byte_fails_unspoken(home, root, tmp_path, place, byte, kind):
+    path = tmp_path / f"a.{kind}"
+    (zipped if kind == "zip" else tarred)(path, FILES)
+    data = bytearray(path.read_bytes())
+    data[place % len(data)] = byte
+    path.write_bytes(data)
+    with contextlib.suppress(RegistryError):
+        home.delete(home.bring(str(path)).ref)
+    assert list(root.iterdir()) == []
+
+
+def test_a_skill_that_cannot_be_used_is_refused_with_its_problems(home, root, tmp_path):
+    with pytest.raises(SkillInvalid, match="empty"):
+        home.bring(zipped(tmp_path / "a.zip", {"SKILL.md": b""}))
+    bad = b"---\nname: ../evil\ndescription: D.\n---\n"
+    with pytest.raises(InvalidName, match="--name"):
+        home.bring(zipped(tmp_path / "a.zip", {"SKILL.md": bad}))
+    assert list(root.iterdir()) == []
+
+
+@settings(
+    max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(names=st.lists(st.text(min_size=1, max_size=30), max_size=4, unique=True))
+def test_no_name_of_a_member_gets_out_or_fails_unspoken(home, root, tmp_path, names):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("SKILL.md", DOCUMENT)
+        for name in names:
+            try:
+                archive.writestr(name, "x")
+            except (ValueError, IndexError, UserWarning):
+                return
+    before = set(tmp_path.iterdir())
+    try:
+        home.bring(str(path))
+        home.delete("packed")
+    except RegistryError:
+        pass
+    assert set(tmp_path.iterdir()) - before <= {tmp_path / ".skills.skill-registry"}
+    assert list(root.iterdir()) == []
