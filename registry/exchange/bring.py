@@ -73,22 +73,27 @@ def read_archive(path: str, limits: Limits) -> dict[str, bytes]:
         raise ArchiveRefused(path=path, reason=reason) from error
     except SkillInaccessible as error:
         raise ArchiveRefused(path=path, reason=str(error.facts["reason"])) from error
-    files: dict[str, bytes] = {}
-    seen: set[str] = set()
-    total = 0
     try:
-        for given, opened in _members(data):
-            member = _checked(path, given, seen)
-            if len(files) >= limits.files:
-                raise ArchiveRefused(path=path, reason=f"it has more than {limits.files} files")
-            with opened() as stream:
-                files[member] = _read(path, stream, limits.skill_bytes - total)
-            total += len(files[member])
+        files = _unpacked(path, data, limits)
     except ArchiveRefused:
         raise
     except Exception as error:  # hostile archives fail in the libraries in many ways
         raise ArchiveRefused(path=path, reason=f"it can't be unpacked: {error}") from error
     return _unwrapped(path, files)
+
+
+def _unpacked(path: str, data: bytes, limits: Limits) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    seen: set[str] = set()
+    total = 0
+    for given, opened in _members(data):
+        member = _checked(path, given, seen)
+        if len(files) >= limits.files:
+            raise ArchiveRefused(path=path, reason=f"it has more than {limits.files} files")
+        with opened() as stream:
+            files[member] = _read(path, stream, limits.skill_bytes - total)
+        total += len(files[member])
+    return files
 
 
 def _members(data: bytes) -> Iterator[Member]:
