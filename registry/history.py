@@ -119,7 +119,9 @@ def _current(found: Sequence[Revision], name: str) -> Revision:
 
 def content(registry: "SkillRegistry", name: str, of: Revision, file: SkillFile) -> bytes:
     """Return the bytes of a revision's file. Raises `ContentMissing`."""
-    data = None if file.hash is None else stored.content(registry.reader, file.hash)
+    data = None
+    if file.hash is not None:
+        data = stored.content(registry.reader, of.uid, file.hash)
     if data is None:
         raise ContentMissing(name=name, number=of.number, path=file.path)
     return data

@@ -60,7 +60,7 @@ class Settings:
     """What the settings file says.
 
     ``usage``: whether to count what tools do with each skill; ``store_files``: whether to keep the
-    bytes of all files in the database.
+    bytes of supporting files in the database.
     """
 
     default_source: str | None = None

@@ -1,5 +1,6 @@
 """What a skill was like, and the stored bytes of files."""
 
+import hashlib
 import json
 import zlib
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ class Revision:
     ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.
     """
 
+    uid: str
     number: int
     name: str
     document: str | None
@@ -34,12 +36,15 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
         "EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
         "NOT EXISTS (SELECT 1 FROM json_each(r.files) e WHERE json_extract(e.value, '$[3]') "
-        "NOT IN (SELECT hash FROM contents) OR json_extract(e.value, '$[3]') IS NULL) "
+        "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
+        "WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash IS NOT NULL) "
+        "OR json_extract(e.value, '$[3]') IS NULL) "
         "FROM revisions r WHERE r.uid = ? ORDER BY r.number DESC",
         (uid,),
     )
     return [
         Revision(
+            uid,
             number,
             name,
             document,
@@ -67,19 +72,28 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
     ]
 
 
-def content(reader: Reader, content_hash: str) -> bytes | None:
-    """Return the bytes with this hash, or None where they are not stored."""
+def content(reader: Reader, uid: str, content_hash: str) -> bytes | None:
+    """Return the bytes with this hash, of a file that a skill has or had; None: not stored."""
     rows = reader.rows("SELECT packed, data FROM contents WHERE hash = ?", (content_hash,))
-    if not rows:
-        return None
-    packed, data = rows[0]
-    return zlib.decompress(data) if packed else bytes(data)
+    if rows:
+        packed, data = rows[0]
+        return zlib.decompress(data) if packed else bytes(data)
+    # What is live is not stored twice.
+    for (text,) in reader.rows(
+        "SELECT d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
+        "WHERE s.uid = ? AND s.live = 1 AND s.content_hash = ?",
+        (uid, content_hash),
+    ):
+        data = text.encode()
+        if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash:
+            return bytes(data)
+    return None
 
 
 def missing_contents(reader: Reader, versions: Sequence[int] | None) -> list[tuple[str, ...]]:
-    """Return (hash, source's root, folder, path) of files of live skills that are not stored.
+    """Return (hash, source's root, folder, path) of supporting files that are not stored.
 
-    ``versions`` are those to look at; None: all. Each hash comes once.
+    ``versions`` are those to look at; None: all that are live.
     """
     which = "s.live = 1"
     values: list[object] = []
@@ -89,7 +103,8 @@ def missing_contents(reader: Reader, versions: Sequence[int] | None) -> list[tup
     return reader.rows(
         "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
         "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
-        f"WHERE {which} AND f.hash IS NOT NULL AND f.hash NOT IN (SELECT hash FROM contents) "
+        f"WHERE {which} AND f.hash IS NOT NULL AND f.path <> s.document "
+        "AND f.hash NOT IN (SELECT hash FROM contents) "
         "GROUP BY f.hash, s.id",
         values,
     )

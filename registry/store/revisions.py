@@ -1,5 +1,6 @@
 """What skills were like: a row for each distinct content, and the bytes of all files, once each."""
 
+import hashlib
 import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,6 +22,9 @@ FROM incoming i JOIN skills s ON s.id = i.id
 WHERE s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
   (SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = s.tree_hash)
 """
+
+BATCH = 500
+"""Documents that are held in memory at once."""
 
 LEVEL = 1
 """Of compression: the fastest takes a third of the time of the usual, for a tenth more bytes."""
@@ -52,6 +56,29 @@ def add_contents(connection: Connection, files: Sequence[Packed]) -> None:
     """Store the bytes of files; what is stored already stays."""
     rows = {file.hash: file._asdict() for file in files}
     insert_rows(connection, contents, list(rows.values()), ignore_known=True)
+
+
+def keep_documents(connection: Connection) -> None:
+    """Store the bytes of the documents of the versions in the table ``outgoing``.
+
+    While a version is live its text is stored anyway; what is not the text alone (a byte order
+    mark, NUL characters) was stored when it was read.
+    """
+    rows = connection.exec_driver_sql(
+        "SELECT s.content_hash, d.text FROM outgoing o CROSS JOIN skills s ON s.id = o.id "
+        "JOIN documents d ON d.skill_id = s.id WHERE s.live = 1 AND s.content_hash IS NOT NULL "
+        "AND s.content_hash NOT IN (SELECT hash FROM contents)"
+    )
+    while some := rows.fetchmany(BATCH):
+        found = [(content_hash, content.encode()) for content_hash, content in some]
+        add_contents(
+            connection,
+            [
+                pack(content_hash, data)
+                for content_hash, data in found
+                if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash
+            ],
+        )
 
 
 def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int, int]:

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from registry.model import Diagnostic
 from registry.store.bulk import insert_rows
 from registry.store.names import refresh_names
-from registry.store.revisions import Packed, add_contents, record_revisions
+from registry.store.revisions import Packed, add_contents, keep_documents, record_revisions
 from registry.store.schema import diagnostics, documents, skill_files, skill_tags, skills
 from registry.text import has_unspaced, segment
 
@@ -177,6 +177,7 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
         for row in connection.exec_driver_sql(f"SELECT name, folder FROM skills WHERE id IN {both}")
         for name in row
     }
+    keep_documents(connection)
     connection.exec_driver_sql("UPDATE skills SET live = 0 WHERE id IN (SELECT id FROM outgoing)")
     connection.exec_driver_sql("UPDATE skills SET live = 1 WHERE id IN (SELECT id FROM incoming)")
     refresh_names(connection, names)

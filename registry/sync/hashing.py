@@ -20,12 +20,12 @@ def hash_files(
     found: Found,
     known: KnownHashes,
     limits: Limits,
-    keep: Callable[[str, bytes], None] = lambda _hash, _data: None,
+    keep: Callable[[str, str, bytes], None] = lambda _path, _hash, _data: None,
 ) -> tuple[dict[str, str | None], list[Diagnostic], bytes | None, bool]:
     """Hash the files of a folder, reading only those whose stat is not in ``known``.
 
     Returns the hashes, what went wrong, the document's bytes, and whether the document could not
-    be read for a reason that may pass. ``keep`` is given the hash and bytes of each file read.
+    be read for a reason that may pass. ``keep`` is given path, hash and bytes of each file.
     """
     home = join(root, found.folder)
     hashes: dict[str, str | None] = {}
@@ -42,7 +42,7 @@ def hash_files(
         try:
             content = read_inside(f"{home}/{file.path}", limit, home, root)
             hashes[file.path] = content_hash = digest(content.data)
-            keep(content_hash, content.data)
+            keep(file.path, content_hash, content.data)
             if is_document:
                 data = content.data
         except (OSError, FileTooLarge, SkillInaccessible, FileChanging) as error:

@@ -64,8 +64,9 @@ def read_folder(
     """
     packed: list[Packed] = []
 
-    def take(content_hash: str, content: bytes) -> None:
-        if keep:
+    def take(path: str, content_hash: str, content: bytes) -> None:
+        # A document is stored as text already, and kept when another takes its place.
+        if keep and path != found.document:
             packed.append(pack(content_hash, content))
 
     hashes, findings, data, transient = hash_files(root, found, known, limits, take)
@@ -73,6 +74,8 @@ def read_folder(
     document = None
     if data is not None:
         document = parse_document(data, folder_name=found.name)
+        if keep and document.text.encode() != data:
+            packed.append(pack(digest(data), data))
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
         if document.usable:
             # What the parser has said already, and had to work round, is not said again.

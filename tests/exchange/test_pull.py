@@ -109,7 +109,7 @@ def test_a_check_says_what_is_behind_edited_missing_or_gone_and_writes_nothing(l
 
 
 def test_without_stored_bytes_a_pull_says_so_and_leaves_nothing(database, root, skill, to):
-    skill("alpha")
+    (skill("alpha") / "more.txt").write_text("x")
     with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
         registry.sync(str(root))
         with pytest.raises(ContentMissing):
