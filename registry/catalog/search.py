@@ -52,10 +52,12 @@ def search(
     # A name that is exactly what was typed comes first whatever else says it more often.
     exact = name_key(" ".join(query.split()))
     with reader.snapshot():
+        # Several agents of one team ask the same; until the database changes, so is the answer.
         total = reader.remembered(f"hits {asked}", asked.count)
-        first = asked.named(reader, exact)
-        page = [*first, *asked.best(reader, offset + limit, {row[0] for row in first})]
-        page = page[offset : offset + limit]
+        page = reader.remembered(
+            f"page {offset} {limit} {exact} {asked}",
+            lambda reader: asked.page(reader, exact, limit, offset),
+        )
         ranks = dict(page)
         marks = ",".join("?" * len(page))
         rows = {
@@ -94,6 +96,12 @@ class _Asked:
             [self.expression, *self.values],
         )
         return int(rows[0][0]) if rows else 0
+
+    def page(self, reader: Reader, name: str, limit: int, offset: int) -> list[tuple[int, float]]:
+        """Return a page of matches with their ranks, those called ``name`` first."""
+        first = self.named(reader, name)
+        page = [*first, *self.best(reader, offset + limit, {row[0] for row in first})]
+        return page[offset : offset + limit]
 
     def named(self, reader: Reader, name: str) -> list[tuple[int, float]]:
         """Return the matches whose name is ``name``, with their ranks, the best first."""
