@@ -153,7 +153,9 @@ def measure(size: int, work: Path) -> Table:
         table.add("list the first 50, in process", ours, None, "")
         raw.close()
 
-        times = [floors.timed(lambda query=query: registry.search(query)) for query in QUERIES * 5]
+        # A word that nothing has makes each of them new: repeated ones are remembered.
+        asked = [f"{query} q{turn}x" for turn in range(5) for query in QUERIES]
+        times = [floors.timed(lambda query=query: registry.search(query)) for query in asked]
         goal = "p50 <= 15 ms" if size <= 10_000 else ""
         table.add("search, p50 in process", statistics.median(times), None, goal)
         table.add("search, slowest in process", max(times), None, "")
