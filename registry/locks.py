@@ -6,7 +6,7 @@ import os
 import random
 import time
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 
 class FileLock:
@@ -16,14 +16,15 @@ class FileLock:
     is closed on exec; a forked child must not use it.
     """
 
+    _flags: ClassVar[int] = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+
     def __init__(self, path: str) -> None:
         self.path = path
         self._descriptor: int | None = None
 
     def acquire(self, wait: float) -> bool:
         """Take the lock, trying for ``wait`` seconds (0: once); False: somebody else holds it."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        descriptor = os.open(self.path, flags, 0o644)
+        descriptor = os.open(self.path, self._flags, 0o644)
         deadline, pause = time.monotonic() + wait, 0.001
         while True:
             try:
@@ -79,3 +80,9 @@ class FileLock:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+
+class FolderLock(FileLock):
+    """The same on a folder that is there: nothing is left in it, and nothing can be signed."""
+
+    _flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -1,1 +1,1 @@
-"""Skills on their way out of a registry: into folders, locked to what they were."""
+"""Skills on their way out of a registry and into one: folders, web sites, archives."""

@@ -1,5 +1,6 @@
 """Bring a skill in from an archive, trusting nothing that the archive says of itself."""
 
+import gzip
 import io
 import os
 import stat
@@ -10,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from registry import changing
 from registry.disk.files import read_file
-from registry.disk.paths import is_safe_relative
+from registry.disk.paths import is_ignored, is_safe_relative
 from registry.document.names import check_folder_name
 from registry.errors import (
     ArchiveRefused,
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 
 MOST_PACKED: Final = 64 << 20
 """Bytes of an archive."""
+
+ROOM: Final = 2 << 20
+"""Bytes of a tar beyond those of its files: headers and padding."""
+
+GZIP: Final = b"\x1f\x8b"
+
+EXTRAS: Final = "__MACOSX/"
+"""Where macOS puts what it knows of the files of a zip."""
 
 CHUNK: Final = 1 << 16
 
@@ -86,7 +95,7 @@ def _unpacked(path: str, data: bytes, limits: Limits) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     seen: set[str] = set()
     total = 0
-    for given, opened in _members(data):
+    for given, opened in _members(data, limits.skill_bytes + ROOM):
         member = _checked(path, given, seen)
         if len(files) >= limits.files:
             raise ArchiveRefused(path=path, reason=f"it has more than {limits.files} files")
@@ -96,19 +105,35 @@ def _unpacked(path: str, data: bytes, limits: Limits) -> dict[str, bytes]:
     return files
 
 
-def _members(data: bytes) -> Iterator[Member]:
-    """Yield the files of a zip or tar archive; anything that is no plain file is an error."""
+def _gunzipped(data: bytes, most: int) -> bytes:
+    if not data.startswith(GZIP):
+        return data
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        plain = stream.read(most + 1)
+    if len(plain) > most:
+        raise ValueError(f"it has more than {most} bytes when it is unpacked")
+    return plain
+
+
+def _members(data: bytes, most: int) -> Iterator[Member]:
+    """Yield the files of a zip or tar archive; anything that is no plain file is an error.
+
+    ``most``: bytes that a tar may have.
+    """
     if zipfile.is_zipfile(io.BytesIO(data)):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for info in archive.infolist():
                 mode = info.external_attr >> 16
-                if info.is_dir():
+                if info.is_dir() or info.filename.startswith(EXTRAS):
                     continue
+                if "\0" in info.orig_filename:  # the library cuts the name off there
+                    raise ValueError(f"{info.orig_filename!r} is no name of a file")
                 if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
                     raise ValueError(f"{info.filename!r} is no plain file")
                 yield info.filename, lambda info=info: archive.open(info)  # type: ignore[misc]
         return
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as tar:
+    # Unpacked with a limit before it is looked at: a header may claim, and hold, a gigabyte.
+    with tarfile.open(fileobj=io.BytesIO(_gunzipped(data, most)), mode="r:") as tar:
         for entry in tar:
             if entry.isdir():
                 continue
@@ -119,8 +144,8 @@ def _members(data: bytes) -> Iterator[Member]:
 
 def _checked(path: str, member: str, seen: set[str]) -> str:
     """Return a member's path without the dots that `tar` begins it with, if it is a safe one."""
-    if not is_safe_relative(member):
-        raise ArchiveRefused(path=path, reason=f"{member[:100]!r} leads out of the skill's folder")
+    if not is_safe_relative(member) or any(map(is_ignored, member.split("/"))):
+        raise ArchiveRefused(path=path, reason=f"{member[:100]!r} can't be in a skill's folder")
     member = "/".join(part for part in member.split("/") if part not in {"", "."})
     key = name_key(member)
     if not member or key in seen:

@@ -4,41 +4,47 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Final
+from typing import Any, Final
 
-from registry.changes.files import sync_folder, write_file
-from registry.errors import LockFileInvalid
+from registry.disk.files import read_file
+from registry.document.names import check_folder_name
+from registry.errors import LockFileInvalid, RegistryError
+from registry.exchange.staging import replace_file
 
 NAME: Final = "skills.lock.json"
 VERSION: Final = 1
+MOST_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One pulled skill: its origin, its hashes, and the digest of the folder that was written."""
+    """One pulled skill: its origin, its hashes, and the hash of each of its files by path.
+
+    ``digest`` is that of the folder that was written (`changes.files.digest_path`).
+    """
 
     name: str
+    ref: str
     source: str
     folder: str
-    content_hash: str | None
-    tree_hash: str | None
+    content_hash: str
+    tree_hash: str
     digest: str
+    files: Mapping[str, str]
 
 
 def read_lock(to: str) -> dict[str, Locked]:
     """Return the pulled skills by the name of their folder. Raises `LockFileInvalid`."""
     path = os.path.join(to, NAME)
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-        keys = {field.name for field in fields(Locked)}
-        return {
-            str(folder): Locked(**{key: entry.get(key) for key in keys})
-            for folder, entry in data["skills"].items()
-        }
-    except (FileNotFoundError, NotADirectoryError):
+        return _entries(json.loads(read_file(path, MOST_BYTES).data))
+    except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+    except KeyError as error:
+        raise LockFileInvalid(path=path, reason=f"it has no {error}") from error
+    except RegistryError as error:
+        raise LockFileInvalid(path=path, reason=str(error).rstrip(".")) from error
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise LockFileInvalid(path=path, reason=str(error)) from error
 
 
@@ -46,15 +52,34 @@ def write_lock(to: str, locked: Mapping[str, Locked]) -> None:
     """Replace the lock file in one step; equal contents give equal bytes."""
     value = {
         "version": VERSION,
-        "skills": {folder: asdict(locked[folder]) for folder in sorted(locked)},
+        "skills": {folder: _record(locked[folder]) for folder in sorted(locked)},
     }
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    path = os.path.join(to, NAME)
-    new = f"{path}.{os.getpid()}.new"
-    try:
-        write_file(new, text.encode("utf-8", "replace"))
-        os.rename(new, path)
-        sync_folder(to)
-    finally:
-        if os.path.lexists(new):
-            os.unlink(new)
+    replace_file(os.path.join(to, NAME), text.encode("utf-8", "backslashreplace"))
+
+
+def locked_from(record: Any) -> Locked:
+    """Return an entry from its JSON. Raises KeyError, TypeError, AttributeError."""
+    entry = Locked(**{field.name: record[field.name] for field in fields(Locked)})
+    texts = [getattr(entry, field.name) for field in fields(Locked) if field.name != "files"]
+    if not all(isinstance(text, str) for text in (*texts, *entry.files.values())):
+        raise TypeError("hashes and names must be texts")
+    return entry
+
+
+def safe_folder(name: str) -> str:
+    """Return the name of a folder, which may come from anywhere. Raises ValueError."""
+    reason = check_folder_name(name)
+    if reason is not None:
+        raise ValueError(f"{name[:100]!r} can't be a folder: {reason}")
+    return name
+
+
+def _entries(data: Any) -> dict[str, Locked]:
+    if data["version"] != VERSION:
+        raise ValueError(f"its version is {data['version']!r}, {VERSION} is known")
+    return {safe_folder(name): locked_from(entry) for name, entry in data["skills"].items()}
+
+
+def _record(entry: Locked) -> dict[str, Any]:
+    return {**asdict(entry), "files": dict(sorted(entry.files.items()))}

@@ -1,33 +1,38 @@
 """Put skills of a registry into a folder, each at once, and never over an edit made there."""
 
 import os
-import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from registry.changes.files import (
-    ExchangeUnsupported,
-    digest_path,
-    exchange,
-    remove_tree,
-    rename_new,
-    sync_folder,
-    write_file,
-)
+from registry.changes.files import digest_path
+from registry.disk.files import digest
 from registry.document.names import check_folder_name
-from registry.errors import PullClash, PullRefused, SkillNotFound
-from registry.exchange.content import content_of
-from registry.exchange.lockfile import Locked, read_lock, write_lock
+from registry.errors import (
+    DatabaseProblem,
+    PullClash,
+    PullRefused,
+    RegistryError,
+    SkillAmbiguous,
+    SkillNotFound,
+)
+from registry.exchange import lockfile, placing
+from registry.exchange.content import Entry, content_of, document_of, tree_hash
+from registry.exchange.lockfile import Locked
+from registry.exchange.staging import alone_in, rooms
 from registry.model import Skill
+from registry.text import name_key
 
 if TYPE_CHECKING:
     from registry.service import SkillRegistry
 
-State: TypeAlias = Literal["added", "updated", "unchanged", "behind", "missing", "edited", "gone"]
+State: TypeAlias = Literal[
+    "added", "updated", "unchanged", "behind", "missing", "edited", "gone", "failed"
+]
 
-STAGING: Final = ".skills-pull-"
-"""How the folders begin in which skills are put together; a killed pull may leave one."""
+BATCH: Final = 100
+"""Skills after which the lock file is written: until then their rooms tell what is in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +40,13 @@ class Pulled:
     """What became of one skill, or by ``check`` would: ``path`` is its folder.
 
     ``edited``: it was changed there, or made by somebody else, and was left alone; ``gone``: the
-    registry has it no more.
+    registry has it no more; ``failed``: it can't be had, and ``reason`` says why.
     """
 
     ref: str
     path: str
     state: State
+    reason: str | None = None
 
 
 def pull(
@@ -50,123 +56,172 @@ def pull(
 
     A folder that was edited since it was pulled, or that no pull made, is left alone, too, unless
     ``force``. Raises `PullClash` where two skills would have one folder, `PullRefused` where the
-    folder can't be written, `LockFileInvalid`, and what `content_of` raises.
+    folder can't be written, `LockFileInvalid`.
     """
     places = _places(skills)
     to = os.path.abspath(os.path.expanduser(to))
-    locked = read_lock(to)
-    done = []
     try:
-        os.makedirs(to, exist_ok=True)
-        _clear(to)
-        for folder, skill in places.items():
-            done.append(_pull_one(registry, skill, to, folder, locked, force=force))
-            write_lock(to, locked)
+        with alone_in(to):
+            run = _Run(registry, to, force=force)
+            try:
+                return [run.pull(folder, skill) for folder, skill in places.items()]
+            finally:
+                run.settle()
     except OSError as error:
         raise PullRefused(path=error.filename or to, reason=error.strerror or str(error)) from error
-    return done
 
 
 def check(registry: "SkillRegistry", skills: Sequence[Skill] | None, to: str) -> list[Pulled]:
-    """Say how ``to`` differs from the registry, for these skills or (None) all that were pulled."""
+    """Say how ``to`` differs from the registry, for these skills or (None) all that were pulled.
+
+    Raises `PullClash`, `PullRefused` and `LockFileInvalid` as `pull`.
+    """
     to = os.path.abspath(os.path.expanduser(to))
-    locked = read_lock(to)
-    if skills is not None:
-        return [
-            _compare(skill, to, folder, locked.get(folder))
-            for folder, skill in _places(skills).items()
-        ]
-    found = []
-    for folder, entry in locked.items():
+    locked = lockfile.read_lock(to)
+    try:
+        for room in rooms(to) if os.path.isdir(to) else ():
+            note = placing.in_place(to, room)
+            if note is not None:
+                locked[note.folder] = note.entry
+        if skills is not None:
+            return [
+                _compare(skill, to, folder, locked.get(folder))
+                for folder, skill in _places(skills).items()
+            ]
+        return [_find(registry, to, folder, entry) for folder, entry in sorted(locked.items())]
+    except OSError as error:
+        raise PullRefused(path=error.filename or to, reason=error.strerror or str(error)) from error
+
+
+class _Run:
+    """One pull: what is locked, and the rooms of what the lock file does not tell of yet.
+
+    Begins with what killed pulls left unfinished.
+    """
+
+    def __init__(self, registry: "SkillRegistry", to: str, *, force: bool) -> None:
+        self._registry = registry
+        self._to = to
+        self._force = force
+        self._written = lockfile.read_lock(to)
+        self._locked = dict(self._written)
+        self._rooms = rooms(to)
+        for room in self._rooms:
+            note = placing.mend(to, room)
+            if note is not None:
+                self._locked[note.folder] = note.entry
+        self.settle()
+
+    def pull(self, folder: str, skill: Skill) -> Pulled:
+        target = os.path.join(self._to, folder)
         try:
-            skill = registry.resolve(f"{entry.source}/{entry.folder}")
-        except SkillNotFound:
-            place = f"{entry.source}/{entry.folder}"
-            found.append(Pulled(place, os.path.join(to, folder), "gone"))
+            entries = content_of(self._registry, skill)
+        except DatabaseProblem:
+            raise
+        except RegistryError as error:
+            return Pulled(skill.ref, target, "failed", str(error))
+        state = self._put(folder, skill, entries)
+        if len(self._rooms) >= BATCH:
+            self.settle()
+        return Pulled(skill.ref, target, state)
+
+    def settle(self) -> None:
+        """Write down what is in place, and clear up behind it."""
+        if self._locked != self._written:
+            lockfile.write_lock(self._to, self._locked)
+            self._written = dict(self._locked)
+        while self._rooms:
+            placing.clear(self._rooms.pop())
+
+    def _put(self, folder: str, skill: Skill, entries: Sequence[Entry]) -> State:
+        found = digest_path(os.path.join(self._to, folder))
+        known = self._locked.get(folder)
+        ours = known is not None and known.digest == found
+        if known is not None and ours and known.tree_hash == tree_hash(entries):
+            self._locked[folder] = _locked(skill, entries, known.digest)
+            return "unchanged"
+        room, new = placing.stage(self._to, entries)
+        note = placing.Note(folder, found, _locked(skill, entries, new))
+        if found == new:
+            placing.clear(room)
+            self._locked[folder] = note.entry
+            return "unchanged"
+        if found is not None and not ours and not self._force:
+            placing.clear(room)
+            return "edited"
+        if not self._place(room, note):
+            return "edited"
+        return "added" if found is None else "updated"
+
+    def _place(self, room: str, note: placing.Note) -> bool:
+        """Put a room's folder in its place; the room stays until the lock file tells of it."""
+        try:
+            placed = placing.place(self._to, room, note)
+        except BaseException:
+            with suppress(OSError):
+                if placing.mend(self._to, room) is None:
+                    placing.clear(room)
+            raise
+        if placed:
+            self._locked[note.folder] = note.entry
+            self._rooms.append(room)
         else:
-            found.append(_compare(skill, to, folder, entry))
-    return found
+            placing.clear(room)
+        return placed
+
+
+def _locked(skill: Skill, entries: Sequence[Entry], folder_digest: str) -> Locked:
+    document = document_of(entries)
+    return Locked(
+        name=skill.name,
+        ref=skill.ref,
+        source=skill.source,
+        folder=skill.folder,
+        content_hash=digest(document.data) if document else "",
+        tree_hash=tree_hash(entries),
+        digest=folder_digest,
+        files={one.path: digest(one.data) for one in entries},
+    )
 
 
 def _places(skills: Sequence[Skill]) -> dict[str, Skill]:
-    """Return each skill by the folder it gets: its name, where a folder can have it."""
+    """Return each skill by the folder it gets: its name, else its folder's own."""
     places: dict[str, Skill] = {}
+    taken: dict[str, Skill] = {}
     for skill in skills:
-        safe = check_folder_name(skill.name) is None
-        folder = skill.name if safe else os.path.basename(skill.path)
-        taken = next((name for name in places if name.casefold() == folder.casefold()), None)
-        if taken is not None:
-            raise PullClash(folder=folder, refs=[places[taken].ref, skill.ref])
+        folder = next(filter(_is_safe, (skill.name, os.path.basename(skill.path))), None)
+        if folder is None:
+            reason = "neither its name nor its folder's can be the name of a folder everywhere"
+            raise PullRefused(path=skill.path, reason=reason)
+        other = taken.setdefault(name_key(folder), skill)
+        if (other.source, other.folder) != (skill.source, skill.folder):
+            raise PullClash(folder=folder, refs=[other.ref, skill.ref])
         places[folder] = skill
     return places
 
 
+def _is_safe(folder: str) -> bool:
+    return check_folder_name(folder) is None and name_key(folder) != lockfile.NAME
+
+
+def _find(registry: "SkillRegistry", to: str, folder: str, entry: Locked) -> Pulled:
+    """Compare a pulled skill with what the registry has in the place that it came from."""
+    place = f"{entry.source}/{entry.folder}"
+    try:
+        skill = registry.resolve(place)
+    except (SkillNotFound, SkillAmbiguous):
+        return Pulled(place, os.path.join(to, folder), "gone")
+    return _compare(skill, to, folder, entry)
+
+
 def _compare(skill: Skill, to: str, folder: str, entry: Locked | None) -> Pulled:
     target = os.path.join(to, folder)
+    found = digest_path(target)
     state: State = "unchanged"
-    digest = digest_path(target)
-    if digest is None:
+    if found is None:
         state = "missing"
-    elif entry is None or digest != entry.digest:
+    elif entry is None or found != entry.digest:
         state = "edited"
     elif entry.tree_hash != skill.tree_hash:
         state = "behind"
     return Pulled(skill.ref, target, state)
-
-
-def _pull_one(
-    registry: "SkillRegistry",
-    skill: Skill,
-    to: str,
-    folder: str,
-    locked: dict[str, Locked],
-    *,
-    force: bool,
-) -> Pulled:
-    target = os.path.join(to, folder)
-    room = tempfile.mkdtemp(prefix=STAGING, dir=to)
-    try:
-        staged = os.path.join(room, "tree")
-        os.mkdir(staged)
-        for entry in content_of(registry, skill):
-            path = os.path.join(staged, entry.path)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            write_file(path, entry.data, 0o755 if entry.executable else 0o644)
-        for place, _, _ in os.walk(staged, topdown=False):
-            sync_folder(place)
-        new, old = digest_path(staged), digest_path(target)
-        state: State = "unchanged"
-        if old is None:
-            rename_new(staged, target)
-            state = "added"
-        elif old != new:
-            known = locked.get(folder)
-            if not force and (known is None or known.digest != old):
-                return Pulled(skill.ref, target, "edited")
-            _replace(staged, target, room)
-            state = "updated"
-        sync_folder(to)
-    finally:
-        remove_tree(room)
-    skill = registry.resolve(f"{skill.source}/{skill.folder}")
-    locked[folder] = Locked(
-        skill.name, skill.source, skill.folder, skill.content_hash, skill.tree_hash, new or ""
-    )
-    return Pulled(skill.ref, target, state)
-
-
-def _replace(staged: str, target: str, room: str) -> None:
-    """Put ``staged`` in the place of ``target``, in one step where the system can."""
-    try:
-        exchange(staged, target)
-    except ExchangeUnsupported:
-        os.rename(target, os.path.join(room, "old"))
-        os.rename(staged, target)
-
-
-def _clear(to: str) -> None:
-    """Remove what a killed pull left."""
-    with os.scandir(to) as listing:
-        left = [entry.path for entry in listing if entry.name.startswith(STAGING)]
-    for path in left:
-        remove_tree(path)

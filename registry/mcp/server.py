@@ -188,8 +188,9 @@ class SkillServer:
         except Exception:
             log.exception("%s failed", params.name)
             return failure(f"{params.name} failed for a reason of its own; the log has it.")
+        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         return types.CallToolResult(
-            content=[types.TextContent(text=json.dumps(answer, ensure_ascii=False))],
+            content=[types.TextContent(text=text)],
             structured_content=answer,
             is_error=is_error(answer),
         )

@@ -83,9 +83,13 @@ def test_a_skill_that_is_there_is_left_alone(home, root, tmp_path):
 
 
 @pytest.mark.parametrize("pack", [zipped, tarred])
-@pytest.mark.parametrize("name", ["../evil.txt", "/etc/evil", "a/../../evil", "a\\b", "C:/evil"])
+@pytest.mark.parametrize(
+    "name", ["../evil.txt", "/etc/evil", "a/../../evil", "a\\b", "C:/evil", ".git/config"]
+)
 def test_paths_that_lead_out_are_refused(refused, tmp_path, pack, name):
-    assert "leads out" in refused(pack(tmp_path / "a.bin", {**FILES, name: b"x"}))
+    assert "can't be in a skill's folder" in refused(
+        pack(tmp_path / "a.bin", {**FILES, name: b"x"})
+    )
     assert not (tmp_path.parent / "evil.txt").exists()
 
 
@@ -127,12 +131,36 @@ def test_bombs_are_not_unpacked(database, root, tmp_path):
         (root / "none").rmdir()
         for pack in (zipped, tarred):
             bomb = pack(tmp_path / "bomb", {**FILES, "zeros": bytes(50_000_000)})
-            with pytest.raises(ArchiveRefused, match="larger than a skill may be"):
+            with pytest.raises(
+                ArchiveRefused, match="larger than a skill may be|when it is unpacked"
+            ):
                 registry.bring(bomb)
             many = pack(tmp_path / "many", FILES | {f"f{n}": b"" for n in range(20)})
             with pytest.raises(ArchiveRefused, match="more than 10 files"):
                 registry.bring(many)
         assert list(root.iterdir()) == []
+
+
+def test_a_header_that_holds_a_bomb_is_not_read(refused, tmp_path):
+    path = tmp_path / "a.tar.gz"
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        member = tarfile.TarInfo("SKILL.md")
+        member.pax_headers = {"comment": "x" * 50_000_000}
+        member.size = len(DOCUMENT)
+        archive.addfile(member, io.BytesIO(DOCUMENT))
+    assert "when it is unpacked" in refused(str(path))
+
+
+def test_a_name_is_not_cut_off_at_a_nul(refused, tmp_path):
+    path = tmp_path / "a.zip"
+    zipped(path, {**FILES, "ok-name.txt": b"x"})
+    path.write_bytes(path.read_bytes().replace(b"ok-name.txt", b"ok\0name.txt"))
+    assert "is no name of a file" in refused(str(path))
+
+
+def test_what_macos_adds_to_a_zip_is_passed_over(home, root, tmp_path):
+    home.bring(zipped(tmp_path / "a.zip", {**FILES, "__MACOSX/._SKILL.md": b"x"}))
+    assert sorted(path.name for path in (root / "packed").iterdir()) == ["SKILL.md", "scripts"]
 
 
 def test_an_archive_that_is_too_large_is_not_read(refused, tmp_path, monkeypatch):

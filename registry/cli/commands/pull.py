@@ -18,6 +18,7 @@ from registry.cli.table import Column
 if TYPE_CHECKING:
     from registry.exchange.pull import Pulled
     from registry.model import Skill
+    from registry.service import SkillRegistry
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,18 +53,31 @@ def chosen_skills(
     *,
     every: bool,
 ) -> "list[Skill] | None":
-    """Return the skills that are meant; None: nothing says which."""
-    registry = session.registry
-    if sum(map(bool, (names, tags, every))) > 1:
+    """Return the skills that are meant; None: nothing says which.
+
+    Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
+    """
+    ways = sum(map(bool, (names, tags, every)))
+    if ways > 1 or (not ways and personality is not None):
         raise click.UsageError(CHOOSE)
-    if names:
-        return [registry.resolve(name) for name in names]
-    if not tags and not every:
+    if not ways:
         return None
+    registry = session.registry
+    if names:
+        return [_named(registry, name, personality) for name in names]
     chosen = Filters(tags=tags)
     if personality is not None:
         chosen = registry.seen_by(personality, chosen)
     return list(registry.list(chosen))
+
+
+def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Skill":
+    if personality is None:
+        return registry.resolve(name)
+    from registry.tools.base import Context
+    from registry.tools.view import View
+
+    return View(Context(registry, personality=personality)).resolve(name)
 
 
 @click.command(
@@ -102,7 +116,7 @@ def command(
     what was edited there. DIR/skills.lock.json says what was pulled from where: commit it with the
     skills, and --check tells others what is behind.
 
-    Exit status: 1 where something was left alone, or is behind.
+    Exit status: 1 where something was left alone, can't be had, or is behind.
     """
     registry = session.registry
     wanted = chosen_skills(session, names, tags, personality, every=every)
@@ -113,10 +127,13 @@ def command(
     else:
         done = registry.pull(wanted, to, force=force)
     emit(session.console, style, done, PULLED)
-    left = [one for one in done if one.state not in DONE]
-    if left and not check:
+    for one in done:
+        if one.reason is not None:
+            reason = escape.text(one.reason)
+            session.console.note(f"{escape.line(one.ref)} was not pulled: {reason}")
+    if not check and any(one.state == "edited" for one in done):
         session.console.note("What was edited there is left alone; --force replaces it.")
-    if left:
+    if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
 
 

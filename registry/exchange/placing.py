@@ -1,0 +1,141 @@
+"""Put a folder in the place of another: whole, also when killed, and never over somebody's edit.
+
+A *room* holds the new folder, and a note of what it is to replace, until the lock file says what
+is in place. The rename is the turning point; whoever comes next finishes what a note tells of.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from registry.changes.files import (
+    ExchangeUnsupported,
+    digest_path,
+    exchange,
+    remove_tree,
+    rename_new,
+    sync_folder,
+    write_file,
+)
+from registry.exchange.content import Entry
+from registry.exchange.lockfile import Locked, locked_from, safe_folder
+from registry.exchange.staging import make_room
+
+TREE: Final = "tree"
+"""What is to be put in place, and after an exchange what was there."""
+
+OLD: Final = "old"
+"""What was there, where the system knows no exchange."""
+
+NEW: Final = "new"
+"""What was put in place and had to give way to an edit."""
+
+NOTE: Final = "note.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a room is for: the folder's name, the digest of what is there (None: nothing)."""
+
+    folder: str
+    base: str | None
+    entry: Locked
+
+
+def stage(to: str, entries: Sequence[Entry]) -> tuple[str, str]:
+    """Write files durably into a new room of ``to``; return its path and their folder's digest."""
+    room = make_room(to)
+    tree = f"{room}/{TREE}"
+    try:
+        os.mkdir(tree)
+        for entry in entries:
+            path = f"{tree}/{entry.path}"
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write_file(path, entry.data, 0o755 if entry.executable else 0o644)
+        for folder, _, _ in os.walk(room, topdown=False):
+            sync_folder(folder)
+        return room, digest_path(tree) or ""
+    except BaseException:
+        remove_tree(room)
+        raise
+
+
+def place(to: str, room: str, note: Note) -> bool:
+    """Put what is staged in its place. False: somebody was there meanwhile, and is left alone."""
+    write_file(f"{room}/{NOTE}", json.dumps(asdict(note)).encode())
+    sync_folder(room)
+    target, tree = os.path.join(to, note.folder), f"{room}/{TREE}"
+    try:
+        if note.base is None:
+            rename_new(tree, target)
+        else:
+            _swap(tree, target, f"{room}/{OLD}")
+    except (FileExistsError, FileNotFoundError):
+        pass  # made or removed in this moment
+    return mend(to, room) is not None
+
+
+def mend(to: str, room: str) -> Note | None:
+    """Bring a room to an end: what was displaced is what was expected, or is back in its place.
+
+    Returns the note if what was staged is in place. Does the same again when it was killed.
+    """
+    note = _read_note(room)
+    if note is None:
+        return None  # nothing was moved yet
+    target, new = os.path.join(to, note.folder), note.entry.digest
+    displaced = f"{room}/{OLD}"
+    if not os.path.lexists(displaced):
+        displaced = f"{room}/{TREE}"
+    found, live = digest_path(displaced), digest_path(target)
+    if found not in {None, new}:
+        if live is None:
+            rename_new(displaced, target)
+            live = found
+        elif live == new and found != note.base:  # an edit slipped in before the rename: it wins
+            _swap(displaced, target, f"{room}/{NEW}")
+            live = found
+    sync_folder(to)
+    return note if live == new else None
+
+
+def in_place(to: str, room: str) -> Note | None:
+    """Return the note of a room if what it tells of is in place, and change nothing."""
+    note = _read_note(room)
+    if note is None or digest_path(os.path.join(to, note.folder)) != note.entry.digest:
+        return None
+    return note
+
+
+def clear(room: str) -> None:
+    """Remove a room whose end the lock file tells of; what may be an edit stays in it."""
+    note = _read_note(room)
+    if note is not None:
+        known = {None, note.base, note.entry.digest}
+        if any(digest_path(f"{room}/{name}") not in known for name in (TREE, OLD, NEW)):
+            return
+        # First of all: what is removed by half would look like an edit.
+        os.unlink(f"{room}/{NOTE}")
+        sync_folder(room)
+    remove_tree(room)
+
+
+def _swap(one: str, other: str, aside: str) -> None:
+    """Put ``one`` in the place of ``other``, in one step where the system can."""
+    try:
+        exchange(one, other)
+    except ExchangeUnsupported:
+        rename_new(other, aside)
+        rename_new(one, other)
+
+
+def _read_note(room: str) -> Note | None:
+    try:
+        with open(f"{room}/{NOTE}", encoding="utf-8") as file:
+            data = json.load(file)
+        # What lies in a folder that others can write to must not lead out of it.
+        return Note(safe_folder(data["folder"]), data["base"], locked_from(data["entry"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # not written to its end: the renames come after it
