@@ -132,7 +132,7 @@ def test_bombs_are_not_unpacked(database, root, tmp_path):
         for pack in (zipped, tarred):
             bomb = pack(tmp_path / "bomb", {**FILES, "zeros": bytes(50_000_000)})
             with pytest.raises(
-                ArchiveRefused, match="larger than a skill may be|when it is unpacked"
+                ArchiveRefused, match=r"larger than a skill may be|when it is unpacked"
             ):
                 registry.bring(bomb)
             many = pack(tmp_path / "many", FILES | {f"f{n}": b"" for n in range(20)})
