@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from registry import changing
-from registry.document.names import check_snake_case, is_built_in
-from registry.errors import RegistryError, SkillNotFound
+from registry.document.names import check_folder_name, check_snake_case, is_built_in
+from registry.errors import ChangeRefused, RegistryError, SkillNotFound
 from registry.model import DOCUMENT_NAMES, Parameter, Skill
 from registry.times import now
 from registry.tools.arguments import Arguments
@@ -109,7 +109,7 @@ class MiniclawToolset:
         from registry.document.render import render_miniclaw
 
         name = arguments["name"]
-        reason = check_snake_case(name)
+        reason = check_snake_case(name) or check_folder_name(name)
         if reason is not None:
             raise SkillError("InvalidName", name=shown(name), reason=reason)
         if is_built_in(name):
@@ -123,16 +123,22 @@ class MiniclawToolset:
                 implementation=arguments["implementation"],
                 created_at=created_at,
             )
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:  # a default that is no JSON
             raise SkillError("InvalidSchema", msg=str(error)) from error
-        path = name
+        path, data = name, text.encode()
+        most = self._registry.settings.limits.document_bytes
+        if len(data) > most:
+            raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
         try:
             source = changing.target_source(self._registry, self._source)
             path = os.path.join(source.path, name)
-            files = {DOCUMENT_NAMES[0]: text.encode()}
+            files = {DOCUMENT_NAMES[0]: data}
             skill = changing.create(self._registry, source, name, name, files)
         except RegistryError as error:
             raise creating(name, path, error, known=self._is_known(name)) from error
+        except OSError as error:
+            refused = ChangeRefused(path=path, reason=error.strerror or str(error))
+            raise creating(name, path, refused, known=False) from error
         return {
             "message": "Skill created successfully",
             "skill": _described(skill),
@@ -140,9 +146,11 @@ class MiniclawToolset:
         }
 
     def _is_known(self, name: str) -> bool:
-        return bool(
-            self._registry.reader.rows("SELECT 1 FROM skills WHERE name = ? AND live = 1", (name,))
-        )
+        sql = "SELECT 1 FROM skills WHERE name = ? AND live = 1"
+        try:
+            return bool(self._registry.reader.rows(sql, (name,)))
+        except RegistryError:  # the database itself is what failed
+            return False
 
     def _list(self, _arguments: Json) -> Json:
         try:
@@ -174,6 +182,9 @@ class MiniclawToolset:
             self._registry.delete(f"{skill.source}/{skill.folder}")
         except RegistryError as error:
             raise _unfound(name, error) or deleting(name, error) from error
+        except OSError as error:
+            refused = ChangeRefused(path=shown(name), reason=error.strerror or str(error))
+            raise deleting(name, refused) from error
         return {"message": f"Skill '{shown(name)}' deleted successfully"}
 
 

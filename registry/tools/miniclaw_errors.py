@@ -32,11 +32,17 @@ MESSAGES: Final[Mapping[str, str]] = {
 """The variants of `SkillError` and what they display."""
 
 
+LONGEST: Final = 900
+"""Characters of a message, which may repeat what a model sent."""
+
+
 class SkillError(Exception):
     """One of the contract's errors: ``type`` is the variant's name."""
 
     def __init__(self, type: str, **facts: object) -> None:  # noqa: A002  # the contract's word
-        super().__init__(MESSAGES[type].format_map(facts))
+        message = MESSAGES[type].format_map(facts)
+        message = message if len(message) <= LONGEST else message[:LONGEST] + "\u2026"
+        super().__init__(message.encode("utf-8", "replace").decode())
         self.type = type
 
 

@@ -234,6 +234,35 @@ class TestCreate:
         assert answer["error"]["type"] == "InvalidSchema"
         assert missing in answer["error"]["message"]
 
+    @pytest.mark.parametrize("default", [b"x", {(1,): 2}, "\ud800", "x" * 5000, object()])
+    def test_a_default_that_is_no_json_is_refused_briefly(self, registry, workspace, default):
+        parameter = {"name": "a", "type": "object", "default": default}
+        arguments = {**WEATHER, "parameters": [parameter, parameter]}
+        answer = registry.toolset("miniclaw").call("create_skill", arguments)
+        assert answer["error"]["type"] == "InvalidSchema"
+        assert len(json.dumps(answer, ensure_ascii=False).encode()) < 1200
+        single = {**WEATHER, "parameters": [parameter]}
+        answer = registry.toolset("miniclaw").call("create_skill", single)
+        json.dumps(answer, ensure_ascii=False).encode()
+
+    def test_what_a_sync_would_pass_over_or_could_not_read_is_not_created(self, refused, workspace):
+        assert refused("create_skill", WEATHER, name="node_modules")[0] == "InvalidName"
+        kind, message = refused("create_skill", WEATHER, implementation="x" * (1 << 20))
+        assert kind == "InvalidSchema"
+        assert "are allowed" in message
+        assert list(workspace.iterdir()) == []
+
+    def test_a_damaged_database_is_an_answer_and_no_exception(self, registry, workspace):
+        toolset = registry.toolset("miniclaw")
+        registry.reader.close()
+        for path in registry.path, f"{registry.path}-wal", f"{registry.path}-shm":
+            with open(path, "wb") as file:
+                file.write(b"garbage" * 1000)
+        for tool in ("create_skill", "list_skills", "read_skill", "delete_skill"):
+            answer = toolset.call(tool, WEATHER)
+            assert answer["success"] is False
+            assert answer["error"]["type"] in MESSAGES
+
     def test_parameters_come_back_as_they_were_given(self, call, registry, database):
         given_ = [
             CITY,
