@@ -58,12 +58,21 @@ class CrossDevice(Exception):  # told apart and answered, never shown
 
 
 def locked(ground: Ground) -> FileLock:
-    """Take the lock of the source's state folder. Raises `ChangeRefused` when it stays taken."""
+    """Take the lock of the source's state folder.
+
+    Raises `ChangeRefused` when it stays taken, or can't be had or signed.
+    """
     lock = ground.state.lock()
-    if not lock.acquire(LOCK_SECONDS):
+    try:
+        taken = lock.acquire(LOCK_SECONDS)
+        if taken:
+            lock.sign("change")
+    except OSError as error:
+        lock.release()
+        raise refuse(ground.source.path, error) from error
+    if not taken:
         reason = f"another process ({lock.owner()}) is changing this source"
         raise ChangeRefused(path=ground.source.path, reason=reason)
-    lock.sign("change")
     return lock
 
 

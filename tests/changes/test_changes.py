@@ -78,6 +78,20 @@ def test_a_folder_or_name_that_is_taken_is_refused_and_left_alone(registry, sour
     settled(registry, root)
 
 
+@pytest.mark.parametrize("step", ["ftruncate", "pwrite"])
+def test_a_lock_that_cannot_be_signed_is_refused_and_given_back(
+    registry, source, alpha, monkeypatch, step
+):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(ChangeRefused, match="No space left"):
+        changing.delete(registry, "alpha")
+    monkeypatch.undo()
+    assert changing.delete(registry, "alpha").name == "alpha"
+
+
 @pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", "", "a\0b"])
 def test_no_change_leads_out_of_the_skills_folder(registry, source, alpha, path):
     with pytest.raises(OutsideSkill):
