@@ -26,6 +26,7 @@ from registry.errors import (
     RegistryError,
     SkillChangedOnDisk,
     SkillExists,
+    SkillInaccessible,
 )
 from registry.locks import FileLock
 from registry.model import Source
@@ -115,9 +116,20 @@ def carry_out(ground: Ground, entry: Entry, name: str) -> None:
             if error.errno == errno.EXDEV:
                 raise CrossDevice from error
             path = join(entry.root, entry.target)
-            raise ChangeRefused(path=path, reason=error.strerror or str(error)) from error
+            reason = error.strerror or str(error)
+            if _is_done(entry):  # the rename went well, and then the disk did not confirm it
+                raise ChangePending(path=path, reason=reason) from error
+            raise ChangeRefused(path=path, reason=reason) from error
         raise
     settle(ground, entry)
+
+
+def _is_done(entry: Entry) -> bool:
+    """Tell whether the disk shows the change made, after its end was recorded."""
+    try:
+        return digest_path(join(entry.root, entry.target)) == entry.new
+    except OSError:
+        return True  # better a warning too many than "nothing was changed"
 
 
 def publish(ground: Ground, entry: Entry, name: str) -> None:
@@ -164,9 +176,11 @@ def settle(ground: Ground, entry: Entry) -> None:
         with ground.writer.transaction() as connection:
             written = find_entry(connection, entry.id)
         finish(ground, written or entry)
-    except (DatabaseProblem, OSError) as error:
+    except (DatabaseProblem, SkillInaccessible, OSError) as error:
         path = join(entry.root, entry.target)
-        raise ChangePending(path=path, reason=str(error).rstrip(".")) from error
+        said = error.facts.get("reason") if isinstance(error, SkillInaccessible) else None
+        reason = getattr(error, "strerror", None) or said or str(error).rstrip(".")
+        raise ChangePending(path=path, reason=reason) from error
 
 
 def discard(ground: Ground, path: str, known: str | None) -> None:

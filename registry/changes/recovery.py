@@ -15,10 +15,11 @@ from registry.changes.files import digest_path, exchange, remove_tree, rename_ne
 from registry.changes.protocol import Ground, discard, keep
 from registry.disk.paths import join
 from registry.disk.walk import Walk
+from registry.errors import SkillInaccessible
 from registry.store.journal import Entry, drop_entry, entries
 from registry.store.schema import skills
 from registry.store.versions import bury, publish, stage
-from registry.sync.records import Previous, make_version, read_folder
+from registry.sync.records import Previous, Reading, make_version, read_folder
 from registry.times import from_ns, now_ns
 
 Leftover: TypeAlias = tuple[str, str | None]
@@ -110,22 +111,25 @@ def _mend_two_renames(entry: Entry, live: str) -> list[Leftover]:
 
 
 def record(ground: Ground, entry: Entry) -> None:
-    """Make the database say what the disk says of the entry's folder, and strike the entry out."""
-    walk = Walk(entry.root, ground.limits, ground.roots)
-    found = walk.one(entry.folder)
-    if found is not None and not found.is_skill:
-        found = None
-    reading = None if found is None else read_folder(entry.root, found, ground.limits, {})
+    """Make the database say what the disk says of the entry's folder, and strike the entry out.
+
+    Raises `SkillInaccessible` where the disk does not answer: that a folder can't be read proves
+    neither that it is gone nor what is in it, so the entry stays.
+    """
+    reading = _read(ground, entry)
     moment = now_ns()
     with ground.writer.transaction() as connection:
         live = connection.execute(
-            select(skills.c.id, skills.c.uid, skills.c.created_at).where(
+            select(skills.c.id, skills.c.uid, skills.c.created_at, skills.c.content_hash).where(
                 skills.c.source_id == entry.source_id,
                 skills.c.folder == entry.folder,
                 skills.c.live == 1,
             )
         ).first()
         removed = [] if live is None else [live.id]
+        if reading is not None and reading.transient and (live is None or live.content_hash):
+            # It was readable a moment ago, or when it was stored last.
+            raise _unanswered(entry, reading.findings[0].message)
         if reading is not None:
             previous = None if live is None else Previous(live.id, live.uid, live.created_at)
             version = make_version(reading, entry.source_id, moment, from_ns(moment), previous)
@@ -138,6 +142,21 @@ def record(ground: Ground, entry: Entry) -> None:
         for dead in removed:
             bury(connection, version=dead)
         drop_entry(connection, entry.id)
+
+
+def _read(ground: Ground, entry: Entry) -> Reading | None:
+    walk = Walk(entry.root, ground.limits, ground.roots)
+    found = walk.one(entry.folder)
+    for notice in walk.notices:
+        if notice.lost and (found is None or notice.folder == found.folder):
+            raise _unanswered(entry, notice.diagnostic.message)
+    if found is None or not found.is_skill:
+        return None
+    return read_folder(entry.root, found, ground.limits, {})
+
+
+def _unanswered(entry: Entry, reason: str) -> SkillInaccessible:
+    return SkillInaccessible(path=join(entry.root, entry.folder), reason=reason)
 
 
 def sweep(ground: Ground) -> None:

@@ -1,13 +1,14 @@
 """One change at a time in a source: its lock held, everything unfinished brought to an end."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
 from registry.changes.protocol import CrossDevice, Ground, locked, refuse
 from registry.changes.recovery import recover, sweep
 from registry.changes.state import StateFolder
-from registry.errors import ChangeRefused, RegistryError
+from registry.errors import ChangePending, ChangeRefused, RegistryError
 
 Result = TypeVar("Result")
 
@@ -30,12 +31,19 @@ def under_lock(ground: Ground, change: Callable[[Ground], Result]) -> Result:
 
 def _attempt(ground: Ground, change: Callable[[Ground], Result]) -> Result:
     with locked(ground):
-        recover(ground)
         try:
+            recover(ground)
             return change(ground)
+        except ChangePending:
+            raise  # what is staged is still needed to finish or undo it
         except OSError as error:
-            sweep(ground)
+            _tidy(ground)
             raise refuse(ground.source.path, error) from error
         except RegistryError:
-            sweep(ground)
+            _tidy(ground)
             raise
+
+
+def _tidy(ground: Ground) -> None:
+    with suppress(OSError):  # the next change comes by here, too
+        sweep(ground)

@@ -1,0 +1,112 @@
+"""What a change says and keeps when the disk stops answering right after the rename."""
+
+import errno
+import os
+
+import pytest
+
+from registry import changing
+from registry.changes import protocol, recovery
+from registry.errors import ChangePending, ChangeRefused
+from registry.service import SkillRegistry
+from registry.settings import Settings
+from tests.changes.faults import NEW, OLD
+from tests.conftest import write_skill
+
+BETA = NEW.replace(b"alpha", b"beta")
+
+
+@pytest.fixture
+def alpha(registry, root):
+    folder = write_skill(root / "alpha")
+    (folder / "SKILL.md").write_bytes(OLD)
+    registry.sync(str(root), name="mine")
+    return folder
+
+
+@pytest.fixture
+def source(registry, alpha):
+    return registry.sources()[0]
+
+
+def journal(registry):
+    return registry.reader.rows("SELECT count(*) FROM journal")[0][0]
+
+
+def failing_on(monkeypatch, function, path, *, module=os):
+    real = getattr(module, function)
+
+    def fail(where, *arguments, **named):
+        if os.fspath(where) == os.fspath(path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), where)
+        return real(where, *arguments, **named)
+
+    monkeypatch.setattr(module, function, fail)
+
+
+def unreadable_folder(monkeypatch, root):
+    failing_on(monkeypatch, "scandir", root / "beta", module=os)
+
+
+def unreadable_document(monkeypatch, root):
+    failing_on(monkeypatch, "open", root / "beta" / "SKILL.md", module=os)
+
+
+@pytest.mark.parametrize("break_it", [unreadable_folder, unreadable_document])
+def test_a_created_folder_that_can_not_be_read_stays_in_the_journal(
+    registry, root, source, database, monkeypatch, break_it
+):
+    with monkeypatch.context() as patch:
+        real = recovery.record
+
+        def record(ground, entry):
+            break_it(patch, root)
+            real(ground, entry)
+
+        patch.setattr(recovery, "record", record)
+        with pytest.raises(ChangePending, match="Input/output error"):
+            changing.create(registry, source, "beta", "beta", {"SKILL.md": BETA})
+        assert journal(registry) == 1
+    with SkillRegistry.open(database, settings=Settings()) as again:
+        assert again.get("beta").description == "New."
+        assert journal(again) == 0
+
+
+def test_an_updated_document_that_can_not_be_read_buries_nothing(
+    registry, alpha, database, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        real = recovery.record
+
+        def record(ground, entry):
+            failing_on(patch, "scandir", alpha)
+            real(ground, entry)
+
+        patch.setattr(recovery, "record", record)
+        with pytest.raises(ChangePending):
+            changing.update(registry, "alpha", {"SKILL.md": NEW})
+        assert registry.reader.rows("SELECT count(*) FROM skills WHERE live = 1") == [(1,)]
+    with SkillRegistry.open(database, settings=Settings()) as again:
+        assert again.get("alpha").description == "New."
+        assert journal(again) == 0
+
+
+def test_a_rename_that_the_disk_does_not_confirm_is_not_called_undone(
+    registry, root, source, monkeypatch
+):
+    failing_on(monkeypatch, "sync_folder", root, module=protocol)
+    with pytest.raises(ChangePending, match="Input/output error"):
+        changing.create(registry, source, "beta", "beta", {"SKILL.md": BETA})
+    assert registry.get("beta").description == "New."
+
+
+def test_a_disk_that_fails_while_unfinished_changes_are_ended_is_a_refusal(
+    registry, alpha, monkeypatch
+):
+    failing_on(monkeypatch, "scandir", root_of(alpha) / "ops", module=os)
+    with pytest.raises(ChangeRefused, match="Input/output error"):
+        changing.delete(registry, "alpha")
+
+
+def root_of(alpha):
+    return alpha.parent.parent / f".{alpha.parent.name}.skill-registry"
