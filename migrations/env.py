@@ -2,13 +2,14 @@
 
 from alembic import context
 
-from registry.store.engine import make_engine
+from registry.store.migrate import engine_at
 from registry.store.schema import SEARCH_TABLE, metadata
 
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:
-    """Leave SQLite's full-text tables to the migrations that write them in SQL."""
-    return not (kind == "table" and name is not None and name.startswith(SEARCH_TABLE))
+    """Leave to the migrations what they write in SQL: full-text tables, a server's counter."""
+    own = (SEARCH_TABLE, "data_version")
+    return not (kind == "table" and name is not None and name.startswith(own))
 
 
 def run(connection: object) -> None:
@@ -30,5 +31,5 @@ if given is not None:
     run(given)
 else:
     url = context.config.get_main_option("sqlalchemy.url") or ""
-    with make_engine(url.removeprefix("sqlite:///")).begin() as own:
+    with engine_at(url).begin() as own:
         run(own)

@@ -1,7 +1,6 @@
 """The operations that change skills, on disk and in the database together."""
 
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from registry.errors import (
     SkillChangedOnDisk,
     SkillExists,
     SkillNotFound,
+    SourceElsewhere,
     SourceUnclear,
 )
 from registry.model import Skill, SkillDetail, Source
@@ -30,14 +30,16 @@ if TYPE_CHECKING:
 
 
 def ground_of(registry: "SkillRegistry", source: Source) -> Ground:
-    """Return all that a change of a source's skills needs."""
+    """Return all that a change of a source's skills needs. Raises `SourceElsewhere`."""
+    if source.host != registry.backend.host:
+        raise SourceElsewhere(name=source.name, host=source.host)
     return Ground(
         reader=registry.reader,
         writer=registry.writer,
         source=source,
-        roots=tuple(one.path for one in registry.sources()),
+        roots=tuple(one.path for one in registry.own_sources()),
         limits=registry.settings.limits,
-        host=platform.node(),
+        host=registry.backend.host,
         state=StateFolder(source.path),
     )
 
@@ -49,7 +51,7 @@ def target_source(registry: "SkillRegistry", name: str | None) -> Source:
     """
     from registry.roots import find
 
-    known = registry.sources()
+    known = registry.own_sources()
     if name is None and len(known) == 1:
         return known[0]
     name = name or registry.settings.default_source
@@ -114,7 +116,7 @@ def restore(registry: "SkillRegistry", name: str, *, source: str | None = None) 
     for trashed in trash(registry):
         place = f"{trashed.source}/{trashed.folder}"
         if name in {trashed.name, trashed.id, place} and source in {None, trashed.source}:
-            home = next(one for one in registry.sources() if one.name == trashed.source)
+            home = next(one for one in registry.own_sources() if one.name == trashed.source)
             trash_can.restore(ground_of(registry, home), trashed)
             return _stored(registry, home, trashed.folder, name)
     raise NotInTrash(name[:200])
@@ -124,7 +126,7 @@ def trash(registry: "SkillRegistry") -> list[Trashed]:
     """Return what can be restored, the latest first."""
     found = [
         trashed
-        for source in registry.sources()
+        for source in registry.own_sources()
         for trashed in trash_can.list_trash(source.name, StateFolder(source.path))
     ]
     return sorted(found, key=lambda one: (one.deleted_at, one.id), reverse=True)
@@ -133,7 +135,7 @@ def trash(registry: "SkillRegistry") -> list[Trashed]:
 def empty_trash(registry: "SkillRegistry", chosen: Sequence[Trashed] | None = None) -> int:
     """Remove deleted skills (None: all) for good; return how many."""
     chosen = trash(registry) if chosen is None else chosen
-    homes = {source.name: source for source in registry.sources()}
+    homes = {source.name: source for source in registry.own_sources()}
     for trashed in chosen:
         trash_can.empty_trash(ground_of(registry, homes[trashed.source]), trashed)
     return len(chosen)
@@ -142,11 +144,11 @@ def empty_trash(registry: "SkillRegistry", chosen: Sequence[Trashed] | None = No
 def recover_all(registry: "SkillRegistry") -> int:
     """Finish or undo what dead processes left unfinished; return how much that was."""
     rows = registry.reader.rows(
-        "SELECT DISTINCT source_id FROM journal WHERE host = ?", (platform.node(),)
+        "SELECT DISTINCT source_id FROM journal WHERE host = ?", (registry.backend.host,)
     )
     waiting = {row[0] for row in rows}
     finished = 0
-    for source in registry.sources():
+    for source in registry.own_sources():
         state = StateFolder(source.path)
         if source.id not in waiting or not state.exists:
             continue

@@ -209,6 +209,12 @@ class SourceNotFound(RegistryError):
     code = "source_not_found"
 
 
+class SourceElsewhere(RegistryError):
+    """The source belongs to another machine: ``name``, ``host``."""
+
+    code = "source_elsewhere"
+
+
 class SourceExists(RegistryError):
     """A source of that name or path is registered already: ``name``, ``path``."""
 
@@ -249,3 +255,9 @@ class DatabaseCorrupt(DatabaseProblem):
     """The file is no sound database: ``path``, ``reason``."""
 
     code = "database_corrupt"
+
+
+class DatabaseUnreachable(DatabaseProblem):
+    """The server does not answer, or ended the connection: ``path``, ``reason``."""
+
+    code = "database_unreachable"

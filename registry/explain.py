@@ -58,10 +58,10 @@ def _explain(registry: "OpenRegistry", subject: str) -> list[Explanation]:
 def _named(registry: "OpenRegistry", subject: str) -> list[tuple[int, Skill]]:
     source, _, rest = subject.partition("/")
     rows = registry.reader.rows(
-        f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND (s.name = :subject "
-        "OR (src.name = :source AND (s.folder = :rest OR s.name = :rest))) "
+        f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND (s.name = ? "
+        "OR (src.name = ? AND (s.folder = ? OR s.name = ?))) "
         "ORDER BY s.shadowed, src.strength, s.position",
-        {"subject": subject, "source": source, "rest": rest},
+        (subject, source, rest, rest),
     )
     return list(zip([row[0] for row in rows], skills(row[1:] for row in rows), strict=True))
 
@@ -116,7 +116,7 @@ def _state(registry: "OpenRegistry", skill_id: int, skill: Skill) -> Iterator[Di
         message = f"a skill of the same name in a stronger source hides it: {winners}"
         fix = "rename one of them, or change the sources' scope or priority"
         yield Diagnostic("shadowed", "warning", message, fix=fix)
-    elif reader.rows("SELECT 1 FROM skills WHERE id = ? AND hidden", (skill_id,)):
+    elif reader.rows("SELECT 1 FROM skills WHERE id = ? AND hidden = 1", (skill_id,)):
         message = "it is listed for people; its own front matter hides it from models"
         fix = "remove disable-model-invocation from the front matter"
         yield Diagnostic("hidden", "info", message, fix=fix)
@@ -133,8 +133,8 @@ def _path(registry: "OpenRegistry", path: str) -> Explanation:
     if os.path.basename(path) in DOCUMENT_NAMES:
         path = os.path.dirname(path)
     real = os.path.realpath(path)
-    holding = [source for source in registry.sources() if is_below(real, source.path)]
-    linking = [source for source in registry.sources() if is_below(path, source.path)]
+    holding = [source for source in registry.own_sources() if is_below(real, source.path)]
+    linking = [source for source in registry.own_sources() if is_below(path, source.path)]
     if not holding:
         return Explanation(None, path, listed=False, reasons=(_no_source(path, linking),))
     source = max(holding, key=lambda one: len(one.path))

@@ -31,7 +31,7 @@ class Checked:
 def check(registry: "OpenRegistry", targets: Sequence[str]) -> list[Checked]:
     """Check the targets; see `SkillRegistry.check`. Raises `SkillNotFound`, `SourceInvalid`."""
     results: dict[str, Checked] = {}
-    for target in targets or [source.name for source in registry.sources()]:
+    for target in targets or [source.name for source in registry.own_sources()]:
         for result in _target(registry, target):
             results.setdefault(result.path, result)
     alike = _look_alikes(registry)
@@ -104,7 +104,7 @@ def check_folder(registry: "OpenRegistry", path: str, *, alone: bool = False) ->
     """Check all skills below ``path``; ``alone``: only the one in that very folder."""
     root = os.path.realpath(path)
     # What lies inside another source is checked too when its parent is asked for.
-    roots = [source.path for source in registry.sources()] if alone else []
+    roots = [source.path for source in registry.own_sources()] if alone else []
     walk = Walk(root, registry.settings.limits, roots)
     try:
         for found in _found(walk, alone=alone):

@@ -1,58 +1,61 @@
 """Open a registry, make or upgrade its database when needed, close it again."""
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from registry.catalog.connection import Reader
+from registry.backend import Backend, DatabaseInfo, open_backend
 from registry.catalog.sources import list_sources
-from registry.errors import DatabaseProblem
 from registry.model import Source
-from registry.settings import Settings, default_database, load_settings
+from registry.settings import Settings, load_settings
 from registry.sqlite import State
 from registry.usage import Usage
 
 if TYPE_CHECKING:
-    from registry.database import DatabaseInfo
     from registry.store.transactions import Writer
 
 
 class OpenRegistry:
     """A registry that is open: its settings and both lanes to its database."""
 
-    def __init__(self, reader: Reader, settings: Settings) -> None:
+    def __init__(self, backend: Backend, settings: Settings) -> None:
         self.settings = settings
-        self.reader = reader
-        self.usage = Usage(reader, enabled=settings.usage)
+        self.backend = backend
+        self.reader = backend.reader
+        self.usage = Usage(backend, enabled=settings.usage)
         self._writer: Writer | None = None
 
     @classmethod
     def open(
         cls, path_or_url: str | os.PathLike[str] | None = None, *, settings: Settings | None = None
     ) -> Self:
-        """Open the registry at a path (or ``sqlite:///`` URL); None: the platform's default.
+        """Open the registry at a path or URL; None: the platform's default.
 
-        An older database is upgraded, after a copy of it was made. A missing one is created by
-        the first operation that writes. A change that a dead process left unfinished is finished
-        or undone. Raises `DatabaseProblem` and its subclasses.
+        A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older database is upgraded
+        (of a file, a copy is kept). A missing one is created by the first operation that writes. A
+        change that a dead process left unfinished is finished or undone. Raises `DatabaseProblem`
+        and its subclasses.
         """
-        reader = Reader(database_path(path_or_url))
-        registry = cls(reader, settings if settings is not None else load_settings(None))
-        state = reader.state()
-        if state is State.BEHIND:
-            registry.create_database()
-        reader.empty = state is State.EMPTY
-        if reader.rows("SELECT 1 FROM journal LIMIT 1"):
-            registry.finish_changes()
+        settings = settings if settings is not None else load_settings(None)
+        backend = open_backend(path_or_url, settings)
+        registry = cls(backend, settings)
+        try:
+            state = backend.state()
+            if state is State.BEHIND:
+                registry.create_database()
+            registry.reader.empty = state is State.EMPTY
+            if registry.reader.rows("SELECT 1 FROM journal LIMIT 1"):
+                registry.finish_changes()
+        except BaseException:
+            backend.close()
+            raise
         return registry
 
     def close(self) -> None:
         """Write down what was counted, and close all connections."""
         self.usage.close()
-        self.reader.close()
+        self.backend.close()
         if self._writer is not None:
             self._writer.close()
 
@@ -69,70 +72,44 @@ class OpenRegistry:
 
     @property
     def path(self) -> str:
-        """The database file."""
-        return self.reader.path
+        """The database as it is shown: a file, or an address without its password."""
+        return self.backend.path
 
     @property
     def writer(self) -> "Writer":
         """The writing lane, opened (and the database created) when first needed."""
         if self._writer is None:
-            from registry.store.transactions import Writer
-
             if self.reader.empty:
                 self.create_database()
-            self._writer = Writer(self.path)
+            self._writer = self.backend.open_writer()
         return self._writer
 
     def create_database(self) -> None:
-        """Create or upgrade the database file."""
-        from registry.store.migrate import ensure_current
-
+        """Create or upgrade the database."""
         self.reader.close()
-        ensure_current(self.path)
+        self.backend.make_current()
         self.reader.empty = False
 
     def sources(self) -> Sequence[Source]:
         """Return all sources, the strongest first."""
         return list_sources(self.reader)
 
-    def database_info(self) -> "DatabaseInfo":
-        """Say what the database file is like."""
-        from registry.database import info
+    def own_sources(self) -> Sequence[Source]:
+        """Return the sources whose folders are on this machine, the strongest first."""
+        return [source for source in self.sources() if source.host == self.backend.host]
 
-        return info(self)
+    def database_info(self) -> DatabaseInfo:
+        """Say what the database is like."""
+        return self.backend.info()
 
     def check_database(self) -> Sequence[str]:
         """Return what is wrong with the database, nothing where it is sound."""
-        from registry.database import check
-
-        return check(self)
+        return self.backend.check()
 
     def backup(self, target: str, *, overwrite: bool = False) -> None:
-        """Write a consistent copy of the database to ``target``, which must not exist."""
-        from registry.database import backup
-
-        backup(self, target, overwrite=overwrite)
+        """Write a consistent copy of the database to the file ``target``, which must not exist."""
+        self.backend.backup(target, overwrite=overwrite)
 
     def finish_changes(self) -> None:
         """Finish or undo what a dead process left unfinished; opening does so."""
         raise NotImplementedError
-
-
-def database_path(
-    path_or_url: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ
-) -> str:
-    """Return the absolute path of the database file that is meant."""
-    if path_or_url is None:
-        path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
-    given = os.fspath(path_or_url)
-    if given.startswith("sqlite:///"):
-        given = given.removeprefix("sqlite:///")
-    elif "://" in given:
-        reason = "only SQLite files are supported: give a path, or sqlite:///PATH"
-        raise DatabaseProblem(path=given.split("://", maxsplit=1)[0] + "://", reason=reason)
-    if not given or "\0" in given:
-        raise DatabaseProblem(path=given, reason="it is no path")
-    path = Path(given)
-    with suppress(RuntimeError):  # a ~user that does not exist is an ordinary name
-        path = path.expanduser()
-    return os.path.abspath(path)

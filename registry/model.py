@@ -18,7 +18,7 @@ SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
 Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
-SCHEMA_REVISION: Final = "0004"
+SCHEMA_REVISION: Final = "0005"
 """The newest migration; a test holds it against the migrations folder."""
 
 DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
@@ -99,7 +99,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A registered root folder that holds skills; ``priority``: the higher is the stronger."""
+    """A registered root folder that holds skills; ``priority``: the higher is the stronger.
+
+    ``host`` is the machine that has the folder; empty in a SQLite file, whose folders are here.
+    """
 
     id: int
     name: str
@@ -110,6 +113,7 @@ class Source:
     last_sync_at: str | None
     last_result: str | None
     skills: int = 0
+    host: str = ""
 
 
 @dataclass(frozen=True)

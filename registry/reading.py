@@ -45,13 +45,18 @@ def refresh(registry: "OpenRegistry", name: str) -> Skill | None:
     return skills([row[1]])[0] if row is not None and version.id != before else None
 
 
-def locate(registry: "OpenRegistry", name: str) -> tuple[Version, Found]:
-    """Find a skill, bring its stored version up to date, and return both sides of it."""
+def locate(registry: "OpenRegistry", name: str) -> tuple[Version, Found | None]:
+    """Find a skill, bring its stored version up to date, and return both sides of it.
+
+    None: its folder is on another machine, and what is stored is what can be known.
+    """
     for _ in range(TRIES):
         skill_id, _row = resolve.find(registry.reader, name)
         version = detail.version(registry.reader, skill_id)
         if version is None:
             continue  # replaced in this moment: look again
+        if version.host != registry.backend.host:
+            return version, None
         fresh = _refreshed(registry, version, name)
         if fresh is not None:
             return fresh
@@ -121,7 +126,7 @@ def keep(registry: "OpenRegistry", versions: Sequence[int] | None) -> int:
 
 def walk_of(registry: "OpenRegistry", root: str) -> Walk:
     """Return a walk of the source at ``root`` that knows all other sources."""
-    return Walk(root, registry.settings.limits, roots(registry.reader))
+    return Walk(root, registry.settings.limits, roots(registry.reader, registry.backend.host))
 
 
 def _detail(registry: "OpenRegistry", version: Version) -> SkillDetail:
@@ -154,6 +159,8 @@ def read_bytes(registry: "OpenRegistry", name: str) -> bytes:
     """Return the bytes of SKILL.md; see `SkillRegistry.read_bytes`."""
     version, found = locate(registry, name)
     home = join(version.root, version.folder)
+    if found is None:
+        return _stored(registry, version, version.document)
     if found.document is None:
         findings = detail.findings(registry.reader, version.id)
         raise SkillInvalid(name=name, problems=findings or found.problems)
@@ -163,6 +170,27 @@ def read_bytes(registry: "OpenRegistry", name: str) -> bytes:
         return disk_files.read_inside(path, limit, home, version.root).data
     except FileNotFoundError:
         raise SkillMissing(name=name, path=path) from None
+
+
+def _stored(registry: "OpenRegistry", version: Version, path: str | None) -> bytes:
+    """Return the stored bytes of a file of a skill whose folder is on another machine."""
+    from registry.catalog.revisions import content
+
+    name = detail.refs_of(registry.reader, [version.id]).get(version.id, version.folder)
+    files = {file.path: file for file in detail.files(registry.reader, version.id)}
+    if path is None:
+        raise SkillInvalid(name=name, problems=detail.findings(registry.reader, version.id))
+    file = files.get(path)
+    if file is None:
+        raise FileNotFoundInSkill(name=name, path=path)
+    data = None
+    if file.hash is not None:
+        data = content(registry.reader, version.uid, file.hash)
+    if data is None:
+        where = f"{version.host}:{join(version.root, version.folder)}/{path}"
+        reason = "its folder is on another machine, and its bytes are not in the database"
+        raise SkillInaccessible(path=where, reason=reason)
+    return data
 
 
 def read_text(registry: "OpenRegistry", name: str) -> str:
@@ -178,7 +206,9 @@ def read_file(registry: "OpenRegistry", name: str, path: str) -> bytes:
     """Return the bytes of a supporting file; see `SkillRegistry.read_file`."""
     if not is_safe_relative(path):
         raise OutsideSkill(path=path)
-    version, _ = locate(registry, name)
+    version, found = locate(registry, name)
+    if found is None:
+        return _stored(registry, version, path)
     home = join(version.root, version.folder)
     target = f"{home}/{path}"
     link = follow(target, home, ())

@@ -110,6 +110,7 @@ def source(value: Source) -> Record:
         "skills": value.skills,
         "last_sync_at": value.last_sync_at,
         "last_result": value.last_result,
+        "host": value.host,
     }
 
 

@@ -7,7 +7,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from registry.disk.paths import STATE_SUFFIX
-from registry.errors import SourceExists, SourceInvalid, SourceNotFound, UsageProblem
+from registry.errors import (
+    SourceElsewhere,
+    SourceExists,
+    SourceInvalid,
+    SourceNotFound,
+    UsageProblem,
+)
 from registry.model import DOCUMENT_NAMES, Scope, Source
 from registry.times import now
 
@@ -60,15 +66,18 @@ def choose(
     `SourceNotFound`, `SourceInvalid`, `UsageProblem`.
     """
     known = registry.sources()
+    host = registry.backend.host
     if not targets:
         if name or scope:
             raise UsageProblem(message="--name and --scope go with a folder to sync")
-        return [source for source in known if source.enabled]
+        return [source for source in known if source.enabled and source.host == host]
     if name and len(targets) > 1:
         raise UsageProblem(message="--name goes with a single folder")
     chosen: dict[str, Source] = {}
     for target in targets:
-        source = _existing(known, target)
+        source = _existing(known, target, host)
+        if source is not None and source.host != host:
+            raise SourceElsewhere(name=source.name, host=source.host)
         if source is None:
             source = _new(registry, known, target, scope or "personal", name, register=register)
             known = [*known, source]
@@ -81,7 +90,7 @@ def choose(
 def find(registry: "SkillRegistry", name: str) -> Source:
     """Return the source of this name or path. Raises `SourceNotFound`."""
     known = registry.sources()
-    found = _existing(known, name)
+    found = _existing(known, name, registry.backend.host)
     if found is None:
         raise SourceNotFound(name=name, known=[source.name for source in known])
     return found
@@ -93,7 +102,7 @@ def add(
     """Register a folder; see `SkillRegistry.add_source`."""
     known = registry.sources()
     for source in known:
-        if source.path == _resolved(path):
+        if source.path == _resolved(path) and source.host == registry.backend.host:
             raise SourceExists(name=source.name, path=source.path)
     return _new(registry, known, path, scope, name, priority=priority, register=True)
 
@@ -112,8 +121,9 @@ def discover(
     registry: "SkillRegistry", home: str, project: str | None = None
 ) -> Iterable[Discovered]:
     """Yield the well-known skill folders that exist below ``home`` and ``project``."""
-    known = {source.path: source for source in registry.sources()}
-    taken = {source.name for source in known.values()}
+    every = registry.sources()
+    known = {one.path: one for one in every if one.host == registry.backend.host}
+    taken = {source.name for source in every}
     places: list[tuple[str, str, Scope]] = [(home, below, "personal") for below in AGENT_FOLDERS]
     if project is not None and _resolved(project) != _resolved(home):
         places += [(project, below, "project") for below in PROJECT_FOLDERS]
@@ -147,10 +157,11 @@ def suggest_name(path: str, taken: Iterable[str]) -> str:
     raise UsageProblem(message="no free name was found: give one with --name")
 
 
-def _existing(known: Sequence[Source], target: str) -> Source | None:
+def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
     for source in known:
         if source.name == target:
             return source
+    known = [source for source in known if source.host == host]  # whose paths mean something here
     path = _resolved(target)
     for source in known:
         if source.path == path:
@@ -173,6 +184,7 @@ def _new(
     register: bool,
     priority: int = 0,
 ) -> Source:
+    host = registry.backend.host
     path = _resolved(target)
     _check_folder(target, path, known)
     taken = [source.name for source in known]
@@ -186,10 +198,8 @@ def _new(
         from registry.store.sources import add_source
 
         with registry.writer.transaction() as connection:
-            number = add_source(connection, name, path, scope, priority, now())
-    return Source(
-        number, name, path, scope, priority, enabled=True, last_sync_at=None, last_result=None
-    )
+            number = add_source(connection, name, path, scope, priority, now(), host=host)
+    return Source(number, name, path, scope, priority, True, None, None, 0, host)
 
 
 def _rescope(registry: "SkillRegistry", source: Source, scope: Scope) -> Source:

@@ -60,12 +60,14 @@ class Settings:
     """What the settings file says.
 
     ``usage``: whether to count what tools do with each skill; ``store_files``: whether to keep the
-    bytes of supporting files in the database.
+    bytes of supporting files in the database; ``host``: what this machine is called on a server
+    that several share, by default its network name.
     """
 
     default_source: str | None = None
     usage: bool = True
     store_files: bool = True
+    host: str | None = None
     limits: Limits = field(default_factory=Limits)
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
@@ -125,6 +127,9 @@ def parse_settings(data: object, path: str) -> Settings:
     source = values.get("default_source")
     if source is not None and not isinstance(source, str):
         raise SettingsProblem(path=path, message="default_source must be a source's name")
+    host = values.get("host")
+    if host is not None and not (isinstance(host, str) and host.strip()):
+        raise SettingsProblem(path=path, message="host must be a name for this machine")
     switches: dict[str, bool] = {}
     for key in ("usage", "store_files"):
         switch = values.get(key, True)
@@ -140,6 +145,7 @@ def parse_settings(data: object, path: str) -> Settings:
             raise SettingsProblem(path=path, message=message)
     return Settings(
         default_source=source,
+        host=host,
         **switches,
         limits=Limits(**limits),  # type: ignore[arg-type]  # checked above: all are int
         personalities={

@@ -17,7 +17,7 @@ BUSY_SECONDS: Final = 5.0
 
 OLDEST_SQLITE: Final = (3, 37, 0)
 
-KNOWN_REVISIONS: Final = ("0001", "0002", "0003", "0004")
+KNOWN_REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005")
 """All migrations, the oldest first; a test holds them against the migrations folder."""
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))

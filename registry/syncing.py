@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from registry.backend import SyncLock
 from registry.catalog.detail import refs_of
 from registry.errors import SyncRunning
-from registry.locks import FileLock
 from registry.model import Scope, Source
 from registry.reading import keep as keep_all
 from registry.roots import choose
@@ -42,14 +42,12 @@ def sync(
     else:
         if registry.reader.empty:
             registry.create_database()
-        lock = FileLock(f"{registry.path}.sync.lock")
-        with lock:
+        with registry.backend.sync_lock() as lock:
             if not lock.acquire(WAIT_SECONDS if wait else PATIENCE_SECONDS):
                 raise SyncRunning(owner=lock.owner())
-            lock.sign("sync")
             chosen = choose(registry, targets, scope=scope, name=name, register=True)
             plan = _plan(registry, chosen, options, progress)
-            report = _carry_out(registry, plan, lock.now_ns(), progress)
+            report = _carry_out(registry, plan, lock, progress)
             if options.verify:
                 keep_all(registry, None)  # also what was synced while that was switched off
     report.seconds = round(time.monotonic() - started, 3)
@@ -63,21 +61,19 @@ def _silent(_doing: str, _done: int, _total: int | None) -> None:
 def _plan(
     registry: "SkillRegistry", chosen: Sequence[Source], options: SyncOptions, progress: Progress
 ) -> Plan:
-    roots = sorted({source.path for source in [*registry.sources(), *chosen]})
+    roots = sorted({source.path for source in [*registry.own_sources(), *chosen]})
     return make_plan(registry.reader, chosen, roots, registry.settings.limits, options, progress)
 
 
 def _carry_out(
-    registry: "SkillRegistry", plan: Plan, scan_ns: int, progress: Progress
+    registry: "SkillRegistry", plan: Plan, lock: SyncLock, progress: Progress
 ) -> SyncReport:
     report = SyncReport()
     for part in plan.sources:
         add_source(report, part)
     reader = registry.reader
     if plan.is_idle and all(part.outcome == "ok" for part in plan.sources):
-        from registry.store.marks import mark_unchanged
-
-        mark_unchanged(registry.path, [part.source.id for part in plan.sources], now())
+        registry.backend.mark_unchanged([part.source.id for part in plan.sources], now())
         report.invalid = sum(part.invalid_unchanged for part in plan.sources)
         return report
     from registry.sync.apply import apply_plan
@@ -86,7 +82,9 @@ def _carry_out(
     before = {one.id: one for one in plan.moves.values()}
     report.removed = [one.ref for one in plan.removed]
     keep = registry.settings.store_files
-    live = apply_plan(reader, registry.writer, plan, scan_ns, now(), progress, keep=keep)
+    live = apply_plan(
+        reader, registry.writer, plan, lock.now_ns(), now(), progress, lock.assert_held, keep=keep
+    )
     refs = refs_of(reader, [version.id for version in live])
     for version in live:
         ref = refs.get(version.id, "")

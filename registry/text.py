@@ -14,6 +14,9 @@ _SCRIPTS: Final = (
 _UNSPACED: Final = re.compile(f"([{_SCRIPTS}])")
 _WORD: Final = re.compile(r"\w+")
 
+LONGEST_LEXEME: Final = 500
+"""Characters of a word that PostgreSQL's index takes (2,046 bytes)."""
+
 
 def segment(text: str) -> str:
     """Return ``text`` with each character of a script without spaces as a word of its own.
@@ -30,6 +33,19 @@ def segment(text: str) -> str:
 def words(text: str) -> list[str]:
     """Return the words of ``text`` as the full-text index would split them."""
     return _WORD.findall(segment(text).replace("_", " "))
+
+
+def fold(word: str) -> str:
+    """Return ``word`` as PostgreSQL's index holds it: in small letters, without accents."""
+    if word.isascii():
+        return word.lower()
+    parts = unicodedata.normalize("NFKD", word)
+    return "".join(part for part in parts if not unicodedata.combining(part)).casefold()
+
+
+def lexemes(text: str) -> str:
+    """Return the words of ``text`` as PostgreSQL's index is given them, with spaces between."""
+    return " ".join(words(fold(text)))
 
 
 def name_key(name: str) -> str:

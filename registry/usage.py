@@ -9,12 +9,12 @@ from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from registry.catalog.connection import Reader
+from registry.backend import Backend
 from registry.errors import DatabaseProblem
 from registry.times import from_ns
 
 if TYPE_CHECKING:
-    from registry.store.usage import Counts
+    from registry.backend.base import Counts
 
 Deed: TypeAlias = Literal["listed", "found", "read"]
 DEEDS: Final[tuple[Deed, ...]] = ("listed", "found", "read")
@@ -82,10 +82,10 @@ class _Counts:
 
 
 class Usage:
-    """Counts of one process for the database of ``reader``; safe for many threads."""
+    """Counts of one process for a database; safe for many threads."""
 
-    def __init__(self, reader: Reader, *, enabled: bool) -> None:
-        self._reader = reader
+    def __init__(self, backend: Backend, *, enabled: bool) -> None:
+        self._backend = backend
         self._enabled = enabled
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -107,16 +107,14 @@ class Usage:
 
     def write(self) -> None:
         """Write down what was counted; where the database is busy or unusable, keep it."""
-        from registry.store.usage import add_usage
-
         with self._writing:
             with self._lock:
                 waiting, self._waiting = self._waiting, None
                 self._timer = None
-            if waiting is None or self._reader.empty:
+            if waiting is None or self._backend.reader.empty:
                 return
             try:
-                done = add_usage(self._reader.path, waiting.by_place(), WAIT)
+                done = self._backend.add_usage(waiting.by_place(), WAIT)
             except (DatabaseProblem, OSError):
                 done = False
             if not done:

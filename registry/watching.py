@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from registry.catalog.offered import tree_hashes
@@ -140,8 +140,8 @@ class Watcher:
     def _sources(self) -> list[Source]:
         """Return the sources whose folders exist, without what a sync changes of them."""
         return [
-            Source(one.id, one.name, one.path, one.scope, one.priority, one.enabled, None, None)
-            for one in self._registry.sources()
+            replace(one, last_sync_at=None, last_result=None, skills=0)
+            for one in self._registry.own_sources()
             if one.enabled and os.path.isdir(one.path)
         ]
 

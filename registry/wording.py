@@ -163,6 +163,10 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
     ),
     errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: _source_not_found,
+    errors.SourceElsewhere: lambda f: (
+        f"The source {quoted(f['name'])} belongs to {quoted(f['host'])}: sync and change it there. "
+        "What is read here comes from the database."
+    ),
     errors.SourceExists: lambda f: (
         f"There is a source {quoted(f['name'])} already, at {f['path']}."
     ),
@@ -180,6 +184,9 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
     errors.DatabaseCorrupt: lambda f: (
         f"The database {f['path']} is damaged ({f['reason']}). Move it aside and run "
         "'skill-registry sync FOLDER...': the skills on disk are untouched and fill a new one."
+    ),
+    errors.DatabaseUnreachable: lambda f: (
+        f"The database {f['path']} can't be reached: {f['reason']}. Try again."
     ),
     errors.DatabaseProblem: lambda f: f"The database {f['path']} can't be used: {f['reason']}.",
 }

@@ -10,6 +10,7 @@ import pytest
 
 from registry.service import SkillRegistry
 from registry.settings import Settings
+from tests.servers import VARIABLE, Databases, Server
 
 # A noisy machine is no failure, and a run that judges a change must not fail by chance: new
 # counterexamples are looked for by people, who keep them as tests.
@@ -75,13 +76,61 @@ def skill(root: Path) -> MakeSkill:
     return make
 
 
+BACKENDS = ("sqlite", "postgresql")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--backend",
+        choices=BACKENDS,
+        default="sqlite",
+        help="the database behind the tests that ask for one; what is about files stays with files",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "file: about SQLite files: not for a server")
+    config.addinivalue_line("markers", "server: about PostgreSQL: not for a file")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is about the other database; nothing is skipped that could be run."""
+    other = "file" if config.getoption("--backend") == "postgresql" else "server"
+    chosen = [item for item in items if item.get_closest_marker(other) is None]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+@pytest.fixture(scope="session")
+def databases() -> Iterator[Databases]:
+    """Databases on a real PostgreSQL server: the one that is named, else one of our own."""
+    named = os.environ.get(VARIABLE)
+    server = None if named else Server().start()
+    made = Databases(named or server.url)
+    yield made
+    made.close()
+    if server is not None:
+        server.stop()
+
+
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
+def server_database(databases: Databases) -> Iterator[str]:
+    """The address of a database of its own on a server, with the schema in place."""
+    url = databases.new()
+    yield url
+    databases.drop(url)
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """A database of its own: a file that is not there yet, or an address."""
+    if request.config.getoption("--backend") == "postgresql":
+        return request.getfixturevalue("server_database")
     return tmp_path / "state" / "registry.db"
 
 
 @pytest.fixture
-def registry(database: Path) -> Iterator[SkillRegistry]:
+def registry(database: Path | str) -> Iterator[SkillRegistry]:
     with SkillRegistry.open(database, settings=Settings()) as opened:
         yield opened
 

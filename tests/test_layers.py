@@ -17,6 +17,7 @@ LAYERS = [
         "text",
         "times",
         "sqlite",
+        "postgres",
         "locks",
         "mounts",
         "wording",
@@ -24,6 +25,7 @@ LAYERS = [
     },
     {"document"},
     {"catalog", "store", "disk"},
+    {"backend"},
     {"sync", "changes", "visibility"},
     {
         "service",
@@ -36,7 +38,6 @@ LAYERS = [
         "explain",
         "roots",
         "syncing",
-        "database",
         "usage",
         "records",
         "toolset",

@@ -12,20 +12,23 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+# Compared byte by byte on both databases, so that both keep the same order.
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     op.create_table(
         "sources",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("path", sa.Text(), nullable=False),
-        sa.Column("scope", sa.Text(), nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("path", TEXT, nullable=False),
+        sa.Column("scope", TEXT, nullable=False),
         sa.Column("priority", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("strength", sa.Integer(), nullable=False),
         sa.Column("enabled", sa.Integer(), server_default=sa.text("1"), nullable=False),
-        sa.Column("added_at", sa.Text(), nullable=False),
-        sa.Column("last_sync_at", sa.Text(), nullable=True),
-        sa.Column("last_result", sa.Text(), nullable=True),
+        sa.Column("added_at", TEXT, nullable=False),
+        sa.Column("last_sync_at", TEXT, nullable=True),
+        sa.Column("last_result", TEXT, nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sources")),
         sa.UniqueConstraint("name", name=op.f("uq_sources_name")),
         sa.UniqueConstraint("path", name=op.f("uq_sources_path")),
@@ -33,38 +36,38 @@ def upgrade() -> None:
     op.create_table(
         "skills",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("uid", sa.Text(), nullable=False),
+        sa.Column("uid", TEXT, nullable=False),
         sa.Column("live", sa.Integer(), nullable=False),
         sa.Column("replaces", sa.Integer(), nullable=True),
         sa.Column("source_id", sa.Integer(), nullable=False),
-        sa.Column("folder", sa.Text(), nullable=False),
-        sa.Column("position", sa.Text(), nullable=False),
-        sa.Column("ref", sa.Text(), server_default="", nullable=False),
+        sa.Column("folder", TEXT, nullable=False),
+        sa.Column("position", TEXT, nullable=False),
+        sa.Column("ref", TEXT, server_default="", nullable=False),
         sa.Column("shadowed", sa.Integer(), server_default=sa.text("0"), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("name_key", sa.Text(), nullable=False),
-        sa.Column("description", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=True),
-        sa.Column("category", sa.Text(), nullable=True),
-        sa.Column("version", sa.Text(), nullable=True),
-        sa.Column("license", sa.Text(), nullable=True),
-        sa.Column("author", sa.Text(), nullable=True),
-        sa.Column("compatibility", sa.Text(), nullable=True),
-        sa.Column("tags", sa.Text(), server_default="", nullable=False),
-        sa.Column("created_at", sa.Text(), nullable=False),
-        sa.Column("updated_at", sa.Text(), nullable=False),
-        sa.Column("indexed_at", sa.Text(), nullable=False),
-        sa.Column("content_hash", sa.Text(), nullable=True),
-        sa.Column("tree_hash", sa.Text(), nullable=True),
-        sa.Column("document", sa.Text(), nullable=True),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("name_key", TEXT, nullable=False),
+        sa.Column("description", TEXT, nullable=False),
+        sa.Column("kind", TEXT, nullable=True),
+        sa.Column("category", TEXT, nullable=True),
+        sa.Column("version", TEXT, nullable=True),
+        sa.Column("license", TEXT, nullable=True),
+        sa.Column("author", TEXT, nullable=True),
+        sa.Column("compatibility", TEXT, nullable=True),
+        sa.Column("tags", TEXT, server_default="", nullable=False),
+        sa.Column("created_at", TEXT, nullable=False),
+        sa.Column("updated_at", TEXT, nullable=False),
+        sa.Column("indexed_at", TEXT, nullable=False),
+        sa.Column("content_hash", TEXT, nullable=True),
+        sa.Column("tree_hash", TEXT, nullable=True),
+        sa.Column("document", TEXT, nullable=True),
         sa.Column("bytes", sa.BigInteger(), nullable=False),
         sa.Column("file_count", sa.Integer(), nullable=False),
-        sa.Column("fingerprint", sa.Text(), nullable=False),
+        sa.Column("fingerprint", TEXT, nullable=False),
         sa.Column("racy", sa.Integer(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=False),
+        sa.Column("status", TEXT, nullable=False),
         sa.Column("hidden", sa.Integer(), server_default=sa.text("0"), nullable=False),
-        sa.Column("required_tools", sa.Text(), server_default="[]", nullable=False),
-        sa.Column("parameters", sa.Text(), server_default="[]", nullable=False),
+        sa.Column("required_tools", TEXT, server_default="[]", nullable=False),
+        sa.Column("parameters", TEXT, server_default="[]", nullable=False),
         sa.ForeignKeyConstraint(
             ["source_id"], ["sources.id"], name=op.f("fk_skills_source_id"), ondelete="CASCADE"
         ),
@@ -100,13 +103,13 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("source_id", sa.Integer(), nullable=False),
         sa.Column("skill_id", sa.Integer(), nullable=True),
-        sa.Column("folder", sa.Text(), nullable=False),
-        sa.Column("code", sa.Text(), nullable=False),
-        sa.Column("severity", sa.Text(), nullable=False),
-        sa.Column("message", sa.Text(), nullable=False),
-        sa.Column("path", sa.Text(), nullable=True),
+        sa.Column("folder", TEXT, nullable=False),
+        sa.Column("code", TEXT, nullable=False),
+        sa.Column("severity", TEXT, nullable=False),
+        sa.Column("message", TEXT, nullable=False),
+        sa.Column("path", TEXT, nullable=True),
         sa.Column("line", sa.Integer(), nullable=True),
-        sa.Column("fix", sa.Text(), nullable=True),
+        sa.Column("fix", TEXT, nullable=True),
         sa.ForeignKeyConstraint(
             ["skill_id"], ["skills.id"], name=op.f("fk_diagnostics_skill_id"), ondelete="CASCADE"
         ),
@@ -120,9 +123,9 @@ def upgrade() -> None:
     op.create_table(
         "documents",
         sa.Column("skill_id", sa.Integer(), nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("text", TEXT, nullable=False),
         sa.Column("body_start", sa.Integer(), nullable=False),
-        sa.Column("front_matter", sa.Text(), nullable=False),
+        sa.Column("front_matter", TEXT, nullable=False),
         sa.Column("indexed", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
             ["skill_id"], ["skills.id"], name=op.f("fk_documents_skill_id"), ondelete="CASCADE"
@@ -132,13 +135,13 @@ def upgrade() -> None:
     op.create_table(
         "skill_files",
         sa.Column("skill_id", sa.Integer(), nullable=False),
-        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("path", TEXT, nullable=False),
         sa.Column("mode", sa.Integer(), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False),
         sa.Column("mtime_ns", sa.BigInteger(), nullable=False),
         sa.Column("ctime_ns", sa.BigInteger(), nullable=False),
         sa.Column("inode", sa.BigInteger(), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=True),
+        sa.Column("hash", TEXT, nullable=True),
         sa.ForeignKeyConstraint(
             ["skill_id"], ["skills.id"], name=op.f("fk_skill_files_skill_id"), ondelete="CASCADE"
         ),
@@ -147,7 +150,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "skill_tags",
-        sa.Column("tag", sa.Text(), nullable=False),
+        sa.Column("tag", TEXT, nullable=False),
         sa.Column("skill_id", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
             ["skill_id"], ["skills.id"], name=op.f("fk_skill_tags_skill_id"), ondelete="CASCADE"
@@ -156,10 +159,17 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_skill_tags_skill_id", "skill_tags", ["skill_id"], unique=False)
-    op.execute(
-        "CREATE VIRTUAL TABLE skill_search USING fts5("
-        "name, tags, description, body, content='', tokenize='unicode61 remove_diacritics 2')"
-    )
+    if op.get_bind().dialect.name == "sqlite":
+        op.execute(
+            "CREATE VIRTUAL TABLE skill_search USING fts5("
+            "name, tags, description, body, content='', tokenize='unicode61 remove_diacritics 2')"
+        )
+    else:
+        op.execute(
+            "CREATE TABLE skill_search (skill_id INTEGER PRIMARY KEY "
+            "REFERENCES skills (id) ON DELETE CASCADE, words tsvector NOT NULL)"
+        )
+        op.execute("CREATE INDEX ix_skill_search_words ON skill_search USING gin (words)")
 
 
 def downgrade() -> None:

@@ -12,24 +12,27 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+# Compared byte by byte on both databases, so that both keep the same order.
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     op.create_table(
         "journal",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("host", sa.Text(), nullable=False),
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("host", TEXT, nullable=False),
         sa.Column("source_id", sa.Integer(), nullable=False),
-        sa.Column("root", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("folder", sa.Text(), nullable=False),
-        sa.Column("target", sa.Text(), nullable=False),
-        sa.Column("staged", sa.Text(), nullable=False),
-        sa.Column("base", sa.Text(), nullable=True),
-        sa.Column("new", sa.Text(), nullable=True),
+        sa.Column("root", TEXT, nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("folder", TEXT, nullable=False),
+        sa.Column("target", TEXT, nullable=False),
+        sa.Column("staged", TEXT, nullable=False),
+        sa.Column("base", TEXT, nullable=True),
+        sa.Column("new", TEXT, nullable=True),
         sa.Column("exchange", sa.Integer(), nullable=False),
-        sa.Column("uid", sa.Text(), nullable=True),
-        sa.Column("created_at", sa.Text(), nullable=True),
-        sa.Column("started_at", sa.Text(), nullable=False),
+        sa.Column("uid", TEXT, nullable=True),
+        sa.Column("created_at", TEXT, nullable=True),
+        sa.Column("started_at", TEXT, nullable=False),
         sa.ForeignKeyConstraint(
             ["source_id"], ["sources.id"], name="fk_journal_source_id", ondelete="CASCADE"
         ),

@@ -26,13 +26,16 @@ class Version:
     racy: int
     tree_hash: str | None
     created_at: str
+    content_hash: str | None
+    host: str
 
 
 def version(reader: Reader, skill_id: int) -> Version | None:
     """Return the facts of a stored version; None: it is no longer live."""
     rows = reader.rows(
         "SELECT s.id, s.uid, src.path, s.source_id, s.folder, s.document, s.fingerprint, s.racy, "
-        f"s.tree_hash, s.created_at FROM {FROM} WHERE s.id = ? AND s.live = 1",
+        f"s.tree_hash, s.created_at, s.content_hash, src.host FROM {FROM} "
+        "WHERE s.id = ? AND s.live = 1",
         (skill_id,),
     )
     return Version(*rows[0]) if rows else None

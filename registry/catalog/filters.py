@@ -5,7 +5,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from registry.catalog.connection import Reader
+
 Sort = Literal["name", "created", "updated"]
+
+MOST: Final = (1 << 63) - 1
+"""As a LIMIT: all."""
 
 USABLE: Final = "s.status IN ('ok', 'warning')"
 VISIBLE: Final = f"s.live = 1 AND {USABLE} AND s.shadowed = 0 AND src.enabled = 1"
@@ -46,7 +51,7 @@ class Filters:
     all: bool = False
 
 
-def where(filters: Filters) -> tuple[str, list[object]]:
+def where(reader: Reader, filters: Filters) -> tuple[str, list[object]]:
     """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters."""
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
@@ -56,7 +61,7 @@ def where(filters: Filters) -> tuple[str, list[object]]:
     else:
         clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
     if filters.ids is not None:
-        clauses.append("s.id IN (SELECT value FROM json_each(?))")
+        clauses.append(f"s.id IN {reader.among}")
         values.append(json.dumps(list(filters.ids)))
     elif not filters.all:
         clauses.append("s.shadowed = 0")

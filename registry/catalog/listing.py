@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from registry.catalog.connection import Reader
-from registry.catalog.filters import FROM, VISIBLE, Filters, Sort, order, where
+from registry.catalog.filters import FROM, MOST, VISIBLE, Filters, Sort, order, where
 from registry.catalog.rows import COLUMNS, skills
 from registry.model import Page
 
@@ -18,13 +18,13 @@ def list_skills(
     offset: int = 0,
 ) -> Page:
     """Return one page of the skills that pass the filters, with the true total."""
-    condition, values = where(filters)
+    condition, values = where(reader, filters)
     sql = f"SELECT {COLUMNS} FROM {FROM} WHERE {condition} ORDER BY {order(sort, reverse=reverse)}"
     if limit is None and offset == 0:
         items = skills(reader.rows(sql, values))
         return Page(items, len(items))
     with reader.snapshot():
-        bounds = [*values, -1 if limit is None else limit, offset]
+        bounds = [*values, MOST if limit is None else limit, offset]
         items = skills(reader.rows(f"{sql} LIMIT ? OFFSET ?", bounds))
         return Page(items, count(reader, filters))
 
@@ -34,7 +34,7 @@ def count(reader: Reader, filters: Filters) -> int:
 
     The answer is kept until the database changes: a page after page asks for it again.
     """
-    condition, values = where(filters)
+    condition, values = where(reader, filters)
 
     def load(reader: Reader) -> int:
         rows = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {condition}", values)

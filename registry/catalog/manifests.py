@@ -5,19 +5,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from registry.catalog.connection import Reader
-from registry.catalog.filters import FROM, Filters, order, where
+from registry.catalog.filters import FROM, MOST, Filters, order, where
 
-_CHOSEN: Final = "(SELECT value FROM json_each(?))"
 _NESTED: Final = "JOIN skills c ON c.source_id = p.source_id AND c.live = 1 AND c.id <> p.id "
 
 _FILES: Final = (
-    f"SELECT skill_id, path, hash, size FROM skill_files WHERE skill_id IN {_CHOSEN} "
+    "SELECT skill_id, path, hash, size FROM skill_files WHERE skill_id IN {chosen} "
     "UNION ALL "
     "SELECT p.id, substr(c.folder, length(p.folder) + 2) || '/' || f.path, f.hash, f.size "
     f"FROM skills p {_NESTED} AND c.folder > p.folder || '/' AND c.folder < p.folder || '0' "
-    f"JOIN skill_files f ON f.skill_id = c.id WHERE p.id IN {_CHOSEN} AND p.folder <> '.' "
+    "JOIN skill_files f ON f.skill_id = c.id WHERE p.id IN {chosen} AND p.folder <> '.' "
     f"UNION ALL SELECT p.id, c.folder || '/' || f.path, f.hash, f.size FROM skills p {_NESTED} "
-    f"JOIN skill_files f ON f.skill_id = c.id WHERE p.id IN {_CHOSEN} AND p.folder = '.' "
+    "JOIN skill_files f ON f.skill_id = c.id WHERE p.id IN {chosen} AND p.folder = '.' "
     "ORDER BY 1, 2"
 )
 """The files of the chosen skills, and of skills in folders below theirs ('0' follows '/')."""
@@ -50,10 +49,10 @@ class Manifest:
 
 
 def manifests(
-    reader: Reader, filters: Filters, *, limit: int = -1, offset: int = 0
+    reader: Reader, filters: Filters, *, limit: int = MOST, offset: int = 0
 ) -> tuple[Manifest, ...]:
-    """Return a page (limit -1: all) of the skills that pass the filters, by name."""
-    condition, values = where(filters)
+    """Return a page (all by default) of the skills that pass the filters, by name."""
+    condition, values = where(reader, filters)
     with reader.snapshot():
         rows = reader.rows(
             "SELECT s.id, s.ref, s.name, s.description, src.name, s.folder, s.document, d.text "
@@ -63,7 +62,8 @@ def manifests(
         )
         files: dict[int, list[FileEntry]] = {row[0]: [] for row in rows}
         ids = json.dumps(list(files))
-        for skill_id, *entry in reader.rows(_FILES, (ids, ids, ids)):
+        wanted = _FILES.format(chosen=reader.among)
+        for skill_id, *entry in reader.rows(wanted, (ids, ids, ids)):
             files[skill_id].append(FileEntry(*entry))
     facts = [(*row[1:], tuple(files[row[0]])) for row in rows]
     return tuple(Manifest(*each) for each in facts)

@@ -35,10 +35,10 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
         "SELECT r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, r.files, "
         "EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        "NOT EXISTS (SELECT 1 FROM json_each(r.files) e WHERE json_extract(e.value, '$[3]') "
+        f"NOT EXISTS (SELECT 1 FROM {reader.each('r.files')} e WHERE {reader.item(3)} "
         "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash IS NOT NULL) "
-        "OR json_extract(e.value, '$[3]') IS NULL) "
+        f"OR {reader.item(3)} IS NULL) "
         "FROM revisions r WHERE r.uid = ? ORDER BY r.number DESC",
         (uid,),
     )
@@ -98,7 +98,7 @@ def missing_contents(reader: Reader, versions: Sequence[int] | None) -> list[tup
     which = "s.live = 1"
     values: list[object] = []
     if versions is not None:
-        which = "s.id IN (SELECT value FROM json_each(?))"
+        which = f"s.id IN {reader.among}"
         values = [json.dumps(list(versions))]
     return reader.rows(
         "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "

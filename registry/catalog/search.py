@@ -1,24 +1,21 @@
 """Full-text search: what people and agents type in, ranked skills with a snippet out.
 
-Words are OR-ed and ranked by BM25, where name and tags weigh most; quotes make phrases; every
-word also matches as a prefix; nothing typed is a syntax error.
+Words are OR-ed and ranked, where name and tags weigh most; quotes make phrases; every word also
+matches as a prefix; nothing typed is a syntax error. Which index answers is the database's matter.
 """
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from registry.catalog.connection import Reader
-from registry.catalog.filters import FROM, Filters, where
+from registry.catalog.filters import FROM, Filters
+from registry.catalog.fts5 import Fts5
+from registry.catalog.patterns import Pattern
 from registry.catalog.rows import COLUMNS, hit
+from registry.catalog.textsearch import TextSearch
 from registry.model import SearchHit
 from registry.text import has_unspaced, name_key, words
-
-WEIGHTS: Final = (10.0, 6.0, 4.0, 1.0)
-"""Of name, tags, description and body."""
-
-_RANK: Final = f"bm25(skill_search, {', '.join(map(str, WEIGHTS))})"
 
 MOST_TERMS: Final = 32
 """A longer question is cut: its first distinct words say what it is about."""
@@ -47,8 +44,7 @@ def search(
     terms = parse(query)
     if not terms:
         return [], 0
-    condition, values = where(filters)
-    asked = _Asked(match_expression(terms), condition, tuple(values))
+    asked = (Fts5 if reader.has_fts5 else TextSearch).of(reader, patterns(terms), filters)
     # A name that is exactly what was typed comes first whatever else says it more often.
     exact = name_key(" ".join(query.split()))
     with reader.snapshot():
@@ -59,13 +55,12 @@ def search(
             lambda reader: asked.page(reader, exact, limit, offset),
         )
         ranks = dict(page)
-        marks = ",".join("?" * len(page))
         rows = {
             row[0]: row[1:]
             for row in reader.rows(
                 f"SELECT s.id, d.text, d.body_start, {COLUMNS} FROM {FROM} "
-                f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN ({marks})",
-                list(ranks),
+                f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN {reader.among}",
+                [json.dumps([row[0] for row in page])],
             )
         }
     hits = []
@@ -74,64 +69,6 @@ def search(
         snippet = make_snippet((text or "")[start or 0 :], columns[2], terms)
         hits.append(hit(tuple(columns), round(-rank, 4), snippet))
     return hits, total
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A full-text expression and the condition of the filters, with its values.
-
-    The index ranks by itself, and what passes the filters is looked up for the best only: joining
-    and sorting all matches of a common word takes twice as long.
-    """
-
-    expression: str
-    condition: str
-    values: tuple[object, ...]
-
-    def count(self, reader: Reader) -> int:
-        rows = reader.rows(
-            "SELECT count(*) FROM skill_search x JOIN skills s ON s.id = x.rowid "
-            "JOIN sources src ON src.id = s.source_id "
-            f"WHERE skill_search MATCH ? AND {self.condition}",
-            [self.expression, *self.values],
-        )
-        return int(rows[0][0]) if rows else 0
-
-    def page(self, reader: Reader, name: str, limit: int, offset: int) -> list[tuple[int, float]]:
-        """Return a page of matches with their ranks, those called ``name`` first."""
-        first = self.named(reader, name)
-        page = [*first, *self.best(reader, offset + limit, {row[0] for row in first})]
-        return page[offset : offset + limit]
-
-    def named(self, reader: Reader, name: str) -> list[tuple[int, float]]:
-        """Return the matches whose name is ``name``, with their ranks, the best first."""
-        return reader.rows(
-            f"SELECT s.id, {_RANK} AS rank FROM {FROM} CROSS JOIN skill_search x "
-            f"WHERE s.name_key = ? AND {self.condition} "
-            "AND x.rowid = s.id AND skill_search MATCH ? ORDER BY rank, s.id",
-            [name, *self.values, self.expression],
-        )
-
-    def best(self, reader: Reader, wanted: int, others: set[int]) -> list[tuple[int, float]]:
-        """Return the ``wanted`` best matches but for ``others``, with their ranks."""
-        looked_at = 2 * wanted + 50
-        while True:
-            top = reader.rows(
-                f"SELECT rowid, {_RANK} AS rank FROM skill_search WHERE skill_search MATCH ? "
-                "ORDER BY rank, rowid LIMIT ?",
-                [self.expression, looked_at],
-            )
-            chosen = json.dumps([row[0] for row in top])
-            passing = reader.rows(
-                f"SELECT s.id FROM {FROM} WHERE s.id IN (SELECT value FROM json_each(?)) "
-                f"AND {self.condition}",
-                [chosen, *self.values],
-            )
-            seen = {row[0] for row in passing} - others
-            found = [(skill_id, rank) for skill_id, rank in top if skill_id in seen]
-            if len(found) >= wanted or len(top) < looked_at:
-                return found[:wanted]
-            looked_at *= 8
 
 
 def parse(query: str) -> list[list[str]]:
@@ -162,20 +99,16 @@ def _is_empty(term: list[str]) -> bool:
     return len(term) == 1 and term[0].casefold() in _EMPTY_WORDS
 
 
-def match_expression(terms: list[list[str]]) -> str:
-    """Return the FTS5 expression of ``terms``; each word is quoted, so none is an operator."""
-    parts = []
+def patterns(terms: list[list[str]]) -> list[Pattern]:
+    """Return what matches: each term as it is or longer, and a word without its ending, too."""
+    found = []
     for term in terms:
-        phrase = " ".join(f'"{word}"' for word in term)
-        phrase = phrase.replace('" "', " ")
         last = term[-1]
         is_prefix = len(last) >= _SHORTEST_PREFIX and not has_unspaced(last)
-        parts.append(phrase + "*" if is_prefix else phrase)
-        if len(term) == 1 and is_prefix:
-            stem = _stem(last)
-            if stem != last:
-                parts.append(f'"{stem}"*')
-    return " OR ".join(parts)
+        found.append(Pattern(tuple(term), is_prefix))
+        if len(term) == 1 and is_prefix and _stem(last) != last:
+            found.append(Pattern((_stem(last),), prefix=True))
+    return found
 
 
 def _stem(word: str) -> str:

@@ -5,7 +5,7 @@ from registry.model import Source
 
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
-       src.last_result,
+       src.last_result, src.host,
        (SELECT count(*) FROM skills s
         WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document')
 FROM sources src ORDER BY src.strength, src.name
@@ -15,11 +15,14 @@ FROM sources src ORDER BY src.strength, src.name
 def list_sources(reader: Reader) -> list[Source]:
     """Return all sources, the strongest first."""
     return [
-        Source(number, name, path, scope, priority, enabled == 1, when, result, skills)
-        for number, name, path, scope, priority, enabled, when, result, skills in reader.rows(_SQL)
+        Source(number, name, path, scope, priority, enabled == 1, when, result, skills, host)
+        for number, name, path, scope, priority, enabled, when, result, host, skills in reader.rows(
+            _SQL
+        )
     ]
 
 
-def roots(reader: Reader) -> list[str]:
-    """Return the folders of all sources; counts no skills, so it suits what runs often."""
-    return [row[0] for row in reader.rows("SELECT path FROM sources ORDER BY strength, name")]
+def roots(reader: Reader, host: str) -> list[str]:
+    """Return the folders of a host's sources; counts no skills, so it suits what runs often."""
+    sql = "SELECT path FROM sources WHERE host = ? ORDER BY strength, name"
+    return [row[0] for row in reader.rows(sql, (host,))]

@@ -33,8 +33,9 @@ def stats(reader: Reader) -> Stats:
     with reader.snapshot():
         skills, visible, shadowed, hidden, files, size, names = _one(
             reader,
-            f"SELECT count(*), sum({VISIBLE}), sum(s.shadowed), sum(s.hidden AND {VISIBLE}), "
-            f"sum(s.file_count), sum(s.bytes), count(DISTINCT s.name) FROM {FROM} "
+            f"SELECT count(*), count(*) FILTER (WHERE {VISIBLE}), sum(s.shadowed), "
+            f"count(*) FILTER (WHERE s.hidden = 1 AND {VISIBLE}), sum(s.file_count), "
+            f"CAST(sum(s.bytes) AS BIGINT), count(DISTINCT s.name) FROM {FROM} "
             "WHERE s.live = 1 AND s.status <> 'no_document'",
             7,
         )

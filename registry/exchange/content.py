@@ -87,12 +87,15 @@ def _bytes(registry: "SkillRegistry", version: Version, file: SkillFile) -> byte
         data = content(registry.reader, version.uid, file.hash)
     except zlib.error:
         data = None
-    if data is None or digest(data) != file.hash:
+    here = version.host == registry.backend.host
+    if here and (data is None or digest(data) != file.hash):
         try:
             data = read_inside(path, file.size, home, version.root).data
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:
         reason = "its content is neither stored nor on disk as it was synced"
+        if not here:
+            reason = f"its folder is on {version.host}, and its content is not in the database"
         raise SkillInaccessible(path=path, reason=reason)
     return data

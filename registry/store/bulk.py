@@ -28,11 +28,11 @@ def insert_rows(
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     group = f"({', '.join([mark] * len(columns))})"
     most = MOST_VARIABLES // len(columns)
-    verb = "INSERT OR IGNORE" if ignore_known else "INSERT"
+    ending = " ON CONFLICT DO NOTHING" if ignore_known else ""
     for start in range(0, len(rows), most):
         some = rows[start : start + most]
         values = ", ".join([group] * len(some))
         connection.exec_driver_sql(
-            f"{verb} INTO {into.name} ({', '.join(columns)}) VALUES {values}",
+            f"INSERT INTO {into.name} ({', '.join(columns)}) VALUES {values}{ending}",
             tuple([row[column] for row in some for column in columns]),
         )

@@ -3,14 +3,17 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from registry.errors import DatabaseBusy, DatabaseProblem
 from registry.locks import FileLock
 from registry.sqlite import BUSY_SECONDS, State, check_version, schema_state, translate
 
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection, Engine
+
 UPGRADE_SECONDS: Final = 60.0
-"""How long to wait for another process that is upgrading the same file."""
+"""How long to wait for another process that is upgrading the same database."""
 
 
 def migrations_folder() -> Path:
@@ -20,7 +23,7 @@ def migrations_folder() -> Path:
     return packaged if packaged.is_dir() else package.parent / "migrations"
 
 
-def ensure_current(path: str) -> None:
+def ensure_file_current(path: str) -> None:
     """Create the database at ``path``, or upgrade it, where it is not current.
 
     Any number of processes may call this at once. Raises `DatabaseTooNew`, `DatabaseCorrupt`,
@@ -55,16 +58,11 @@ def _keep_copy(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _upgrade(path: str) -> None:
-    from alembic import command
-    from alembic.config import Config
     from sqlalchemy import event
     from sqlalchemy.exc import DBAPIError
 
-    from registry.store.engine import make_engine
+    from registry.store.sqlite import make_engine
 
-    config = Config()
-    # The ini parser behind Config reads a bare % as the start of a reference.
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     engine = make_engine(path)
 
     # A batch rebuild drops and re-creates tables, which would cascade deletes.
@@ -74,8 +72,7 @@ def _upgrade(path: str) -> None:
 
     try:
         with engine.begin() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            _run(connection)
             broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
             if broken:
                 reason = f"the upgrade would break a reference in table {broken[0]}"
@@ -84,3 +81,53 @@ def _upgrade(path: str) -> None:
         raise translate(error, path) from error
     finally:
         engine.dispose()
+
+
+def ensure_server_current(url: "URL") -> None:
+    """Create or upgrade the schema at ``url`` where it is not current, as one transaction.
+
+    Any number of processes may call this at once. Raises `DatabaseProblem` and its subclasses.
+    """
+    from sqlalchemy.exc import DBAPIError
+
+    from registry import postgres
+    from registry.store.postgres import UPGRADING, make_engine
+
+    path = postgres.label(url)
+    engine = make_engine(url, pooled=False)
+    try:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(
+                f"SET LOCAL lock_timeout = '{UPGRADE_SECONDS:g}s'; "
+                f"SELECT pg_advisory_xact_lock({UPGRADING}, hashtext(current_schema()))"
+            )
+            state = postgres.schema_state(
+                lambda sql: connection.exec_driver_sql(sql).scalar(), path
+            )
+            if state is not State.CURRENT:
+                _run(connection)
+    except DBAPIError as error:
+        raise postgres.translate(error, path, UPGRADE_SECONDS) from error
+    finally:
+        engine.dispose()
+
+
+def engine_at(url: str) -> "Engine":
+    """Return an engine for the address in alembic.ini."""
+    from registry.postgres import parse_url
+    from registry.store import postgres, sqlite
+
+    if url.startswith("sqlite:///"):
+        return sqlite.make_engine(url.removeprefix("sqlite:///"))
+    return postgres.make_engine(parse_url(url), pooled=False)
+
+
+def _run(connection: "Connection") -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    # The ini parser behind Config reads a bare % as the start of a reference.
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

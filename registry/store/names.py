@@ -11,18 +11,18 @@ from sqlalchemy import Connection, text
 _RANKED = """
 WITH ranked AS (
     SELECT s.id, s.name, s.folder, src.name AS source, s.source_id, src.strength,
-           s.status IN ('ok', 'warning') AND src.enabled = 1 AS usable
+           CASE WHEN s.status IN ('ok', 'warning') AND src.enabled = 1 THEN 1 ELSE 0 END AS usable
     FROM skills s JOIN sources src ON src.id = s.source_id
     WHERE s.live = 1 {touched}
 ),
 best AS (
-    SELECT name, min(strength) AS strength FROM ranked WHERE usable GROUP BY name
+    SELECT name, min(strength) AS strength FROM ranked WHERE usable = 1 GROUP BY name
 ),
 placed AS (
-    SELECT r.*, coalesce(r.usable AND r.strength > b.strength, 0) AS shadowed,
+    SELECT r.*, CASE WHEN r.usable = 1 AND r.strength > b.strength THEN 1 ELSE 0 END AS shadowed,
            -- Which of its namesakes a bare name means: the visible ones, else any.
            CASE WHEN b.name IS NULL THEN 1
-                ELSE coalesce(r.usable AND r.strength = b.strength, 0) END AS meant
+                WHEN r.usable = 1 AND r.strength = b.strength THEN 1 ELSE 0 END AS meant
     FROM ranked r LEFT JOIN best b ON b.name = r.name
 ),
 counted AS (
@@ -33,10 +33,9 @@ counted AS (
 named AS (
     SELECT c.id, c.shadowed,
         CASE
-            WHEN c.meant AND c.meant_by_name = 1 AND NOT EXISTS (
+            WHEN c.meant = 1 AND c.meant_by_name = 1 AND NOT EXISTS (
                 SELECT 1 FROM sources other
-                WHERE instr(c.name, '/') > 0
-                  AND substr(c.name, 1, instr(c.name, '/') - 1) = other.name
+                WHERE substr(c.name, 1, length(other.name) + 1) = other.name || '/'
             ) THEN c.name
             WHEN c.in_source = 1 AND NOT EXISTS (
                 SELECT 1 FROM skills twin
@@ -67,6 +66,6 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
     connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS touched (name TEXT PRIMARY KEY)")
     connection.exec_driver_sql("DELETE FROM touched")
     rows = [{"name": name} for name in touched]
-    connection.execute(text("INSERT OR IGNORE INTO touched VALUES (:name)"), rows)
+    connection.execute(text("INSERT INTO touched VALUES (:name) ON CONFLICT DO NOTHING"), rows)
     restriction = "AND s.name IN (SELECT name FROM touched)"
     connection.execute(text(_RANKED.format(touched=restriction)))

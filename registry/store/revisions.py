@@ -11,17 +11,28 @@ from registry.store.bulk import insert_rows
 from registry.store.schema import contents
 
 _RECORD = """
-INSERT OR IGNORE INTO revisions
+INSERT INTO revisions
   (uid, number, name, document, content_hash, tree_hash, seen_at, files)
 SELECT s.uid,
   1 + coalesce((SELECT max(r.number) FROM revisions r WHERE r.uid = s.uid), 0),
-  s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at,
-  (SELECT json_group_array(json_array(f.path, (f.mode & 64) <> 0, f.size, f.hash))
+  s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at, (SELECT {files}
    FROM skill_files f WHERE f.skill_id = s.id)
 FROM incoming i JOIN skills s ON s.id = i.id
 WHERE s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
   (SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = s.tree_hash)
+ON CONFLICT DO NOTHING
 """
+_EXECUTABLE = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
+_FILES = {
+    "sqlite": f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.size, f.hash))",
+    "postgresql": "CAST(coalesce(json_agg(json_build_array("
+    f"f.path, {_EXECUTABLE}, f.size, f.hash)), '[]') AS text)",
+}
+_NEEDED = {
+    "sqlite": "SELECT json_extract(e.value, '$[3]') AS hash FROM revisions r, json_each(r.files) e",
+    "postgresql": "SELECT e.value ->> 3 AS hash FROM revisions r, "
+    "json_array_elements(CAST(r.files AS json)) e",
+}
 
 BATCH = 500
 """Documents that are held in memory at once."""
@@ -32,7 +43,7 @@ LEVEL = 1
 
 def record_revisions(connection: Connection) -> None:
     """Record the content of the versions in the table ``incoming``, which just went live."""
-    connection.exec_driver_sql(_RECORD)
+    connection.exec_driver_sql(_RECORD.format(files=_FILES[connection.dialect.name]))
 
 
 class Packed(NamedTuple):
@@ -54,7 +65,7 @@ def pack(content_hash: str, data: bytes) -> Packed:
 
 def add_contents(connection: Connection, files: Sequence[Packed]) -> None:
     """Store the bytes of files; what is stored already stays."""
-    rows = {file.hash: file._asdict() for file in files}
+    rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
     insert_rows(connection, contents, list(rows.values()), ignore_known=True)
 
 
@@ -65,8 +76,8 @@ def keep_documents(connection: Connection) -> None:
     mark, NUL characters) was stored when it was read.
     """
     rows = connection.exec_driver_sql(
-        "SELECT s.content_hash, d.text FROM outgoing o CROSS JOIN skills s ON s.id = o.id "
-        "JOIN documents d ON d.skill_id = s.id WHERE s.live = 1 AND s.content_hash IS NOT NULL "
+        "SELECT s.content_hash, d.text FROM outgoing o CROSS JOIN skills s "
+        "JOIN documents d ON d.skill_id = s.id WHERE s.id = o.id AND s.live = 1 AND s.content_hash IS NOT NULL "
         "AND s.content_hash NOT IN (SELECT hash FROM contents)"
     )
     while some := rows.fetchmany(BATCH):
@@ -92,14 +103,14 @@ def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int
             "DELETE FROM revisions WHERE id IN (SELECT id FROM ("
             "SELECT id, uid, tree_hash, seen_at, "
             "row_number() OVER (PARTITION BY uid ORDER BY number DESC) AS age FROM revisions) r "
-            "WHERE r.age > :keep AND (:before IS NULL OR r.seen_at < :before) "
+            "WHERE r.age > :keep AND (CAST(:before AS TEXT) IS NULL OR r.seen_at < :before) "
             "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
             "AND s.tree_hash = r.tree_hash))"
         ),
         {"keep": keep, "before": before},
     ).rowcount
     freed = connection.exec_driver_sql(
-        "DELETE FROM contents WHERE hash NOT IN (SELECT json_extract(e.value, '$[3]') "
-        "FROM revisions r, json_each(r.files) e WHERE json_extract(e.value, '$[3]') IS NOT NULL)"
+        f"DELETE FROM contents WHERE hash NOT IN (SELECT n.hash FROM "
+        f"({_NEEDED[connection.dialect.name]}) n WHERE n.hash IS NOT NULL)"
     ).rowcount
     return deleted, freed

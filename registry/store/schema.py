@@ -13,10 +13,13 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Table,
-    Text,
     UniqueConstraint,
     text,
 )
+from sqlalchemy import Text as AnyText
+
+Text = AnyText().with_variant(AnyText(collation="C"), "postgresql")
+"""Compared byte by byte on both databases, so that both keep the same order."""
 
 metadata = MetaData(
     naming_convention={
@@ -38,11 +41,13 @@ sources = Table(
     # Rank of the scope and priority in one number, the lowest is the strongest.
     Column("strength", Integer, nullable=False),
     Column("enabled", Integer, nullable=False, server_default=text("1")),
+    # The machine that has the folder; in a SQLite file empty, for whoever opens it.
+    Column("host", Text, nullable=False, server_default=""),
     Column("added_at", Text, nullable=False),
     Column("last_sync_at", Text),
     Column("last_result", Text),
     UniqueConstraint("name"),
-    UniqueConstraint("path"),
+    UniqueConstraint("host", "path"),
 )
 
 skills = Table(

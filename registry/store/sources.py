@@ -19,12 +19,19 @@ def strength(scope: Scope, priority: int) -> int:
 
 
 def add_source(
-    connection: Connection, name: str, path: str, scope: Scope, priority: int, now: str
+    connection: Connection,
+    name: str,
+    path: str,
+    scope: Scope,
+    priority: int,
+    now: str,
+    *,
+    host: str = "",
 ) -> int:
     """Register a source and return its id. Raises `SourceExists`."""
     clash = connection.execute(
         select(sources.c.name, sources.c.path).where(
-            (sources.c.name == name) | (sources.c.path == path)
+            (sources.c.name == name) | ((sources.c.path == path) & (sources.c.host == host))
         )
     ).first()
     if clash:
@@ -35,6 +42,7 @@ def add_source(
         "scope": scope,
         "priority": priority,
         "strength": strength(scope, priority),
+        "host": host,
         "added_at": now,
     }
     (new_id,) = connection.execute(insert(sources).values(values)).inserted_primary_key or (0,)

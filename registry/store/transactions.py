@@ -1,65 +1,59 @@
-"""The write lock and the transactions under it."""
+"""Transactions that write: one at a time over all processes, on either database."""
 
-import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from registry.errors import DatabaseBusy, DatabaseProblem
-from registry.locks import FileLock
-from registry.sqlite import translate
-from registry.store.engine import make_engine
+from registry.errors import RegistryError
 
 WRITE_SECONDS = 30.0
 """How long a writer waits for its turn. Turns are short: a sync takes many."""
 
 
-class Writer:
-    """Writes to the SQLite file at ``path``, one transaction at a time over all processes.
+class Writer(ABC):
+    """Writes to the database that ``path`` names; ``host`` is the machine whose sources are ours.
 
-    All writes and checkpoints happen under one file lock, taken before the transaction begins:
-    the order is always lock, then database (RELIABILITY.md).
+    Whoever writes holds a lock until the end of the transaction: SQLite's file lock, or an
+    advisory lock of PostgreSQL. So a transaction sees what all earlier ones did.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, host: str, engine: Engine) -> None:
         self.path = path
-        self._engine = make_engine(path)
+        self.host = host
+        self._engine = engine
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self, wait: float = WRITE_SECONDS) -> Iterator[Connection]:
         """Run a block as one transaction: committed at its end, rolled back when it raises.
 
-        Raises `DatabaseBusy`, `DatabaseCorrupt` or `DatabaseProblem`.
+        ``wait``: seconds to wait for other writers.
+
+        Raises `DatabaseProblem` and its subclasses.
         """
-        with self._turn():
+        with self._turn(wait):
             try:
                 with self._engine.begin() as connection:
-                    self._check_file()
+                    self._begin(connection, wait)
                     yield connection
             except DBAPIError as error:
-                raise translate(error, self.path) from error
+                raise self._translate(error, wait) from error
 
     def close(self) -> None:
         """Give back what the engine holds."""
         self._engine.dispose()
 
+    @abstractmethod
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        try:
-            lock = FileLock(f"{self.path}.lock")
-            taken = lock.acquire(WRITE_SECONDS)
-        except OSError as error:
-            reason = f"its lock file can't be opened: {error.strerror}"
-            raise DatabaseProblem(path=self.path, reason=reason) from error
-        if not taken:
-            raise DatabaseBusy(path=self.path, seconds=WRITE_SECONDS)
-        with lock:
-            yield
+    def _turn(self, wait: float) -> Iterator[None]:
+        """Wait for what must be held before a transaction begins."""
 
-    def _check_file(self) -> None:
-        # Each transaction opens the file anew, so a path that leads nowhere now means that the
-        # file was removed in this very moment; writing to it would be accepted and lost.
-        if not os.path.exists(self.path):
-            raise DatabaseProblem(path=self.path, reason="the file was removed meanwhile")
+    @abstractmethod
+    def _begin(self, connection: Connection, wait: float) -> None:
+        """Do what must come first in a transaction."""
+
+    @abstractmethod
+    def _translate(self, error: DBAPIError, wait: float) -> RegistryError:
+        """Turn an error of the driver into ours."""

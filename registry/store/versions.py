@@ -27,10 +27,10 @@ from sqlalchemy import (
 
 from registry.model import Diagnostic
 from registry.store.bulk import insert_rows
+from registry.store.fulltext import UNINDEXED, Indexed, add_to_index, forget_dying, how_indexed
 from registry.store.names import refresh_names
 from registry.store.revisions import Packed, add_contents, keep_documents, record_revisions
-from registry.store.schema import diagnostics, documents, skill_files, skill_tags, skills
-from registry.text import has_unspaced, segment
+from registry.store.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
 
 
 @dataclass(slots=True)
@@ -51,32 +51,8 @@ class NewVersion:
     front_matter: str = "{}"
 
 
-_PLAIN = """
-SELECT {action} s.id, s.name, s.tags, s.description, substr(d.text, d.body_start + 1)
-FROM documents d JOIN skills s ON s.id = d.skill_id WHERE d.indexed = 1 AND {which}
-"""
-# One statement for many rows keeps the work inside SQLite, where other threads can run meanwhile.
-_FIND_PLAIN = text(
-    "INSERT INTO skill_search (rowid, name, tags, description, body) "
-    + _PLAIN.format(action="", which="d.skill_id >= :first")
-)
-_FORGET_PLAIN = text(
-    "INSERT INTO skill_search (skill_search, rowid, name, tags, description, body) "
-    + _PLAIN.format(action="'delete',", which="d.skill_id IN (SELECT id FROM dying)")
-)
-_FIND = text(
-    "INSERT INTO skill_search (rowid, name, tags, description, body) "
-    "VALUES (:id, :name, :tags, :description, :body)"
-)
-_FORGET = text(
-    "INSERT INTO skill_search (skill_search, rowid, name, tags, description, body) "
-    "VALUES ('delete', :id, :name, :tags, :description, :body)"
-)
 _DEAD_AT_ONCE = 500
 _dying = table("dying", column("id"))
-
-UNINDEXED, PLAIN, SEGMENTED = 0, 1, 2
-"""How the full-text index holds a document; see `schema.documents`."""
 
 
 def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0) -> list[int]:
@@ -85,7 +61,7 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     if not batch:
         return []
     first = (connection.execute(select(func.max(skills.c.id))).scalar() or 0) + 1
-    segmented: list[dict[str, Any]] = []
+    found: list[Indexed] = []
     rows: dict[str, list[dict[str, Any]]] = {"d": [], "f": [], "t": [], "x": [], "s": []}
     for number, version in enumerate(batch, first):
         columns = version.columns
@@ -100,7 +76,8 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
             for finding in version.findings
         )
         if version.text is not None:
-            how = _how_indexed(version)
+            texts = (columns["name"], columns["tags"], columns["description"])
+            how = how_indexed(columns["status"], (version.text, *texts))
             rows["d"].append(
                 {
                     "skill_id": number,
@@ -110,35 +87,14 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
                     "indexed": how,
                 }
             )
-            if how == SEGMENTED:
-                segmented.append(_indexed(columns, version.text, version.body_start))
+            if how != UNINDEXED:
+                found.append(Indexed(number, *texts, version.text[version.body_start :], how))
     tables = ((skills, "s"), (documents, "d"), (skill_files, "f"), (skill_tags, "t"))
     for into, key in (*tables, (diagnostics, "x")):
         insert_rows(connection, into, rows[key])
     add_contents(connection, [packed for version in batch for packed in version.contents])
-    connection.execute(_FIND_PLAIN, {"first": first})
-    if segmented:
-        connection.execute(_FIND, segmented)
+    add_to_index(connection, found)
     return [row["id"] for row in rows["s"]]
-
-
-def _how_indexed(version: NewVersion) -> int:
-    columns = version.columns
-    if columns["status"] not in {"ok", "warning"}:
-        return UNINDEXED
-    texts = (version.text or "", columns["name"], columns["description"], columns["tags"])
-    return SEGMENTED if any(map(has_unspaced, texts)) else PLAIN
-
-
-def _indexed(row: Any, body: str, body_start: int) -> dict[str, Any]:
-    """Return the full-text row of a version; giving the same again deletes it."""
-    return {
-        "id": row["id"],
-        "name": segment(row["name"]),
-        "tags": segment(row["tags"]),
-        "description": segment(row["description"]),
-        "body": segment(body[body_start:]),
-    }
 
 
 def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int]) -> list[int]:
@@ -161,8 +117,8 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
         "(SELECT 1 FROM skills o WHERE o.id = n.replaces AND o.live = 1))"
     )
     connection.exec_driver_sql(
-        "INSERT OR IGNORE INTO outgoing SELECT n.replaces FROM incoming i "
-        "JOIN skills n ON n.id = i.id WHERE n.replaces IS NOT NULL"
+        "INSERT INTO outgoing SELECT n.replaces FROM incoming i "
+        "JOIN skills n ON n.id = i.id WHERE n.replaces IS NOT NULL ON CONFLICT DO NOTHING"
     )
     connection.exec_driver_sql(
         # CROSS JOIN keeps SQLite's planner, which knows nothing of the small table, in this order.
@@ -186,37 +142,32 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
 
 
 def bury(
-    connection: Connection, *, source_id: int | None = None, version: int | None = None
+    connection: Connection,
+    *,
+    host: str = "",
+    source_id: int | None = None,
+    version: int | None = None,
 ) -> int:
-    """Delete a batch of dead versions, or of a source's versions, or one dead version.
+    """Delete a batch of dead versions of a host's sources, or of a source's, or one dead version.
 
     Returns how many were deleted; call it until that is 0. Versions that are dead because they
-    are staged are spared only by the sync lock: without it, name the ``version``.
+    are staged are spared only by the sync lock of their host: without it, name the ``version``.
     """
     if source_id is not None:
         which = skills.c.source_id == source_id
     elif version is not None:
         which = and_(skills.c.id == version, skills.c.live == 0)
     else:
-        which = skills.c.live == 0
+        ours = select(sources.c.id).where(sources.c.host == host)
+        which = and_(skills.c.live == 0, skills.c.source_id.in_(ours))
     connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS dying (id INTEGER PRIMARY KEY)")
     connection.exec_driver_sql("DELETE FROM dying")
     chosen = select(skills.c.id).where(which).limit(_DEAD_AT_ONCE)
-    count = connection.execute(insert(_dying).from_select(["id"], chosen)).rowcount
+    connection.execute(insert(_dying).from_select(["id"], chosen))
+    count = int(connection.execute(select(func.count()).select_from(_dying)).scalar_one())
     if not count:
         return 0
-    connection.execute(_FORGET_PLAIN)
-    query = (
-        select(skills, documents.c.text, documents.c.body_start)
-        .join_from(skills, documents)
-        .where(documents.c.indexed == SEGMENTED, skills.c.id.in_(select(_dying.c.id)))
-    )
-    segmented = [
-        _indexed(row, row["text"], row["body_start"])
-        for row in connection.execute(query).mappings()
-    ]
-    if segmented:
-        connection.execute(_FORGET, segmented)
+    forget_dying(connection)
     connection.execute(delete(skills).where(skills.c.id.in_(select(_dying.c.id))))
     return count
 

@@ -1,9 +1,11 @@
 """Carry out a plan: read and stage in batches, publish at once, clear away what is dead."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
 
 from registry.catalog.connection import Reader
 from registry.catalog.detail import Version, version
@@ -57,11 +59,13 @@ def apply_plan(
     scan_ns: int,
     now: str,
     progress: Progress,
+    check: Callable[[Connection], None],
     *,
     keep: bool,
 ) -> list[Live]:
     """Write what the plan says; readers see all of it or nothing.
 
+    ``check`` raises, before anything is published, where the lock of this sync was lost.
     ``keep``: store the bytes of all files, too. Returns the versions that went live. Whatever a
     change made meanwhile to a skill wins.
     """
@@ -85,6 +89,7 @@ def apply_plan(
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
     with writer.transaction() as connection:
+        check(connection)
         live = publish(connection, list(staged), removed)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)
@@ -107,7 +112,7 @@ def clear(writer: Writer) -> None:
     """Delete the versions that nobody sees. Only the holder of the sync lock may call this."""
     while True:
         with writer.transaction() as connection:
-            if not bury(connection):
+            if not bury(connection, host=writer.host):
                 return
 
 

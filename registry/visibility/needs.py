@@ -38,8 +38,9 @@ _SECTIONS: Final = frozenset({"ethos", "metadata", "metadataethos"})
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 
 MENTIONED: Final = (
-    "(d.front_matter LIKE '%fallback%for%tools%' OR d.front_matter LIKE '%env%required%' "
-    "OR d.front_matter LIKE '%external%cli%alternatives%')"
+    "(lower(d.front_matter) LIKE '%fallback%for%tools%' "
+    "OR lower(d.front_matter) LIKE '%env%required%' "
+    "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
 )
 """The SQL condition on ``d`` (documents) that every front matter with such a key meets."""
 

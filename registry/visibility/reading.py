@@ -20,7 +20,7 @@ _HERE = f"""{_LIVE} AND (s.shadowed = 0 OR NOT EXISTS (
     SELECT 1 FROM skills other JOIN sources home ON home.id = other.source_id
     WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
       AND home.enabled = 1 AND home.strength < src.strength
-      AND (home.scope <> 'team' OR home.name = :team)))"""
+      AND (home.scope <> 'team' OR home.name = ?)))"""
 """A skill of a team that is not seen hides nothing from this personality."""
 
 
@@ -46,16 +46,16 @@ def decisions(
     name: str | None = None,
 ) -> Iterator[tuple[int, Skill, Decision]]:
     """Yield what `decide_all` returns, each with the id of its stored version."""
-    values: dict[str, str] = {}
+    values: list[str] = []
     if personality is None:
         columns, tables, condition = "NULL", FROM, f"{_LIVE} AND s.shadowed = 0"
     else:
         columns = f"CASE WHEN {MENTIONED} THEN d.front_matter END"
         tables, condition = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id", _HERE
-        values["team"] = personality.team or ""
+        values.append(personality.team or "")
     if name is not None:
-        condition += " AND s.name = :name"
-        values["name"] = name
+        condition += " AND s.name = ?"
+        values.append(name)
     sql = (
         f"SELECT s.id, s.hidden, s.required_tools, {columns}, {COLUMNS} FROM {tables} "
         f"WHERE {condition} ORDER BY {order('name', reverse=False)}"

@@ -3,7 +3,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.catalog.filters import Filters
-from registry.catalog.search import make_snippet, match_expression, parse
+from registry.catalog.fts5 import expression
+from registry.catalog.search import make_snippet, parse, patterns
 
 
 @pytest.fixture
@@ -160,7 +161,7 @@ def test_a_very_long_question_is_cut():
 
 def test_compound_words_count_as_a_whole_and_in_parts():
     assert (
-        match_expression(parse("release-notes"))
+        expression(patterns(parse("release-notes")))
         == '"release notes"* OR "release"* OR "notes"* OR "note"*'
     )
 

@@ -10,9 +10,9 @@ from registry.model import SCHEMA_REVISION
 from registry.service import SkillRegistry
 from registry.settings import Settings
 from registry.sqlite import KNOWN_REVISIONS, has_wal_reset_bug
-from registry.store.engine import make_engine
-from registry.store.migrate import ensure_current, migrations_folder
+from registry.store.migrate import ensure_file_current, migrations_folder
 from registry.store.schema import metadata
+from registry.store.sqlite import make_engine
 from tests.conftest import write_skill
 
 
@@ -31,7 +31,7 @@ def test_the_migrations_build_exactly_the_schema_of_the_code(database):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    ensure_current(str(database))
+    ensure_file_current(str(database))
     with make_engine(str(database)).begin() as connection:
         context = MigrationContext.configure(
             connection,
@@ -54,7 +54,7 @@ def test_a_path_with_a_percent_sign_and_spaces_works(tmp_path):
 
 
 def test_a_newer_database_is_refused_and_left_alone(database):
-    ensure_current(str(database))
+    ensure_file_current(str(database))
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.commit()
@@ -69,7 +69,7 @@ def test_an_older_database_is_copied_and_upgraded(database, root, skill, monkeyp
 
     real = command.upgrade
     monkeypatch.setattr(command, "upgrade", lambda config, _: real(config, KNOWN_REVISIONS[0]))
-    ensure_current(str(database))
+    ensure_file_current(str(database))
     monkeypatch.undo()
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(
@@ -99,11 +99,11 @@ def test_a_failed_upgrade_leaves_nothing_half_done(database, monkeypatch):
 
     monkeypatch.setattr(Connection, "exec_driver_sql", fail)
     with pytest.raises(RuntimeError):
-        ensure_current(str(database))
+        ensure_file_current(str(database))
     monkeypatch.undo()
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
-    ensure_current(str(database))
+    ensure_file_current(str(database))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_empty_file_is_a_database_not_made_yet(database, root, skill):
 def _create(path, barrier, results):
     barrier.wait()
     try:
-        ensure_current(path)
+        ensure_file_current(path)
         with open_registry(path) as registry:
             registry.add_source(str(path) + f".{multiprocessing.current_process().name}")
         results.put("ok")

@@ -43,7 +43,7 @@ def command(session: Session, *, targets: tuple[str, ...], strict: bool, style: 
     Exit status: 1 where there is an error, and with --strict also where there is a warning.
     """
     console, registry = session.console, session.registry
-    if not targets and not registry.sources():
+    if not targets and not registry.own_sources():
         console.error(
             "No sources are registered: name a folder to check, 'skill-registry check FOLDER'."
         )

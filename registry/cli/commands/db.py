@@ -13,7 +13,7 @@ from registry.cli.run import Status
 from registry.cli.session import Session
 
 if TYPE_CHECKING:
-    from registry.database import DatabaseInfo
+    from registry.backend import DatabaseInfo
 
 
 @click.group(
@@ -137,8 +137,12 @@ def _facts(info: "DatabaseInfo") -> Iterator[tuple[str, str]]:
         yield "State", "not made yet: the first sync creates it"
     yield "Size", words.size(info.bytes)
     yield "Schema", info.revision or "none"
-    yield "Journal", info.journal_mode or "none"
-    yield "SQLite", info.sqlite_version
-    yield "File system", info.file_system or "unknown"
+    if info.server_version:
+        yield "PostgreSQL", info.server_version
+        yield "This host", info.host or "unknown"
+    else:
+        yield "Journal", info.journal_mode or "none"
+        yield "SQLite", info.sqlite_version or "unknown"
+        yield "File system", info.file_system or "unknown"
     yield "Sources", f"{info.sources:,}"
     yield "Skills", f"{info.skills:,}"

@@ -79,7 +79,7 @@ def command(
     from registry.cli.progress import SyncProgress
 
     console, registry = session.console, session.registry
-    if not targets and not (scope or name) and not registry.sources():
+    if not targets and not (scope or name) and not registry.own_sources():
         console.error(
             "No sources are registered yet. Name a folder: skill-registry sync FOLDER\n"
             "'skill-registry source discover' finds the folders of agents on this machine."
@@ -128,7 +128,7 @@ def _watch(session: Session, *, as_json: bool) -> None:
     watcher = Watcher(
         session.registry, on_sync=show, on_note=lambda text: console.note(escape.text(text))
     )
-    held = words.count(len(session.registry.sources()), "source")
+    held = words.count(len(session.registry.own_sources()), "source")
     console.note(f"Watching {held}; Ctrl-C ends it.")
     watcher.start()
     try:

