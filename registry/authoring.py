@@ -115,6 +115,7 @@ def _as_it_is(registry: "SkillRegistry", name: str) -> tuple[str, bytes]:
     version = detail.version(registry.reader, resolve.find(registry.reader, name)[0])
     if version is None or version.document is None:
         raise SkillInvalid(name=name, problems=registry.get(name).diagnostics)
+    changing.check_own(registry, changing.source_of(registry, version))
     home = join(version.root, version.folder)
     path = f"{home}/{version.document}"
     limit = registry.settings.limits.document_bytes

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 def ground_of(registry: "SkillRegistry", source: Source) -> Ground:
     """Return all that a change of a source's skills needs. Raises `SourceElsewhere`."""
-    if source.host != registry.backend.host:
-        raise SourceElsewhere(name=source.name, host=source.host)
+    check_own(registry, source)
     return Ground(
         reader=registry.reader,
         writer=registry.writer,
@@ -44,14 +43,22 @@ def ground_of(registry: "SkillRegistry", source: Source) -> Ground:
     )
 
 
-def target_source(registry: "SkillRegistry", name: str | None) -> Source:
+def check_own(registry: "SkillRegistry", source: Source) -> None:
+    """Raise `SourceElsewhere` for a source whose folder is on another machine."""
+    if source.host != registry.backend.host:
+        raise SourceElsewhere(name=source.name, host=source.host)
+
+
+def target_source(
+    registry: "SkillRegistry", name: str | None, *, to_read: bool = False
+) -> Source:
     """Return the source to write to: the one named, else the only one, else the setting's.
 
-    Raises `SourceNotFound`, `SourceUnclear`.
+    ``to_read``: a source of another machine will do where there is none here. Raises `SourceNotFound`, `SourceUnclear`.
     """
     from registry.roots import find
 
-    known = registry.own_sources()
+    known = registry.own_sources() or (registry.sources() if to_read else [])
     if name is None and len(known) == 1:
         return known[0]
     name = name or registry.settings.default_source
@@ -92,7 +99,7 @@ def update(
         if not is_safe_relative(path):
             raise OutsideSkill(path=path)
     version = _version(registry, name, if_hash, force=force)
-    source = _source(registry, version)
+    source = source_of(registry, version)
     operations.update(ground_of(registry, source), version, name, edits, force=force)
     return _stored(registry, source, version.folder, name)
 
@@ -102,7 +109,7 @@ def delete(
 ) -> Trashed:
     """Move a skill to the trash; see `trash.delete`."""
     version = _version(registry, name, if_hash, force=force)
-    source = _source(registry, version)
+    source = source_of(registry, version)
     rows = registry.reader.rows("SELECT name FROM skills WHERE id = ?", (version.id,))
     own_name = rows[0][0] if rows else name
     return trash_can.delete(ground_of(registry, source), version, own_name, force=force)
@@ -182,7 +189,8 @@ def _version(registry: "SkillRegistry", name: str, if_hash: str | None, *, force
     return version
 
 
-def _source(registry: "SkillRegistry", version: Version) -> Source:
+def source_of(registry: "SkillRegistry", version: Version) -> Source:
+    """Return the source that a skill is in."""
     return next(one for one in registry.sources() if one.id == version.source_id)
 
 

@@ -44,7 +44,15 @@ def parse_url(given: str) -> "URL":
 
 def label(url: "URL") -> str:
     """Return the address as it is shown: without the password, and what is nobody's business."""
-    return url.set(password=None, query={}).render_as_string(hide_password=True)
+    from sqlalchemy import URL
+
+    return URL.create(
+        url.drivername,
+        username=url.username,
+        host=url.host,
+        port=url.port,
+        database=url.database,
+    ).render_as_string()
 
 
 def load_driver(path: str) -> None:

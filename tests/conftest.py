@@ -94,9 +94,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is about the other database; nothing is skipped that could be run."""
-    other = "file" if config.getoption("--backend") == "postgresql" else "server"
-    chosen = [item for item in items if item.get_closest_marker(other) is None]
+    """Leave out what is about the other database, and on a server what needs no database."""
+    if config.getoption("--backend") == "postgresql":
+        needed = {"database", "new_database", "server_database", "databases"}
+        chosen = [
+            item
+            for item in items
+            if item.get_closest_marker("file") is None
+            and needed & set(getattr(item, "fixturenames", ()))
+        ]
+    else:
+        chosen = [item for item in items if item.get_closest_marker("server") is None]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
 
@@ -119,6 +127,24 @@ def server_database(databases: Databases) -> Iterator[str]:
     url = databases.new()
     yield url
     databases.drop(url)
+
+
+@pytest.fixture(scope="session")
+def new_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], Path | str]]:
+    """Make as many databases as a test needs."""
+    made: list[str] = []
+
+    def make() -> Path | str:
+        if request.config.getoption("--backend") == "postgresql":
+            made.append(request.getfixturevalue("databases").new())
+            return made[-1]
+        return tmp_path_factory.mktemp("database") / "registry.db"
+
+    yield make
+    for url in made:
+        request.getfixturevalue("databases").drop(url)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -89,11 +90,25 @@ class Server:
         children = _children(self._process.pid)
         self._process.kill()
         for child in children:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(child, 9)
-            except ProcessLookupError:
-                pass
         self._process.wait()
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def kill_by_file(self) -> None:
+        """Kill it from a forked child, which is not its parent."""
+        lines = (self.data / "postmaster.pid").read_text().splitlines()
+        process = int(lines[0])
+        children = _children(process)
+        for one in (process, *children):
+            with suppress(ProcessLookupError):
+                os.kill(one, 9)
+
+    def gone(self) -> None:
+        """Make sure that it is dead, by whoever's hand."""
+        if self._process is not None and self._process.poll() is None:
+            time.sleep(0.05)  # killed in this moment, perhaps
+            self.kill()
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def stop(self) -> None:

@@ -8,6 +8,7 @@ def codes(checked):
     return {finding.code for finding in checked.findings}
 
 
+@pytest.mark.file
 def test_a_folder_is_checked_without_being_registered(registry, root, skill, database):
     skill("alpha")
     skill("Bad_Name", description="x" * 2000)

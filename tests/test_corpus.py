@@ -14,13 +14,12 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 @pytest.fixture(scope="module")
-def real(corpus, tmp_path_factory):
+def real(corpus, tmp_path_factory, new_database):
     """A copy that may be edited, in a registry that looks deep enough for all of it."""
     root = tmp_path_factory.mktemp("real") / "skills"
     shutil.copytree(corpus, root, symlinks=True)
-    database = tmp_path_factory.mktemp("database") / "r.db"
     settings = Settings(limits=Limits(depth=12))
-    with SkillRegistry.open(database, settings=settings) as registry:
+    with SkillRegistry.open(new_database(), settings=settings) as registry:
         yield registry, root, registry.sync(str(root))
 
 

@@ -18,6 +18,7 @@ def filled(registry, root, skill):
     return registry
 
 
+@pytest.mark.file
 def test_a_backup_is_a_database_of_its_own(filled, tmp_path):
     target = tmp_path / "copy.db"
     filled.backup(str(target))
@@ -29,6 +30,7 @@ def test_a_backup_is_a_database_of_its_own(filled, tmp_path):
         filled.backup(str(tmp_path / "no" / "such" / "folder.db"))
 
 
+@pytest.mark.file
 def test_the_facts_of_the_file_are_told(filled):
     info = filled.database_info()
     assert (info.exists, info.journal_mode, info.sources, info.skills) == (True, "wal", 1, 1)
@@ -40,6 +42,7 @@ def test_a_sound_database_passes_its_check(filled):
     assert filled.check_database() == []
 
 
+@pytest.mark.file
 def test_lost_index_entries_and_dangling_rows_are_found(filled):
     with closing(sqlite3.connect(filled.path)) as connection:
         connection.execute("DELETE FROM skill_search_docsize")
@@ -51,10 +54,11 @@ def test_lost_index_entries_and_dangling_rows_are_found(filled):
 
 
 def test_readers_cannot_write(filled):
-    with pytest.raises(DatabaseProblem, match="readonly"):
+    with pytest.raises(DatabaseProblem, match=r"read-?only"):
         filled.reader.rows("DELETE FROM skills")
 
 
+@pytest.mark.file
 def test_a_writer_that_waits_too_long_says_the_database_is_busy(filled, monkeypatch):
     monkeypatch.setattr("registry.store.transactions.WRITE_SECONDS", 0.0)
     with FileLock(f"{filled.path}.lock") as lock:
@@ -102,7 +106,7 @@ def test_a_forked_child_opens_a_connection_of_its_own(filled):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-@pytest.mark.parametrize("url", ["postgresql://host/db", "mysql://x", ""])
+@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/db", "postgresql://[", "mysql://x", ""])
 def test_other_databases_are_refused_in_words(url):
     with pytest.raises(DatabaseProblem):
         SkillRegistry.open(url, settings=Settings())

@@ -109,6 +109,7 @@ print([name for name in sys.argv[2:] if name in sys.modules])
 """
 
 
+@pytest.mark.file
 def test_reading_and_an_idle_sync_import_nothing_heavy(registry, root, skill, database, settled):
     skill("alpha")
     registry.sync(str(root))

@@ -133,6 +133,7 @@ def test_two_processes_lose_no_count(library, database):
     assert counts(library)["alpha"] == (0, 0, 40)
 
 
+@pytest.mark.file
 def test_a_busy_database_fails_no_read_and_the_counts_wait(library, monkeypatch):
     monkeypatch.setattr(counting, "WAIT", 0.05)
     native = library.toolset("native")

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from registry.backend.base import SHARED_REFS, Backend, Counts, DatabaseInfo, Place
 from registry.catalog.postgres import PostgresReader, marked
-from registry.errors import DatabaseBusy, UsageProblem
+from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 from registry.postgres import label, load_driver, parse_url
 from registry.sqlite import State
 from registry.store.usage import ADD
@@ -94,11 +95,24 @@ class PostgresBackend(Backend):
 
     def backup(self, target: str, *, overwrite: bool) -> None:
         """Write all that is stored into a SQLite file."""
-        from registry.store.copying import copy_to_file
+        from registry.backend.copying import copy
+        from registry.backend.sqlite import SqliteBackend
 
-        if self.reader.empty:
-            raise UsageProblem(message=f"there is no registry at {self.path} yet")
-        copy_to_file(self._url, self.path, target, overwrite=overwrite)
+        target = os.path.abspath(os.path.expanduser(target))
+        if os.path.exists(target) and not overwrite:
+            raise UsageProblem(message=f"{target} exists already; remove it or choose another name")
+        draft = SqliteBackend(f"{target}.part")
+        try:
+            copy(self, draft)
+            draft.close()
+            os.replace(draft.path, target)
+        except OSError as error:
+            raise DatabaseProblem(path=target, reason=error.strerror or str(error)) from error
+        finally:
+            draft.close()
+            for ending in ("", "-wal", "-shm", ".lock"):
+                with suppress(OSError):
+                    os.unlink(draft.path + ending)
 
     def close(self) -> None:
         """Close all connections."""

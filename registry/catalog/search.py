@@ -54,7 +54,6 @@ def search(
             f"page {offset} {limit} {exact} {asked}",
             lambda reader: asked.page(reader, exact, limit, offset),
         )
-        ranks = dict(page)
         rows = {
             row[0]: row[1:]
             for row in reader.rows(

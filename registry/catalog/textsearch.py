@@ -26,8 +26,11 @@ USUAL_LENGTH: Final = 200
 """Distinct words of a skill of the usual length."""
 
 _ENOUGH: Final = f"{ENOUGH} * (0.25 + 0.75 * length(x.words) / {USUAL_LENGTH}.0)"
-_INDEX: Final = f"{FROM} JOIN skill_search x ON x.skill_id = s.id"
 _QUERY: Final = "to_tsquery('simple', ?)"
+_FULL: Final = f"(1 - {_ENOUGH} / ({_ENOUGH} + ts_rank('{WEIGHTS}', x.words, {_QUERY})))"
+"""How much of what it can be worth a word is worth in a skill, from 0 to 1."""
+
+_INDEX: Final = f"{FROM} JOIN skill_search x ON x.skill_id = s.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,7 @@ class TextSearch:
     def page(self, reader: Reader, name: str, limit: int, offset: int) -> list[tuple[int, float]]:
         """Return a page of matches with their ranks, those whose name's key is ``name`` first."""
         weights = [self._rarity(reader, query) for query in self.queries]
-        rank = " + ".join(
-            f"{weight:.4f} * (1 - {_ENOUGH} / (ts_rank('{WEIGHTS}', x.words, {_QUERY}) + {_ENOUGH}))"
-            for weight in weights
-        )
+        rank = " + ".join(f"{weight:.4f} * {_FULL}" for weight in weights)
         return reader.rows(
             f"SELECT s.id, -({rank or '0'}) AS rank FROM {_INDEX} "
             f"WHERE x.words @@ {_QUERY} AND {self.condition} "

@@ -3,6 +3,7 @@
 import errno
 import os
 import secrets
+import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -23,6 +24,7 @@ from registry.errors import (
     ChangePending,
     ChangeRefused,
     DatabaseProblem,
+    DatabaseUnreachable,
     RegistryError,
     SkillChangedOnDisk,
     SkillExists,
@@ -36,6 +38,9 @@ from registry.store.transactions import Writer
 from registry.times import now
 
 LOCK_SECONDS: Final = 30.0
+
+PAUSES: Final = (0.1, 0.5, 2.0)
+"""Seconds between attempts to reach a server that ended the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +178,19 @@ def settle(ground: Ground, entry: Entry) -> None:
     from registry.changes.recovery import finish
 
     try:
-        with ground.writer.transaction() as connection:
-            written = find_entry(connection, entry.id)
-        finish(ground, written or entry)
+        for pause in (*PAUSES, None):
+            try:
+                with ground.writer.transaction() as connection:
+                    written = find_entry(connection, entry.id)
+                # Where the entry is struck out, a COMMIT arrived whose answer was lost: writing
+                # down once more what the disk says changes nothing.
+                finish(ground, written or entry)
+            except DatabaseUnreachable:
+                if pause is None:
+                    raise
+                time.sleep(pause)
+            else:
+                return
     except (DatabaseProblem, SkillInaccessible, OSError) as error:
         path = join(entry.root, entry.target)
         said = error.facts.get("reason") if isinstance(error, SkillInaccessible) else None

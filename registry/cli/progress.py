@@ -1,4 +1,4 @@
-"""A progress bar for `sync`, on a terminal and only where it takes a while."""
+"""A progress bar for what may take long, on a terminal and only where it takes a while."""
 
 import time
 from collections.abc import Callable
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 PATIENCE: Final = 0.5
-"""Seconds before anything is drawn; a sync with little to do is over by then."""
+"""Seconds before anything is drawn; what has little to do is over by then."""
 
 
 class SyncProgress:
-    """What the service tells about a running sync; draws nothing where nobody watches."""
+    """What the service tells about a sync or a copy; draws nothing where nobody watches."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._watched = console.err_is_terminal

@@ -45,10 +45,8 @@ def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: An
     session = Session(console)
     arguments = list(sys.argv[1:] if args is None else args)
     try:
-        try:
+        with session:
             status = _invoke(root, arguments, program, session, extra)
-        finally:
-            session.close()
         console.flush()
     except KeyboardInterrupt:
         console.note("Interrupted.")
@@ -101,7 +99,7 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
     if isinstance(error, RegistryError):
         console.error(str(error))
         if isinstance(error, SkillNotFound):
-            with suppress(RegistryError):
+            with suppress(RegistryError), session:
                 if not session.registry.sources():
                     console.note("The registry is empty: 'skill-registry sync FOLDER' fills it.")
         return exit_status(error)

@@ -2,12 +2,13 @@
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from registry.cli.console import Console
 
 if TYPE_CHECKING:
     from registry.service import SkillRegistry
+    from registry.settings import Settings
 
 
 class Session:
@@ -22,15 +23,23 @@ class Session:
     @cached_property
     def registry(self) -> "SkillRegistry":
         """The registry that the global options mean. Raises `RegistryError`."""
+        from registry.service import SkillRegistry
+
+        return SkillRegistry.open(self.db, settings=self.settings)
+
+    @cached_property
+    def settings(self) -> "Settings":
+        """The settings file's. Raises `SettingsProblem`."""
         from pathlib import Path
 
-        from registry.service import SkillRegistry
         from registry.settings import load_settings
 
-        path = Path(os.path.expanduser(self.config)) if self.config else None
-        return SkillRegistry.open(self.db, settings=load_settings(path))
+        return load_settings(Path(os.path.expanduser(self.config)) if self.config else None)
 
-    def close(self) -> None:
-        """Close the registry, if it was opened."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the registry, if it was opened; it opens again when it is needed again."""
         if "registry" in self.__dict__:
-            self.registry.close()
+            self.__dict__.pop("registry").close()

@@ -77,8 +77,8 @@ def keep_documents(connection: Connection) -> None:
     """
     rows = connection.exec_driver_sql(
         "SELECT s.content_hash, d.text FROM outgoing o CROSS JOIN skills s "
-        "JOIN documents d ON d.skill_id = s.id WHERE s.id = o.id AND s.live = 1 AND s.content_hash IS NOT NULL "
-        "AND s.content_hash NOT IN (SELECT hash FROM contents)"
+        "JOIN documents d ON d.skill_id = s.id WHERE s.id = o.id AND s.live = 1 "
+        "AND s.content_hash IS NOT NULL AND s.content_hash NOT IN (SELECT hash FROM contents)"
     )
     while some := rows.fetchmany(BATCH):
         found = [(content_hash, content.encode()) for content_hash, content in some]

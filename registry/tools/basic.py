@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from registry.catalog.detail import row_of
 from registry.changing import target_source
 from registry.disk.files import read_inside
 from registry.disk.links import Leads, follow
@@ -51,7 +52,7 @@ class BasicToolset:
 
     def __init__(self, context: Context) -> None:
         self._registry = context.registry
-        self._source = target_source(context.registry, context.source)
+        self._source = target_source(context.registry, context.source, to_read=True)
 
     def tools(self) -> Sequence[Tool]:
         """Return `list_skills` and `get_skill`."""
@@ -71,7 +72,8 @@ class BasicToolset:
     def _list(self) -> Json:
         root = self._source.path
         try:
-            os.scandir(root).close()
+            if self._is_here:
+                os.scandir(root).close()
         except (FileNotFoundError, NotADirectoryError):
             return {"error": f"Skills folder not found at path: {root}"}
         except OSError:
@@ -91,6 +93,8 @@ class BasicToolset:
         missing = {"error": f"Skill '{shown(name)}' not found in skills folder"}
         if name == "." or is_ignored(name) or "\0" in name:
             return missing
+        if not self._is_here:
+            return self._stored(name, missing)
         root = self._source.path
         try:
             home = follow(os.path.join(root, name), root, ())
@@ -101,6 +105,20 @@ class BasicToolset:
         answer = read_document(home.target, name)
         if "documentation" in answer:
             self._registry.usage.read(self._source.name, os.path.relpath(home.target, root))
+        return answer
+
+    @property
+    def _is_here(self) -> bool:
+        return self._source.host == self._registry.backend.host
+
+    def _stored(self, name: str, missing: Json) -> Json:
+        """Return the document of a skill whose folder is on another machine."""
+        place = (self._source.id, name)
+        if row_of(self._registry.reader, *place) is None:
+            return missing
+        answer = understood(self._registry.read_bytes(f"{self._source.name}/{name}"), name)
+        if "documentation" in answer:
+            self._registry.usage.read(self._source.name, name)
         return answer
 
 
@@ -114,17 +132,23 @@ def read_document(folder: str, name: str) -> Json:
     for document in DOCUMENT_NAMES:
         try:
             data = read_inside(os.path.join(folder, document), MOST_BYTES, folder, folder).data
-            # As the contract reads it: any line end is a "\n".
-            text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
         except FileNotFoundError:
             continue
         except FileTooLarge:
             return {"error": f"SKILL.MD too large (>1MB) for skill '{name}'"}
-        except UnicodeDecodeError:
-            return {"error": f"SKILL.MD contains invalid UTF-8 for skill '{name}'"}
         except SkillInaccessible:
             return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
         except RegistryError as error:
             return {"error": f"Error reading SKILL.MD: {error}"}
-        return {"skill_name": name, "documentation": text}
+        return understood(data, name)
     return {"error": f"SKILL.MD not found for skill '{name}'"}
+
+
+def understood(data: bytes, name: str) -> Json:
+    """Return a document's text, or that it is none."""
+    try:
+        # As the contract reads it: any line end is a "\n".
+        text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        return {"error": f"SKILL.MD contains invalid UTF-8 for skill '{name}'"}
+    return {"skill_name": name, "documentation": text}

@@ -112,6 +112,7 @@ def test_statistics_add_up(full):
     assert sum(stats.by_status.values()) == stats.skills
 
 
+@pytest.mark.file
 def test_a_registry_without_a_database_is_empty_and_stays_unmade(registry, database):
     assert (len(registry.list()), registry.list().total) == (0, 0)
     assert registry.search("anything") == ([], 0)

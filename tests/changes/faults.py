@@ -21,7 +21,13 @@ from tests.conftest import REPOSITORY
 
 TRACED = tuple(
     str(REPOSITORY / "registry" / place)
-    for place in ("changes/", "store/journal.py", "store/transactions.py")
+    for place in (
+        "changes/",
+        "store/journal.py",
+        "store/transactions.py",
+        "store/sqlite.py",
+        "store/postgres.py",
+    )
 )
 DISK = (str(REPOSITORY / "registry" / "changes" / "files.py"),)
 NEVER = 10**9

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from registry import changing
 from registry.catalog.filters import Filters
@@ -26,12 +32,15 @@ def document(name: str, text: str) -> bytes:
 class Registry(RuleBasedStateMachine):
     """The model: ``disk`` is what lies in the source, ``known`` what the registry was told of."""
 
+    new_database = None  # set by the test
+
     @initialize()
     def start(self):
+        self.database = self.new_database()
         self.base = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
         self.root = self.base / "skills"
         self.root.mkdir()
-        self.registry = SkillRegistry.open(self.base / "r.db", settings=Settings())
+        self.registry = SkillRegistry.open(self.database, settings=Settings())
         self.registry.sync(str(self.root))
         self.source = self.registry.sources()[0]
         self.disk: dict[str, bytes] = {}
@@ -119,7 +128,7 @@ class Registry(RuleBasedStateMachine):
     @rule()
     def open_again(self):
         self.registry.close()
-        self.registry = SkillRegistry.open(self.base / "r.db", settings=Settings())
+        self.registry = SkillRegistry.open(self.database, settings=Settings())
 
     @invariant()
     def the_disk_holds_what_was_put_there(self):
@@ -136,10 +145,14 @@ class Registry(RuleBasedStateMachine):
             assert self.registry.check_database() == []
 
 
-TestRegistry = Registry.TestCase
-TestRegistry.settings = settings(
+LONG = settings(
     max_examples=25,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+
+def test_any_order_of_changes_edits_and_syncs_loses_nothing(new_database):
+    Registry.new_database = staticmethod(new_database)
+    run_state_machine_as_test(Registry, settings=LONG)

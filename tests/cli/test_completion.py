@@ -54,6 +54,7 @@ def test_the_database_of_the_command_line_is_asked(library, complete, database, 
     assert complete("--db", str(database), "show", "p", SKILL_REGISTRY_DB=other) == ["pdf-forms"]
 
 
+@pytest.mark.file
 def test_completion_is_silent_when_the_database_is_unusable(complete, database):
     database.parent.mkdir(parents=True)
     database.write_bytes(b"no database" * 1000)

@@ -17,6 +17,7 @@ def test_sources_are_listed_with_everything_known(library, cli):
         "skills",
         "last_sync_at",
         "last_result",
+        "host",
     ]
     assert (source["name"], source["path"], source["skills"]) == ("mine", str(library), 4)
     assert cli("source", "list").stdout == f"mine\tpersonal\t4\t{library}\n"
@@ -79,6 +80,7 @@ def test_info_describes_the_database(library, cli, database):
     assert f"path\t{database}\n" in cli("db", "info").stdout
 
 
+@pytest.mark.file
 def test_info_before_the_first_sync_makes_no_database(cli, database):
     assert json.loads(cli("db", "info", "--json").stdout)["exists"] is False
     assert not database.exists()
@@ -89,6 +91,7 @@ def test_a_sound_database_passes(library, cli):
     assert (result.exit_code, result.stdout) == (0, "The database is sound.\n")
 
 
+@pytest.mark.file
 def test_a_damaged_database_is_status_3(library, cli, database):
     with sqlite3.connect(database) as connection:
         connection.execute("INSERT INTO skill_search (skill_search) VALUES ('delete-all')")
@@ -99,6 +102,7 @@ def test_a_damaged_database_is_status_3(library, cli, database):
     assert "skill-registry sync" in result.stderr
 
 
+@pytest.mark.file
 def test_backup_writes_a_copy_that_works_and_overwrites_only_when_told(library, cli, tmp_path):
     copy = tmp_path / "copy.db"
     assert cli("db", "backup", str(copy)).exit_code == 0
@@ -107,11 +111,13 @@ def test_backup_writes_a_copy_that_works_and_overwrites_only_when_told(library, 
     assert cli("db", "backup", str(copy), "--overwrite").exit_code == 0
 
 
+@pytest.mark.file
 def test_upgrade_says_what_it_did(cli, database):
     assert f"Created the database {database} (schema " in cli("db", "upgrade").stdout
     assert "is up to date" in cli("db", "upgrade").stdout
 
 
+@pytest.mark.file
 @pytest.mark.parametrize("command", [["list"], ["sync"], ["db", "info"], ["stats"]])
 def test_a_file_that_is_no_database_is_status_3(cli, database, command):
     database.parent.mkdir(parents=True)
@@ -121,6 +127,7 @@ def test_a_file_that_is_no_database_is_status_3(cli, database, command):
     assert str(database) in result.stderr
 
 
+@pytest.mark.file
 def test_a_database_of_a_newer_version_is_status_3(library, cli, database):
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")

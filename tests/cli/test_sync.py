@@ -123,6 +123,7 @@ def test_an_emptied_source_keeps_its_skills_and_fails_until_it_is_allowed(root, 
     assert "3 removed" in pruned.stdout
 
 
+@pytest.mark.file
 def test_without_sources_and_targets_it_says_what_to_do(cli, database):
     result = cli("sync")
     assert (result.exit_code, result.stdout) == (1, "")

@@ -126,6 +126,7 @@ def test_bytes_that_are_not_stored_are_read_from_disk(database, root, skill, to)
     assert tree(to / "alpha") == tree(root / "alpha")
 
 
+@pytest.mark.file
 def test_stored_bytes_are_believed_only_with_their_hash(library, database, root, to):
     bent = sqlite3.connect(database)
     bent.execute("UPDATE contents SET data = X'00', packed = size <> 256")
@@ -462,7 +463,7 @@ class TestCommand:
             "alpha": "unchanged",
             "beta": "edited",
         }
-        config = database.parent / "config.yaml"
+        config = to.parent / "config.yaml"
         config.write_text(
             "personalities: {coder: {skills: {global_ingest: {mode: explicit, allow: [beta]}}}}"
         )

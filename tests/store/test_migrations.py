@@ -15,6 +15,8 @@ from registry.store.schema import metadata
 from registry.store.sqlite import make_engine
 from tests.conftest import write_skill
 
+pytestmark = pytest.mark.file
+
 
 def open_registry(path):
     return SkillRegistry.open(path, settings=Settings())

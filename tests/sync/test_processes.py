@@ -108,6 +108,7 @@ def test_a_killed_sync_leaves_the_last_complete_state_and_the_next_one_finishes(
     assert registry.check_database() == []
 
 
+@pytest.mark.file
 def test_the_last_step_of_the_killed_sync_is_after_its_end(registry, root, skill):
     """The steps above are all of them: with one more the sync is not killed any longer."""
     for number in range(15):

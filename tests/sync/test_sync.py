@@ -182,6 +182,7 @@ class TestDryRun:
         assert counts(report) == ([f"{source}/delta"], [], [], ["beta"], 2)
         assert names(synced) == ["alpha", "beta", "gamma"]
 
+    @pytest.mark.file
     def test_no_database_is_made_for_a_folder_that_is_only_looked_at(
         self, registry, root, skill, database
     ):
@@ -217,6 +218,7 @@ class TestTargets:
             registry.sync(str(root), name="a/b")
 
 
+@pytest.mark.file
 def test_a_second_sync_at_the_same_time_says_who_is_running(synced):
     with FileLock(f"{synced.path}.sync.lock") as lock:
         assert lock.acquire(0)
@@ -226,6 +228,7 @@ def test_a_second_sync_at_the_same_time_says_who_is_running(synced):
         assert str(os.getpid()) in str(caught.value)
 
 
+@pytest.mark.file
 def test_the_source_folder_is_never_written_to(synced, root):
     before = sorted(str(path) for path in root.rglob("*"))
     synced.sync(verify=True)

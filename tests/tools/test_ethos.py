@@ -450,6 +450,7 @@ def test_a_tool_that_does_not_exist_is_an_error_of_the_contract(library, call, t
     assert call(tool)["code"] == "input_invalid"
 
 
+@pytest.mark.file
 def test_a_database_that_can_not_be_read_is_an_error_and_no_exception(library, call, database):
     library.close()
     database.write_bytes(b"no database" * 1000)
@@ -471,10 +472,10 @@ JSON = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory):
+def small(tmp_path_factory, new_database):
     folder = tmp_path_factory.mktemp("small")
     write_skill(folder / "skills" / "plan")
-    with SkillRegistry.open(folder / "registry.db", settings=parse_settings({}, "")) as opened:
+    with SkillRegistry.open(new_database(), settings=parse_settings({}, "")) as opened:
         opened.sync(str(folder / "skills"))
         yield opened
 

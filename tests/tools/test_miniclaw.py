@@ -252,6 +252,7 @@ class TestCreate:
         assert "are allowed" in message
         assert list(workspace.iterdir()) == []
 
+    @pytest.mark.file
     def test_a_damaged_database_is_an_answer_and_no_exception(self, registry, workspace):
         toolset = registry.toolset("miniclaw")
         registry.reader.close()

@@ -247,6 +247,7 @@ class TestOtherErrors:
         shutil.rmtree(places[0] / "skill-1")
         assert refused("skill-1")["errorDetails"]["type"] == "skill_not_found"
 
+    @pytest.mark.file
     def test_an_unusable_database_is_a_system_error(self, refused, registry, places):
         registry.reader.close()
         for path in registry.path, f"{registry.path}-wal", f"{registry.path}-shm":

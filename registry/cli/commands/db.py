@@ -57,7 +57,7 @@ def check(session: Session, *, as_json: bool) -> None:
         session.console.write(map(escape.line, problems or ["The database is sound."]))
     if problems:
         session.console.note(
-            "The skills on disk are untouched. Move the database aside and fill a new one: "
+            "The skills on disk are untouched. Fill a new database from them: "
             "skill-registry sync FOLDER..."
         )
         raise click.exceptions.Exit(Status.DATABASE)
@@ -76,10 +76,53 @@ def check(session: Session, *, as_json: bool) -> None:
 def backup(session: Session, *, file: str, overwrite: bool) -> None:
     """Copy the database to FILE.
 
-    The copy is consistent, also while the database is in use.
+    The copy is a SQLite file, consistent also while the database is in use.
     """
     session.registry.backup(file, overwrite=overwrite)
     session.console.write([f"Copied the database to {escape.line(file)}"])
+
+
+@command.command(
+    "copy",
+    examples=(
+        "skill-registry db copy ~/skills.db postgresql+psycopg://registry@db.example.org/skills",
+        "skill-registry db copy postgresql+psycopg://registry@db.example.org/skills copy.db",
+    ),
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@options.json_option
+@click.pass_obj
+def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
+    """Copy a registry from one database into another, empty one.
+
+    Each is a file or the address of a PostgreSQL server. Skills, findings, revisions, contents and
+    usage counts are copied, all or nothing; sources of this machine stay its own.
+    """
+    from contextlib import closing
+
+    from registry.backend import open_backend
+    from registry.backend.copying import copy as copy_all
+    from registry.cli.progress import SyncProgress
+
+    settings = session.settings
+    with (
+        closing(open_backend(source, settings)) as before,
+        closing(open_backend(target, settings)) as after,
+        SyncProgress(session.console) as progress,
+    ):
+        copied = copy_all(before, after, progress)
+        path = after.path
+    if as_json:
+        session.console.json({"path": path, **asdict(copied)})
+        return
+    counts = [
+        words.count(copied.sources, "source"),
+        words.count(copied.skills, "skill"),
+        words.count(copied.revisions, "revision"),
+        words.count(copied.contents, "content"),
+    ]
+    session.console.write([f"Copied {', '.join(counts)} to {escape.line(path)}"])
 
 
 @command.command("upgrade", examples=("skill-registry db upgrade",))
@@ -87,7 +130,7 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
 def upgrade(session: Session) -> None:
     """Create the database, or bring it to the newest schema.
 
-    Every command that writes does so by itself; a copy of an older database is kept beside it.
+    Every command that writes does so by itself; of an older file a copy is kept beside it.
     """
     registry = session.registry
     before = registry.database_info().revision

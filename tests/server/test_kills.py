@@ -1,0 +1,111 @@
+"""The server, or the client, dies in the middle of a change: all or nothing, and nothing is lost.
+
+Each change is stopped at steps all along its way; what is a step is found by running it once.
+"""
+
+import signal
+import time
+from itertools import count
+
+import pytest
+
+from registry.errors import DatabaseUnreachable
+from tests.changes import faults
+from tests.changes.faults import CHANGES, at_step, broken_promises, run_in_child
+from tests.server.test_server import end_connections
+from tests.servers import Databases, Server
+
+pytestmark = pytest.mark.server
+
+every_change = pytest.mark.parametrize("change", sorted(CHANGES))
+numbers = count()
+
+
+def make_world(place, url, change):
+    return faults.make_world(
+        place / f"world-{next(numbers)}" / "w", deleted=change == "restore", database=url
+    )
+
+
+def worlds(databases, place, change, stride):
+    """Yield steps, each with a world of its own."""
+    url = databases.new()
+    total = faults.steps_of(make_world(place, url, change), CHANGES[change])
+    assert total > 5
+    for step in range(1, total + 1, stride):
+        url = databases.new()
+        yield step, make_world(place, url, change)
+        databases.drop(url)
+
+
+@every_change
+def test_a_client_killed_leaves_all_or_nothing(databases, tmp_path, change):
+    for step, world in worlds(databases, tmp_path, change, stride=9):
+
+        def work(world=world, step=step):
+            with world.open() as registry:
+                at_step(step, faults.kill)
+                CHANGES[change](registry)
+
+        assert run_in_child(work) == -signal.SIGKILL
+        faults.recover(world)
+        assert broken_promises(world, change) == [], f"step {step}"
+
+
+@every_change
+def test_a_client_whose_connections_end_leaves_all_or_nothing(databases, tmp_path, change):
+    for step, world in worlds(databases, tmp_path, change, stride=11):
+
+        def work(world=world, step=step):
+            with world.open() as registry:
+                at_step(step, lambda: end_connections(world.database))
+                CHANGES[change](registry)
+
+        assert run_in_child(work) in {0, 1}, f"step {step}"
+        faults.recover(world)
+        assert broken_promises(world, change) == [], f"step {step}"
+
+
+@pytest.fixture(scope="module")
+def crashing():
+    """A server of our own that writes through to the disk, to be killed and started again."""
+    server = Server(durable=True).start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("change", ["create", "delete", "update_many"])
+def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, tmp_path, change):
+    databases = Databases(crashing.url)
+    for step, world in worlds(databases, tmp_path, change, stride=31):
+
+        def work(world=world, step=step):
+            with world.open() as registry:
+                at_step(step, crashing.kill_by_file)
+                CHANGES[change](registry)
+
+        status = run_in_child(work)
+        crashing.gone()
+        assert status in {0, 1}, f"step {step}"
+        crashing.start()
+        faults.recover(world)
+        assert broken_promises(world, change) == [], f"step {step}"
+
+
+def test_while_the_server_is_away_everything_says_so_and_works_again_later(crashing, tmp_path):
+    databases = Databases(crashing.url)
+    world = make_world(tmp_path, databases.new(), "update")
+    with world.open() as registry:
+        crashing.kill()
+        started = time.monotonic()
+        with pytest.raises(DatabaseUnreachable, match="can't be reached"):
+            registry.list()
+        with pytest.raises(DatabaseUnreachable):
+            CHANGES["update"](registry)
+        with pytest.raises(DatabaseUnreachable):
+            registry.sync()
+        assert time.monotonic() - started < 20
+        crashing.start()
+        CHANGES["update"](registry)
+        assert registry.get("alpha").description == "New."
+    assert broken_promises(world, "update") == []

@@ -1,0 +1,303 @@
+"""What only a server does: connections that break, other clients, schemas made at once."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from registry.backend import open_backend
+from registry.backend.copying import copy
+from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseTooNew, UsageProblem
+from registry.model import SCHEMA_REVISION
+from registry.service import SkillRegistry
+from registry.settings import Settings
+from registry.store import schema
+from tests.conftest import REPOSITORY, write_skill
+
+pytestmark = pytest.mark.server
+
+
+def driver(url):
+    return psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
+
+
+def end_connections(url):
+    """What a restarted server or a firewall does to clients."""
+    with driver(url) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.fixture
+def filled(registry, root, skill):
+    skill("alpha", body="# Alpha\n\ncafé Straße naïve\n")
+    skill("beta", description="数据库迁移工具", extra="tags: [数据]\n")
+    (root / "alpha" / "data.bin").write_bytes(bytes(range(256)) * 20)
+    registry.sync(str(root), name="mine")
+    return registry
+
+
+def test_a_server_without_a_schema_is_empty_and_the_first_sync_makes_one(databases, root):
+    url = databases.empty()
+    write_skill(root / "alpha")
+    with SkillRegistry.open(url, settings=Settings()) as registry:
+        assert registry.list().total == 0
+        assert registry.database_info().exists is False
+        registry.sync(str(root))
+        assert registry.database_info().revision == SCHEMA_REVISION
+        assert [skill.name for skill in registry.list()] == ["alpha"]
+    databases.drop(url)
+
+
+def test_many_processes_make_the_schema_at_once(databases):
+    url = databases.empty()
+    script = (
+        "import sys; from registry import Settings, SkillRegistry\n"
+        "with SkillRegistry.open(sys.argv[1], settings=Settings()) as r: r.create_database()"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", script, url], cwd=REPOSITORY) for _ in range(4)
+    ]
+    assert [process.wait(60) for process in running] == [0, 0, 0, 0]
+    databases.drop(url)
+
+
+def test_the_migrated_schema_is_the_one_in_the_code(server_database):
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+    from sqlalchemy import create_engine
+
+    engine = create_engine(server_database)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection,
+            opts={
+                "compare_type": True,
+                "include_name": lambda name, kind, _: (
+                    not (kind == "table" and name in {"skill_search", "data_version"})
+                ),
+            },
+        )
+        assert compare_metadata(context, schema.metadata) == []
+        collations = connection.exec_driver_sql(
+            "SELECT DISTINCT collation_name FROM information_schema.columns WHERE table_schema = "
+            "'public' AND data_type = 'text'"
+        ).all()
+    engine.dispose()
+    assert collations == [("C",)]
+
+
+def test_two_schemas_of_one_database_are_two_registries(databases, root):
+    url = databases.empty()
+    with driver(url) as connection:
+        connection.execute("CREATE SCHEMA one")
+        connection.execute("CREATE SCHEMA two")
+    write_skill(root / "alpha")
+    one, two = (f"{url}?options=-csearch_path%3D{name}" for name in ("one", "two"))
+    with SkillRegistry.open(one, settings=Settings()) as registry:
+        registry.sync(str(root))
+        with SkillRegistry.open(two, settings=Settings()) as other:
+            assert other.list().total == 0
+            assert registry.list().total == 1
+    databases.drop(url)
+
+
+def test_a_newer_schema_and_another_programs_are_refused(server_database):
+    with driver(server_database) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        with pytest.raises(DatabaseTooNew):
+            SkillRegistry.open(server_database, settings=Settings())
+        connection.execute("ALTER TABLE skills RENAME TO others")
+        with pytest.raises(DatabaseProblem, match="another program"):
+            SkillRegistry.open(server_database, settings=Settings())
+
+
+def test_a_missing_driver_is_said_with_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(DatabaseProblem, match=r"pip install 'skill-registry\[postgres\]'"):
+        SkillRegistry.open("postgresql://127.0.0.1:1/x", settings=Settings())
+
+
+def test_reads_and_changes_survive_connections_that_were_ended(filled, server_database):
+    assert filled.list().total == 2
+    filled.update("alpha", description="One.")
+    end_connections(server_database)
+    assert filled.list().total == 2
+    end_connections(server_database)
+    assert filled.get("alpha").description == "One."
+    end_connections(server_database)
+    filled.update("alpha", description="Two.")
+    assert filled.resolve("alpha").description == "Two."
+
+
+def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, monkeypatch):
+    """The connection ends right after the record of a change was committed."""
+    from registry.changes import recovery
+
+    real, failed = recovery.record, []
+
+    def record(ground, entry):
+        real(ground, entry)
+        if not failed:
+            failed.append(entry)
+            from registry.errors import DatabaseUnreachable
+
+            raise DatabaseUnreachable(path="x", reason="server closed the connection")
+
+    monkeypatch.setattr(recovery, "record", record)
+    filled.update("alpha", description="New.")
+    assert failed
+    assert filled.resolve("alpha").description == "New."
+    assert filled.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    assert filled.check_database() == []
+
+
+def test_a_writer_that_waits_too_long_says_the_server_is_busy(filled, server_database):
+    with driver(server_database) as other:
+        other.execute("BEGIN")
+        other.execute("UPDATE data_version SET number = number + 1")
+        with pytest.raises(DatabaseBusy), filled.writer.transaction(0.2):
+            pass
+        filled.usage.listed(filled.list().items)
+        assert filled.backend.add_usage({("mine", "alpha"): ([1, 0, 0], [None] * 3)}, 0.2) is False
+        other.execute("ROLLBACK")
+    with filled.writer.transaction(0.2):
+        pass
+
+
+def test_readers_wait_for_no_writer(filled):
+    with filled.writer.transaction() as connection:
+        connection.exec_driver_sql("UPDATE skills SET description = 'unseen'")
+        assert {skill.description for skill in filled.list()} != {"unseen"}
+
+
+def test_more_threads_than_connections_are_all_answered(filled):
+    with ThreadPoolExecutor(60) as pool:
+        totals = list(pool.map(lambda _: filled.list(limit=1).total, range(300)))
+    assert totals == [2] * 300
+
+
+def test_a_forked_child_opens_connections_of_its_own(filled):
+    filled.list()
+    child = os.fork()
+    if child == 0:
+        filled.update("alpha", description="By the child.")
+        os._exit(0 if filled.list().total == 2 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert filled.resolve("alpha").description == "By the child."
+
+
+def test_the_facts_tell_the_server_and_never_the_password(filled, server_database):
+    info = filled.database_info()
+    assert (info.exists, info.sources, info.skills, info.sqlite_version) == (True, 1, 2, None)
+    assert info.server_version
+    assert info.bytes > 0
+    url = server_database.replace("tests@", "tests:secret@")
+    with SkillRegistry.open(url, settings=Settings()) as registry:
+        assert "secret" not in repr(registry.database_info())
+        assert "secret" not in registry.path
+
+
+def test_lost_index_entries_are_found(filled, server_database):
+    with driver(server_database) as connection:
+        connection.execute("DELETE FROM skill_search")
+    assert "alpha has no entry in the full-text index" in " ".join(filled.check_database())
+
+
+@pytest.mark.parametrize("query", ["cafe", "CAFÉ", "strasse", "迁移", "naive alpha", "数据库"])
+def test_words_are_found_without_accents_and_text_without_spaces_by_its_parts(filled, query):
+    assert filled.search(query)[1] >= 1
+
+
+def rows(backend):
+    """Everything that is stored, as it is."""
+    found = {}
+    for table in schema.metadata.sorted_tables:
+        columns = [column.name for column in table.columns if column.name != "host"]
+        keys = ", ".join(column.name for column in table.primary_key.columns)
+        sql = f"SELECT {', '.join(columns)} FROM {table.name} ORDER BY {keys}"
+        found[table.name] = backend.reader.rows(sql)
+    return found
+
+
+def test_a_registry_copied_to_a_file_and_back_is_equal(
+    filled, databases, root, tmp_path, server_database
+):
+    filled.update("alpha", description="New.")
+    filled.update("alpha", body="Again.\n")
+    filled.create("gamma", description="Third.")
+    filled.delete("gamma")
+    filled.toolset("native").call("read_skill", {"name": "alpha"})
+    filled.usage.write()
+    (root / "broken").mkdir()
+    (root / "broken" / "SKILL.md").write_bytes(b"\xff")
+    filled.sync()
+    settings = Settings()
+    other_url = databases.empty()
+    with (
+        closing(open_backend(server_database, settings)) as first,
+        closing(open_backend(tmp_path / "copy.db", settings)) as file,
+        closing(open_backend(other_url, settings)) as second,
+    ):
+        copied = copy(first, file)
+        assert (copied.sources, copied.skills, copied.revisions) == (1, 3, 6)
+        copy(file, second)
+        assert rows(first) == rows(file) == rows(second)
+        assert (first.check(), file.check(), second.check()) == ([], [], [])
+        hosts = [backend.reader.rows("SELECT host FROM sources") for backend in (first, file)]
+        assert hosts == [[(first.host,)], [("",)]]
+        with pytest.raises(UsageProblem, match="holds a registry already"):
+            copy(file, second)
+    with SkillRegistry.open(tmp_path / "copy.db", settings=settings) as copied_registry:
+        assert [one.number for one in copied_registry.history("alpha")] == [3, 2, 1]
+        assert copied_registry.search("迁移")[1] == 1
+        report = copied_registry.sync(verify=True)
+        assert (report.added, report.updated, report.removed) == ([], [], [])
+    with SkillRegistry.open(other_url, settings=settings) as registry:
+        registry.create("delta", description="Made after the copy.")  # the numbers go on
+        registry.sync()
+        assert registry.search("迁移")[1] == 1
+        assert registry.check_database() == []
+    databases.drop(other_url)
+
+
+def test_a_copy_that_fails_leaves_the_target_empty(filled, databases, server_database, monkeypatch):
+    from registry.store import bulk
+
+    real = bulk.insert_rows
+
+    def full(connection, into, found, **more):
+        if into.name == "contents":
+            raise DatabaseProblem(path="x", reason="no space left")
+        real(connection, into, found, **more)
+
+    url = databases.empty()
+    monkeypatch.setattr(bulk, "insert_rows", full)
+    with (
+        closing(open_backend(server_database, Settings())) as source,
+        closing(open_backend(url, Settings())) as target,
+    ):
+        with pytest.raises(DatabaseProblem, match="no space left"):
+            copy(source, target)
+        monkeypatch.undo()
+        assert copy(source, target).skills == 2
+    databases.drop(url)
+
+
+def test_a_backup_of_a_server_is_a_file_that_can_be_used(filled, tmp_path):
+    target = tmp_path / "backup.db"
+    filled.backup(str(target))
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("backup")] == [
+        "backup.db"
+    ]
+    with pytest.raises(UsageProblem):
+        filled.backup(str(target))
+    filled.backup(str(target), overwrite=True)
+    with SkillRegistry.open(target, settings=Settings()) as registry:
+        assert [skill.name for skill in registry.list()] == ["alpha", "beta"]
