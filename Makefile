@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp]" --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp,postgres]" --group dev
 	@touch $@
 
 demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them
@@ -25,8 +25,9 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## everything that must hold
+test: lint  ## everything that must hold, with a file and with a server as the database
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --backend postgresql
 
 bench: $(READY)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py

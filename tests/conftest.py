@@ -101,7 +101,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item
             for item in items
             if item.get_closest_marker("file") is None
-            and needed & set(getattr(item, "fixturenames", ()))
+            and (
+                needed & set(getattr(item, "fixturenames", ()))
+                or item.get_closest_marker("server") is not None
+            )
         ]
     else:
         chosen = [item for item in items if item.get_closest_marker("server") is None]

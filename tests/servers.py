@@ -139,16 +139,13 @@ class Server:
         """Return a copy of the programs where their user could not reach them."""
         if self._user is None or all(os.stat(part).st_mode & 0o001 for part in place.parents):
             return place
-        home = self._folder / "programs"
-        install = place.parent
-        shutil.copytree(install, home / install.name, symlinks=True)
-        libraries = install.parent.parent / f"{install.parent.name}.libs"
-        if libraries.is_dir():
-            # The programs look for their libraries at a place relative to themselves.
-            shutil.copytree(install, home / "site" / install.parent.name / install.name)
-            shutil.copytree(libraries, home / "site" / libraries.name)
-            return home / "site" / install.parent.name / install.name / "bin"
-        return home / install.name / "bin"
+        home, install = self._folder / "programs", place.parent
+        package = install.parent
+        shutil.copytree(install, home / package.name / install.name, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():  # which the programs look for at a place relative to themselves
+            shutil.copytree(libraries, home / libraries.name)
+        return home / package.name / install.name / "bin"
 
     def _own(self, folder: Path) -> None:
         if self._user is not None:
