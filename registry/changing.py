@@ -49,12 +49,11 @@ def check_own(registry: "SkillRegistry", source: Source) -> None:
         raise SourceElsewhere(name=source.name, host=source.host)
 
 
-def target_source(
-    registry: "SkillRegistry", name: str | None, *, to_read: bool = False
-) -> Source:
+def target_source(registry: "SkillRegistry", name: str | None, *, to_read: bool = False) -> Source:
     """Return the source to write to: the one named, else the only one, else the setting's.
 
-    ``to_read``: a source of another machine will do where there is none here. Raises `SourceNotFound`, `SourceUnclear`.
+    ``to_read``: a source of another machine will do where there is none here. Raises
+    `SourceNotFound`, `SourceUnclear`.
     """
     from registry.roots import find
 

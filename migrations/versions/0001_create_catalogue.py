@@ -167,9 +167,13 @@ def upgrade() -> None:
     else:
         op.execute(
             "CREATE TABLE skill_search (skill_id INTEGER PRIMARY KEY "
-            "REFERENCES skills (id) ON DELETE CASCADE, words tsvector NOT NULL)"
+            "REFERENCES skills (id) ON DELETE CASCADE, words tsvector NOT NULL, "
+            "head tsvector NOT NULL)"
         )
-        op.execute("CREATE INDEX ix_skill_search_words ON skill_search USING gin (words)")
+        for column in ("words", "head"):
+            op.execute(
+                f"CREATE INDEX ix_skill_search_{column} ON skill_search USING gin ({column})"
+            )
 
 
 def downgrade() -> None:

@@ -27,12 +27,13 @@ class Fts5:
     expression: str
     condition: str
     values: tuple[object, ...]
+    name: str
 
     @classmethod
-    def of(cls, reader: Reader, patterns: Sequence[Pattern], filters: Filters) -> Self:
+    def of(cls, reader: Reader, patterns: Sequence[Pattern], filters: Filters, name: str) -> Self:
         """Return the question for skills that match one of the patterns, and the filters."""
         condition, values = where(reader, filters)
-        return cls(expression(patterns), condition, tuple(values))
+        return cls(expression(patterns), condition, tuple(values), name)
 
     def count(self, reader: Reader) -> int:
         """Return how many skills match."""
@@ -44,18 +45,18 @@ class Fts5:
         )
         return int(rows[0][0]) if rows else 0
 
-    def page(self, reader: Reader, name: str, limit: int, offset: int) -> list[tuple[int, float]]:
-        """Return a page of matches with their ranks, those whose name's key is ``name`` first."""
-        first = self._named(reader, name)
+    def page(self, reader: Reader, limit: int, offset: int) -> list[tuple[int, float]]:
+        """Return a page of matches with their ranks, those whose name's key is `name` first."""
+        first = self._named(reader)
         page = [*first, *self._best(reader, offset + limit, {row[0] for row in first})]
         return page[offset : offset + limit]
 
-    def _named(self, reader: Reader, name: str) -> list[tuple[int, float]]:
+    def _named(self, reader: Reader) -> list[tuple[int, float]]:
         return reader.rows(
             f"SELECT s.id, {_RANK} AS rank FROM {FROM} CROSS JOIN skill_search x "
             f"WHERE s.name_key = ? AND {self.condition} "
             "AND x.rowid = s.id AND skill_search MATCH ? ORDER BY rank, s.id",
-            [name, *self.values, self.expression],
+            [self.name, *self.values, self.expression],
         )
 
     def _best(self, reader: Reader, wanted: int, others: set[int]) -> list[tuple[int, float]]:

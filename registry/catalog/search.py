@@ -44,15 +44,15 @@ def search(
     terms = parse(query)
     if not terms:
         return [], 0
-    asked = (Fts5 if reader.has_fts5 else TextSearch).of(reader, patterns(terms), filters)
     # A name that is exactly what was typed comes first whatever else says it more often.
     exact = name_key(" ".join(query.split()))
+    asked = (Fts5 if reader.has_fts5 else TextSearch).of(reader, patterns(terms), filters, exact)
     with reader.snapshot():
         # Several agents of one team ask the same; until the database changes, so is the answer.
         total = reader.remembered(f"hits {asked}", asked.count)
         page = reader.remembered(
-            f"page {offset} {limit} {exact} {asked}",
-            lambda reader: asked.page(reader, exact, limit, offset),
+            f"page {offset} {limit} {asked}",
+            lambda reader: asked.page(reader, limit, offset),
         )
         rows = {
             row[0]: row[1:]

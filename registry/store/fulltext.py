@@ -41,11 +41,11 @@ _SEGMENTED = text(
     )
 )
 _VECTOR = text(
-    "INSERT INTO skill_search (skill_id, words) VALUES (:id, "
+    "INSERT INTO skill_search (skill_id, head, words) "
+    "SELECT :id, h.head, h.head || setweight(to_tsvector('simple', :body), 'D') FROM (SELECT "
     "setweight(to_tsvector('simple', :name), 'A') || "
     "setweight(to_tsvector('simple', :tags), 'B') || "
-    "setweight(to_tsvector('simple', :description), 'C') || "
-    "setweight(to_tsvector('simple', :body), 'D'))"
+    "setweight(to_tsvector('simple', :description), 'C') AS head) h"
 )
 
 

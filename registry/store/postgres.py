@@ -23,6 +23,16 @@ WRITING: Final = 0x736B7731
 SYNCING: Final = 0x736B7332
 UPGRADING: Final = 0x736B7533
 
+TIDIED: Final = (
+    "sources",
+    "skills",
+    "documents",
+    "skill_files",
+    "skill_tags",
+    "skill_search",
+    "diagnostics",
+)
+
 _BEGIN: Final = f"""
 SET LOCAL lock_timeout = {{wait}};
 SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()));
@@ -55,6 +65,15 @@ class PostgresWriter(Writer):
     def __init__(self, url: "URL", host: str) -> None:
         super().__init__(label(url), host, make_engine(url))
         self._process = os.getpid()
+
+    def tidy(self) -> None:
+        """Put new rows into their indexes, and count what the planner goes by.
+
+        The server does so by itself, but minutes later.
+        """
+        with self._engine.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.exec_driver_sql(f"VACUUM (ANALYZE) {', '.join(TIDIED)}")
 
     @contextmanager
     def _turn(self, _wait: float) -> Iterator[None]:

@@ -41,6 +41,9 @@ class Writer(ABC):
             except DBAPIError as error:
                 raise self._translate(error, wait) from error
 
+    def tidy(self) -> None:  # noqa: B027  # a file has nothing to do
+        """Let the database take note that much is different now."""
+
     def close(self) -> None:
         """Give back what the engine holds."""
         self._engine.dispose()

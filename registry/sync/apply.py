@@ -32,6 +32,9 @@ BATCH: Final = 400
 BATCH_CHARACTERS: Final = 8_000_000
 """A batch ends at whichever comes first, so that memory stays flat for files of any size."""
 
+MUCH: Final = 500
+"""So many new versions change what the database should know of itself."""
+
 _KEYS: Final = {"path", "hash"}
 
 
@@ -95,6 +98,8 @@ def apply_plan(
             replace_notices(connection, part.source.id, part.notices)
             record_sync(connection, part.source.id, now, part.outcome)
     clear(writer)
+    if len(live) >= MUCH:
+        writer.tidy()
     return [staged[new] for new in live]
 
 
