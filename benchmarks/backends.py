@@ -93,14 +93,17 @@ def median(work: Callable[[], object], runs: int) -> float:
     return statistics.median(floors.timed(work) for _ in range(runs))
 
 
-def client(place: str, number: int, until: float) -> None:
-    """Work as one of many until a time; print what was done and how long each call took."""
+def client(place: str, number: int) -> None:
+    """Work as one of many until the time on standard input; print what was done, and how fast."""
     rng = random.Random(number)
     taken: dict[str, list[float]] = {}
     mine: dict[str, str | None] = {}
     turn = 0
     with SkillRegistry.open(place, settings=Settings()) as registry:
         refs = [skill.ref for skill in registry.list(limit=200)]
+        registry.search("warm up")
+        print("ready", flush=True)
+        until = float(sys.stdin.readline())
 
         def timed(what: str, work: Callable[[], object]) -> None:
             started = time.perf_counter()
@@ -148,15 +151,21 @@ def client(place: str, number: int, until: float) -> None:
 
 def together(place: str, seconds: float) -> tuple[dict[str, list[float]], float]:
     """Run all clients at once; return the times of each kind of call, and calls per second."""
-    until = time.time() + 6 + seconds
     running = [
         subprocess.Popen(
-            [sys.executable, __file__, "--client", place, str(number), str(until)],
+            [sys.executable, __file__, "--client", place, str(number)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         for number in range(CLIENTS)
     ]
+    for process in running:
+        assert process.stdout.readline() == "ready\n"
+    until = time.time() + seconds
+    for process in running:
+        process.stdin.write(f"{until}\n")
+        process.stdin.flush()
     taken: dict[str, list[float]] = {}
     expected: dict[str, str | None] = {}
     for process in running:
@@ -174,7 +183,7 @@ def together(place: str, seconds: float) -> tuple[dict[str, list[float]], float]
         report = registry.sync(verify=True)
         assert [*report.added, *report.updated, *report.removed] == []
     calls = sum(map(len, taken.values()))
-    return taken, calls / (seconds + 6)
+    return taken, calls / seconds
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -240,10 +249,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--client", nargs=3)
+    parser.add_argument("--client", nargs=2)
     chosen = parser.parse_args()
     if chosen.client:
-        client(chosen.client[0], int(chosen.client[1]), float(chosen.client[2]))
+        client(chosen.client[0], int(chosen.client[1]))
         return
     for line in report([int(one) for one in chosen.sizes.split(",")], chosen.seconds):
         print(line, flush=True)

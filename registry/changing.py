@@ -57,7 +57,7 @@ def target_source(registry: "SkillRegistry", name: str | None, *, to_read: bool 
     """
     from registry.roots import find
 
-    known = registry.own_sources() or (registry.sources() if to_read else [])
+    known = registry.own_sources() or (registry.sources(counted=False) if to_read else [])
     if name is None and len(known) == 1:
         return known[0]
     name = name or registry.settings.default_source
@@ -190,7 +190,7 @@ def _version(registry: "SkillRegistry", name: str, if_hash: str | None, *, force
 
 def source_of(registry: "SkillRegistry", version: Version) -> Source:
     """Return the source that a skill is in."""
-    return next(one for one in registry.sources() if one.id == version.source_id)
+    return next(one for one in registry.sources(counted=False) if one.id == version.source_id)
 
 
 def _refuse_namesake(registry: "SkillRegistry", source: Source, name: str) -> None:

@@ -90,13 +90,14 @@ class OpenRegistry:
         self.backend.make_current()
         self.reader.empty = False
 
-    def sources(self) -> Sequence[Source]:
-        """Return all sources, the strongest first."""
-        return list_sources(self.reader)
+    def sources(self, *, counted: bool = True) -> Sequence[Source]:
+        """Return all sources, the strongest first; ``counted``: with how many skills they have."""
+        return list_sources(self.reader, counted=counted)
 
     def own_sources(self) -> Sequence[Source]:
-        """Return the sources whose folders are on this machine, the strongest first."""
-        return [source for source in self.sources() if source.host == self.backend.host]
+        """Return the sources whose folders are on this machine, their skills not counted."""
+        known = self.sources(counted=False)
+        return [source for source in known if source.host == self.backend.host]
 
     def database_info(self) -> DatabaseInfo:
         """Say what the database is like."""

@@ -17,6 +17,10 @@ OLDEST_SERVER: Final = 130000
 
 CONNECT_SECONDS: Final = 10
 
+UNPREPARED: Final = {"prepare_threshold": None}
+"""For psycopg: a statement that is planned once for all values is planned badly for many, and one
+that is kept on the server would be missed behind a pooler."""
+
 LOST: Final = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004"})
 """SQLSTATEs of a connection that broke, or that the server ended or did not take."""
 

@@ -65,7 +65,7 @@ def choose(
     Without ``register`` a new folder is returned as a source that is not stored. Raises
     `SourceNotFound`, `SourceInvalid`, `UsageProblem`.
     """
-    known = registry.sources()
+    known = registry.sources(counted=False)
     host = registry.backend.host
     if not targets:
         if name or scope:
@@ -88,8 +88,8 @@ def choose(
 
 
 def find(registry: "SkillRegistry", name: str) -> Source:
-    """Return the source of this name or path. Raises `SourceNotFound`."""
-    known = registry.sources()
+    """Return the source of this name or path, without a count. Raises `SourceNotFound`."""
+    known = registry.sources(counted=False)
     found = _existing(known, name, registry.backend.host)
     if found is None:
         raise SourceNotFound(name=name, known=[source.name for source in known])
@@ -111,7 +111,8 @@ def remove(registry: "SkillRegistry", name: str) -> Source:
     """Forget a source; see `SkillRegistry.remove_source`."""
     from registry.store.sources import remove_source
 
-    source = find(registry, name)
+    wanted = find(registry, name)
+    source = next(one for one in registry.sources() if one.id == wanted.id)
     with registry.writer.transaction() as connection:
         remove_source(connection, source.id)
     return source

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from registry.catalog.connection import Reader, storable
 from registry.errors import DatabaseUnreachable
-from registry.postgres import label, schema_state, translate
+from registry.postgres import UNPREPARED, label, schema_state, translate
 from registry.sqlite import State
 
 if TYPE_CHECKING:
@@ -174,7 +174,11 @@ def _make_engine(url: "URL") -> "Engine":
     from sqlalchemy import create_engine, event
 
     engine = create_engine(
-        url, isolation_level="AUTOCOMMIT", pool_size=5, max_overflow=MOST_CONNECTIONS - 5
+        url,
+        isolation_level="AUTOCOMMIT",
+        pool_size=5,
+        max_overflow=MOST_CONNECTIONS - 5,
+        connect_args=UNPREPARED,
     )
 
     @event.listens_for(engine, "connect")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, text
 
 MOST_VARIABLES = 30_000  # SQLite and PostgreSQL allow some more than 32,000
 
@@ -36,3 +36,20 @@ def insert_rows(
             f"INSERT INTO {into.name} ({', '.join(columns)}) VALUES {values}{ending}",
             tuple([row[column] for row in some for column in columns]),
         )
+
+
+def fill_temporary(
+    connection: Connection, table: str, column: str, values: Sequence[object]
+) -> None:
+    """Make a temporary table of one ``column`` (name and type) hold these values.
+
+    PostgreSQL is told how many they are: it would plan for thousands.
+    """
+    connection.exec_driver_sql(f"CREATE TEMP TABLE IF NOT EXISTS {table} ({column} PRIMARY KEY)")
+    connection.exec_driver_sql(f"DELETE FROM {table}")
+    if values:
+        name = column.split(" ", 1)[0]
+        rows = [{"value": value} for value in values]
+        connection.execute(text(f"INSERT INTO {table} ({name}) VALUES (:value)"), rows)
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"ANALYZE {table}")

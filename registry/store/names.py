@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, text
 
+from registry.store.bulk import fill_temporary
+
 _RANKED = """
 WITH ranked AS (
     SELECT s.id, s.name, s.folder, src.name AS source, s.source_id, src.strength,
@@ -63,9 +65,6 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
         return
     if not touched:
         return
-    connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS touched (name TEXT PRIMARY KEY)")
-    connection.exec_driver_sql("DELETE FROM touched")
-    rows = [{"name": name} for name in touched]
-    connection.execute(text("INSERT INTO touched VALUES (:name) ON CONFLICT DO NOTHING"), rows)
+    fill_temporary(connection, "touched", "name TEXT", list(touched))
     restriction = "AND s.name IN (SELECT name FROM touched)"
     connection.execute(text(_RANKED.format(touched=restriction)))

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from registry.errors import DatabaseUnreachable, RegistryError
-from registry.postgres import label, translate
+from registry.postgres import UNPREPARED, label, translate
 from registry.store.transactions import Writer
 
 if TYPE_CHECKING:
@@ -44,12 +44,16 @@ def make_engine(url: "URL", *, pooled: bool = True) -> Engine:
     """Return an engine that writes to the database at ``url``, each statement seeing the newest."""
     doing = f"skill-registry {os.getpid()}"
     options: dict[str, Any] = {"pool_pre_ping": True} if pooled else {"poolclass": NullPool}
-    engine = create_engine(url, connect_args={"application_name": doing}, **options)
+    engine = create_engine(url, connect_args=UNPREPARED | {"application_name": doing}, **options)
 
     @event.listens_for(engine, "connect")
-    def quiet(connection: Any, _record: object) -> None:
+    def prepare(connection: Any, _record: object) -> None:
         # That a temporary table is there already is no news.
         connection.execute("SET client_min_messages = warning")
+        # The planner takes a temporary table, of which it knows nothing, for one of thousands of
+        # rows, and would read all skills to find the few that it names.
+        connection.execute("SET enable_seqscan = off")
+        connection.execute("SET jit = off")
         connection.commit()
 
     return engine

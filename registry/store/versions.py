@@ -21,12 +21,11 @@ from sqlalchemy import (
     insert,
     select,
     table,
-    text,
     update,
 )
 
 from registry.model import Diagnostic
-from registry.store.bulk import insert_rows
+from registry.store.bulk import fill_temporary, insert_rows
 from registry.store.fulltext import UNINDEXED, Indexed, add_to_index, forget_dying, how_indexed
 from registry.store.names import refresh_names
 from registry.store.revisions import Packed, add_contents, keep_documents, record_revisions
@@ -103,14 +102,8 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
     A staged version whose predecessor is live no more, or whose folder has a live version by now,
     lost to a change made meanwhile and is left out. Returns the ids that went live.
     """
-    connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS incoming (id INTEGER PRIMARY KEY)")
-    connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS outgoing (id INTEGER PRIMARY KEY)")
-    connection.exec_driver_sql("DELETE FROM incoming")
-    connection.exec_driver_sql("DELETE FROM outgoing")
-    if removed:
-        connection.execute(text("INSERT INTO outgoing VALUES (:id)"), [{"id": i} for i in removed])
-    if staged:
-        connection.execute(text("INSERT INTO incoming VALUES (:id)"), [{"id": i} for i in staged])
+    fill_temporary(connection, "outgoing", "id INTEGER", removed)
+    fill_temporary(connection, "incoming", "id INTEGER", staged)
     connection.exec_driver_sql(
         "DELETE FROM incoming WHERE id IN (SELECT n.id FROM incoming i CROSS JOIN skills n "
         "WHERE n.id = i.id AND n.replaces IS NOT NULL AND NOT EXISTS "
@@ -160,16 +153,13 @@ def bury(
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
         which = and_(skills.c.live == 0, skills.c.source_id.in_(ours))
-    connection.exec_driver_sql("CREATE TEMP TABLE IF NOT EXISTS dying (id INTEGER PRIMARY KEY)")
-    connection.exec_driver_sql("DELETE FROM dying")
-    chosen = select(skills.c.id).where(which).limit(_DEAD_AT_ONCE)
-    connection.execute(insert(_dying).from_select(["id"], chosen))
-    count = int(connection.execute(select(func.count()).select_from(_dying)).scalar_one())
-    if not count:
+    chosen = list(connection.scalars(select(skills.c.id).where(which).limit(_DEAD_AT_ONCE)))
+    if not chosen:
         return 0
+    fill_temporary(connection, "dying", "id INTEGER", chosen)
     forget_dying(connection)
     connection.execute(delete(skills).where(skills.c.id.in_(select(_dying.c.id))))
-    return count
+    return len(chosen)
 
 
 def refresh_fingerprints(
