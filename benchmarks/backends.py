@@ -196,7 +196,8 @@ def size_of(value: float) -> str:
 
 def report(sizes: list[int], seconds: float) -> Iterator[str]:
     """Yield lines of Markdown."""
-    work = Path(tempfile.mkdtemp(prefix="backends-", dir=REPOSITORY))
+    (REPOSITORY / ".bench").mkdir(exist_ok=True)  # on a disk, and ignored by git
+    work = Path(tempfile.mkdtemp(dir=REPOSITORY / ".bench"))
     try:
         with server() as databases:
             for size in sizes:

@@ -98,7 +98,10 @@ def _judged(
 def _state(registry: "OpenRegistry", skill_id: int, skill: Skill) -> Iterator[Diagnostic]:
     reader = registry.reader
     version = detail.version(reader, skill_id)
-    if version is not None:
+    if version is not None and version.host != registry.backend.host:
+        message = f"its folder is on {version.host}; what is stored is what is read here"
+        yield Diagnostic("elsewhere", "info", message)
+    elif version is not None:
         found = walk_of(registry, version.root).one(version.folder)
         if found is None:
             fix = "run: skill-registry sync"

@@ -10,7 +10,7 @@ from registry.catalog.filters import FROM, VISIBLE
 from registry.disk.found import Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
-from registry.errors import SkillNotFound, SourceInvalid
+from registry.errors import SkillNotFound, SourceElsewhere, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.records import read_folder
 from registry.text import name_key
@@ -68,9 +68,10 @@ def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
 
 
 def _target(registry: "OpenRegistry", target: str) -> Iterator[Checked]:
-    sources = registry.sources()
-    for source in sources:
+    for source in registry.sources(counted=False):
         if source.name == target:
+            if source.host != registry.backend.host:
+                raise SourceElsewhere(name=source.name, host=source.host)
             yield from check_folder(registry, source.path)
             return
     path = os.path.abspath(os.path.expanduser(target.replace("\0", "\ufffd")))
@@ -82,13 +83,17 @@ def _target(registry: "OpenRegistry", target: str) -> Iterator[Checked]:
         yield from check_folder(registry, path)
         return
     try:
-        skill_id, _ = resolve.find(registry.reader, target)
+        skill_id, row = resolve.find(registry.reader, target)
     except SkillNotFound:
         if looks_like_path and "/" in target and os.path.lexists(path):
             raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
         raise
     version = detail.version(registry.reader, skill_id)
-    if version is not None:
+    if version is not None and version.host != registry.backend.host:
+        # Its folder is on another machine, which found this when it synced.
+        path = join(version.root, version.folder)
+        yield Checked(row[1], path, detail.findings(registry.reader, skill_id))
+    elif version is not None:
         yield from check_folder(registry, join(version.root, version.folder), alone=True)
 
 

@@ -35,7 +35,15 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     for name in list(os.environ):
-        if name.startswith(("XDG_", "SKILL_REGISTRY_DB", "SKILL_REGISTRY_CONFIG", "NO_COLOR")):
+        if name.startswith(
+            (
+                "XDG_",
+                "SKILL_REGISTRY_DB",
+                "SKILL_REGISTRY_CONFIG",
+                "SKILL_REGISTRY_HOST",
+                "NO_COLOR",
+            )
+        ):
             monkeypatch.delenv(name)
 
 

@@ -90,8 +90,10 @@ def content(reader: Reader, uid: str, content_hash: str) -> bytes | None:
     return None
 
 
-def missing_contents(reader: Reader, versions: Sequence[int] | None) -> list[tuple[str, ...]]:
-    """Return (hash, source's root, folder, path) of supporting files that are not stored.
+def missing_contents(
+    reader: Reader, versions: Sequence[int] | None, host: str
+) -> list[tuple[str, ...]]:
+    """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
 
     ``versions`` are those to look at; None: all that are live.
     """
@@ -100,10 +102,11 @@ def missing_contents(reader: Reader, versions: Sequence[int] | None) -> list[tup
     if versions is not None:
         which = f"s.id IN {reader.among}"
         values = [json.dumps(list(versions))]
+    values.append(host)
     return reader.rows(
         "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
         "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
-        f"WHERE {which} AND f.hash IS NOT NULL AND f.path <> s.document "
+        f"WHERE {which} AND src.host = ? AND f.hash IS NOT NULL AND f.path <> s.document "
         "AND f.hash NOT IN (SELECT hash FROM contents) "
         "GROUP BY f.hash, s.id",
         values,

@@ -114,7 +114,7 @@ def carry_out(ground: Ground, entry: Entry, name: str) -> None:
     with ground.writer.transaction() as connection:
         add_entry(connection, entry)
     try:
-        publish(ground, entry, name)
+        entry = publish(ground, entry, name)
     except BaseException as error:
         settle(ground, entry)
         if isinstance(error, OSError):
@@ -126,7 +126,7 @@ def carry_out(ground: Ground, entry: Entry, name: str) -> None:
                 raise ChangePending(path=path, reason=reason) from error
             raise ChangeRefused(path=path, reason=reason) from error
         raise
-    settle(ground, entry)
+    settle(ground, entry, is_written=True)
 
 
 def _is_done(entry: Entry) -> bool:
@@ -137,8 +137,11 @@ def _is_done(entry: Entry) -> bool:
         return True  # better a warning too many than "nothing was changed"
 
 
-def publish(ground: Ground, entry: Entry, name: str) -> None:
-    """Do the rename that is the commit point, and verify what it displaced."""
+def publish(ground: Ground, entry: Entry, name: str) -> Entry:
+    """Do the rename that is the commit point, and verify what it displaced.
+
+    Returns the entry as it is in the journal now.
+    """
     live = join(entry.root, entry.target)
     if entry.kind == "create":
         _make_parents(entry.root, entry.target)
@@ -156,6 +159,7 @@ def publish(ground: Ground, entry: Entry, name: str) -> None:
         raise SkillChangedOnDisk(name=name, path=live)
     sync_folder(os.path.dirname(live))
     sync_folder(os.path.dirname(entry.staged))
+    return entry
 
 
 def _swap(ground: Ground, entry: Entry, live: str) -> Entry:
@@ -173,21 +177,26 @@ def _swap(ground: Ground, entry: Entry, live: str) -> Entry:
     return entry
 
 
-def settle(ground: Ground, entry: Entry) -> None:
-    """Bring disk and database to one of both ends of a change, and say when that must wait."""
+def settle(ground: Ground, entry: Entry, *, is_written: bool = False) -> None:
+    """Bring disk and database to one of both ends of a change, and say when that must wait.
+
+    ``is_written``: the journal has the entry as it is given.
+    """
     from registry.changes.recovery import finish
 
     try:
         for pause in (*PAUSES, None):
             try:
-                with ground.writer.transaction() as connection:
-                    written = find_entry(connection, entry.id)
+                if not is_written:
+                    with ground.writer.transaction() as connection:
+                        entry = find_entry(connection, entry.id) or entry
                 # Where the entry is struck out, a COMMIT arrived whose answer was lost: writing
                 # down once more what the disk says changes nothing.
-                finish(ground, written or entry)
+                finish(ground, entry)
             except DatabaseUnreachable:
                 if pause is None:
                     raise
+                is_written = False
                 time.sleep(pause)
             else:
                 return

@@ -31,8 +31,12 @@ def recover(ground: Ground) -> int:
 
     The state lock is held, so whoever began it is dead.
     """
-    with ground.writer.transaction() as connection:
-        found = entries(connection, ground.source.id, ground.host)
+    found = []
+    # Nearly always there is nothing, and that is seen without waiting for other writers.
+    waiting = "SELECT 1 FROM journal WHERE source_id = ? AND host = ? LIMIT 1"
+    if ground.reader.rows(waiting, (ground.source.id, ground.host)):
+        with ground.writer.transaction() as connection:
+            found = entries(connection, ground.source.id, ground.host)
     for entry in found:
         finish(ground, entry)
     sweep(ground)

@@ -124,7 +124,8 @@ def add_global_options(command: click.Command, *, hidden: bool) -> None:
             expose_value=False,
             callback=_remember,
             hidden=hidden,
-            help="The database file, or sqlite:///PATH. The platform's data folder by default.",
+            help="A database file, or postgresql+psycopg://USER@HOST/DATABASE. By default a file "
+            "in the platform's data folder.",
         ),
         click.Option(
             ["--config"],

@@ -19,13 +19,13 @@ WIDEST_TEXT: Final = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
 
-def draw_skill(console: Console, skill: SkillDetail) -> Iterator[str]:
-    """Yield the lines of the readable view."""
+def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator[str]:
+    """Yield the lines of the readable view; ``host`` is the machine that has the folder."""
     width = min(console.width, WIDEST_TEXT)
     yield console.style(escape.line(skill.name), "bold")
     yield from wrap(escape.prose(skill.description), width)
     yield ""
-    for label, value in _facts(console, skill):
+    for label, value in _facts(console, skill, host):
         if value:
             # What may be copied is never broken.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
@@ -52,7 +52,7 @@ def draw_skill(console: Console, skill: SkillDetail) -> Iterator[str]:
         yield escape.text(skill.body.strip("\r\n"))
 
 
-def _facts(console: Console, skill: SkillDetail) -> Iterator[tuple[str, str | None]]:
+def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[str, str | None]]:
     state = words.state(skill.status, shadowed=False)
     if skill.shadowed:
         state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
@@ -62,6 +62,7 @@ def _facts(console: Console, skill: SkillDetail) -> Iterator[tuple[str, str | No
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))
     yield "Source", f"{escape.line(skill.source)} ({skill.scope})"
+    yield "Host", _one(host)
     yield "Folder", escape.line(skill.path)
     yield "Version", _one(skill.version)
     yield "Author", _one(skill.author)

@@ -26,7 +26,7 @@ def keep_contents(
 
     ``limit``: bytes of one file. Returns how many files were stored.
     """
-    found = _readable(reader, limit, versions)
+    found = _readable(reader, limit, versions, writer.host)
     stored = 0
     while batch := list(islice(found, BATCH)):
         stored += len(batch)
@@ -36,9 +36,11 @@ def keep_contents(
     return stored
 
 
-def _readable(reader: Reader, limit: int, versions: Sequence[int] | None) -> Iterator[Packed]:
+def _readable(
+    reader: Reader, limit: int, versions: Sequence[int] | None, host: str
+) -> Iterator[Packed]:
     done: set[str] = set()
-    for content_hash, root, folder, path in missing_contents(reader, versions):
+    for content_hash, root, folder, path in missing_contents(reader, versions, host):
         if content_hash in done:
             continue
         home = join(root, folder)

@@ -304,7 +304,7 @@ def test_opening_the_registry_finishes_what_a_dead_process_left(
     class Dead(BaseException):
         pass
 
-    def die(*_):
+    def die(*_, **__):
         raise Dead
 
     with pytest.MonkeyPatch.context() as patch:

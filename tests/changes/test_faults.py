@@ -207,6 +207,7 @@ def blind_publish(ground, entry, name):
     from registry.disk.paths import join
 
     exchange(entry.staged, join(entry.root, entry.target))
+    return entry
 
 
 def unsynced_at_the_rename(world, change, monkeypatch, *, real=True):

@@ -205,3 +205,50 @@ def test_a_change_is_finished_by_its_own_machine_only(machine, publisher, monkey
     again = machine("publisher")
     assert again.reader.rows(waiting) == [(0,)]
     assert again.resolve("alpha").description == "New."
+
+
+def test_what_is_said_of_a_skill_names_the_machine_that_has_it(reader):
+    (explained,) = reader.why("alpha")
+    assert explained.listed
+    assert "its folder is on publisher" in explained.reasons[0].message
+    (checked,) = reader.check(["alpha"])
+    assert checked.name == "alpha"
+    with pytest.raises(SourceElsewhere):
+        reader.check(["shared"])
+
+
+class TestCommands:
+    def run(self, database, *arguments, host="reader"):
+        from click.testing import CliRunner
+
+        from registry.cli.app import root as program
+
+        environment = {"SKILL_REGISTRY_HOST": host}
+        return CliRunner().invoke(program, ["--db", database, *arguments], env=environment)
+
+    def test_a_machine_without_sources_is_told_that_others_sync_theirs(
+        self, reader, server_database
+    ):
+        ran = self.run(server_database, "sync")
+        assert ran.exit_code == 1
+        assert "All sources are on other machines" in ran.stderr
+
+    def test_listings_and_one_skill_name_the_machine(self, reader, server_database):
+        assert (
+            "publisher" in self.run(server_database, "source", "list", "--format", "table").stdout
+        )
+        shown = self.run(server_database, "show", "alpha").stdout
+        assert "Host        publisher" in shown
+        assert "publisher" in self.run(server_database, "db", "info", host="publisher").stdout
+
+    def test_a_registry_is_copied_with_what_it_holds_said(self, reader, server_database, tmp_path):
+        target = str(tmp_path / "copy.db")
+        ran = self.run(server_database, "db", "copy", server_database, target)
+        assert ran.stdout == f"Copied 1 source, 2 skills, 2 revisions, 1 content to {target}\n"
+        again = self.run(server_database, "db", "copy", server_database, target)
+        assert again.exit_code == 2
+        assert "holds a registry already" in again.stderr
+        record = self.run(
+            server_database, "db", "copy", server_database, f"{target}2", "--json"
+        ).stdout
+        assert '"revisions": 2' in record

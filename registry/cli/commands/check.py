@@ -45,7 +45,7 @@ def command(session: Session, *, targets: tuple[str, ...], strict: bool, style: 
     console, registry = session.console, session.registry
     if not targets and not registry.own_sources():
         console.error(
-            "No sources are registered: name a folder to check, 'skill-registry check FOLDER'."
+            "No source is on this machine: name a folder to check, 'skill-registry check FOLDER'."
         )
         raise click.exceptions.Exit(Status.FAILED)
     checked = registry.check(targets)

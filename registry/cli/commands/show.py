@@ -77,4 +77,6 @@ def command(
     elif as_json:
         console.json(records.detail(skill))
     else:
-        console.write(draw_skill(console, skill))
+        known = session.registry.sources(counted=False)
+        host = next((one.host for one in known if one.name == skill.source), "")
+        console.write(draw_skill(console, skill, host))

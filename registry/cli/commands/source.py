@@ -155,10 +155,17 @@ def _draw_sources(console: Console, sources: Sequence[Source]) -> Iterator[str]:
             Column("SCOPE", [source.scope for source in sources], drop=1),
             Column("PRIORITY", [str(s.priority or "") for s in sources], drop=5, right=True),
             Column("SKILLS", [f"{source.skills:,}" for source in sources], drop=2, right=True),
+            *_hosts(sources),
             Column("SYNCED", [_last(source) for source in sources], drop=4),
             Column("FOLDER", [escape.line(s.path) for s in sources], flexible=True, cut="start"),
         ],
     )
+
+
+def _hosts(sources: Sequence[Source]) -> Iterator[Column]:
+    """Yield a column with the machines that have the folders, on a database of several."""
+    if any(source.host for source in sources):
+        yield Column("HOST", [escape.line(source.host) for source in sources], drop=3)
 
 
 def _last(source: Source) -> str:

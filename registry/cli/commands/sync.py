@@ -80,8 +80,11 @@ def command(
 
     console, registry = session.console, session.registry
     if not targets and not (scope or name) and not registry.own_sources():
+        none = "No sources are registered yet."
+        if registry.sources(counted=False):
+            none = "All sources are on other machines, which sync them."
         console.error(
-            "No sources are registered yet. Name a folder: skill-registry sync FOLDER\n"
+            f"{none} Name a folder: skill-registry sync FOLDER\n"
             "'skill-registry source discover' finds the folders of agents on this machine."
         )
         raise click.exceptions.Exit(Status.FAILED)
