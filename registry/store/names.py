@@ -17,20 +17,20 @@ WITH ranked AS (
     FROM skills s JOIN sources src ON src.id = s.source_id
     WHERE s.live = 1 {touched}
 ),
-best AS (
-    SELECT name, min(strength) AS strength FROM ranked WHERE usable = 1 GROUP BY name
-),
 placed AS (
-    SELECT r.*, CASE WHEN r.usable = 1 AND r.strength > b.strength THEN 1 ELSE 0 END AS shadowed,
+    SELECT r.*, min(CASE WHEN usable = 1 THEN strength END) OVER (PARTITION BY name) AS best
+    FROM ranked r
+),
+judged AS (
+    SELECT p.*, CASE WHEN usable = 1 AND strength > best THEN 1 ELSE 0 END AS shadowed,
            -- Which of its namesakes a bare name means: the visible ones, else any.
-           CASE WHEN b.name IS NULL THEN 1
-                WHEN r.usable = 1 AND r.strength = b.strength THEN 1 ELSE 0 END AS meant
-    FROM ranked r LEFT JOIN best b ON b.name = r.name
+           CASE WHEN best IS NULL OR (usable = 1 AND strength = best) THEN 1 ELSE 0 END AS meant
+    FROM placed p
 ),
 counted AS (
-    SELECT p.*, sum(meant) OVER (PARTITION BY name) AS meant_by_name,
+    SELECT j.*, sum(meant) OVER (PARTITION BY name) AS meant_by_name,
            count(*) OVER (PARTITION BY source_id, name) AS in_source
-    FROM placed p
+    FROM judged j
 ),
 named AS (
     SELECT c.id, c.shadowed,
