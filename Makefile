@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := .demo/registry.db
 READY := $(VENV)/.ready
+SERVER := $(VENV)/.server
 
 .PHONY: demo test lint bench docs clean
 
@@ -11,6 +12,10 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp,postgres]" --group dev
+	@touch $@
+
+$(SERVER): $(READY)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group server
 	@touch $@
 
 demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them
@@ -25,11 +30,11 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## everything that must hold, with a file and with a server as the database
+test: lint $(SERVER)  ## everything that must hold, with a file and with a server as the database
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	$(BIN)/python -m pytest -n 2 --dist loadfile --backend postgresql
 
-bench: $(READY)  ## measure beside the bare parts; writes docs/benchmarks.md
+bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY)  ## write docs/commands.md from --help

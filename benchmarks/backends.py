@@ -31,6 +31,14 @@ from registry.catalog.filters import Filters  # noqa: E402
 from tests.servers import VARIABLE, Databases, Server  # noqa: E402
 
 CLIENTS, WRITERS = 16, 4
+HEAD = (
+    "## A file and a server side by side",
+    "",
+    "`python benchmarks/backends.py`, which `make bench` runs too: the same skills and the same",
+    "calls. The server is PostgreSQL with its usual settings, writes through to the disk, and",
+    "shares the two cores with its clients; a call to it is a dozen round trips over a socket,",
+    "where the file is read in process.",
+)
 WORDS = "docker deploy pdf chart excel email sql review security release notes api service".split()
 
 
@@ -196,6 +204,7 @@ def size_of(value: float) -> str:
 
 def report(sizes: list[int], seconds: float) -> Iterator[str]:
     """Yield lines of Markdown."""
+    yield from HEAD
     (REPOSITORY / ".bench").mkdir(exist_ok=True)  # on a disk, and ignored by git
     work = Path(tempfile.mkdtemp(dir=REPOSITORY / ".bench"))
     try:

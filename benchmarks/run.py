@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import backends
 import floors
 import mcp_clients
 import toolsets
@@ -204,7 +205,7 @@ def machine() -> str:
     )
 
 
-def write(tables: list[Table], target: Path) -> None:
+def write(tables: list[Table], target: Path, side_by_side: list[str]) -> None:
     header = "| work | measured | floor | ratio | goal |"
     lines = [
         "# Benchmarks",
@@ -232,6 +233,7 @@ def write(tables: list[Table], target: Path) -> None:
         "same SDK, with as many clients. All clients share one process, and two cores with the",
         "server: twenty at once measure how much work there is, not how long one client waits.",
         "",
+        *side_by_side,
     ]
     target.write_text("\n".join(lines), encoding="utf-8")
 
@@ -239,11 +241,13 @@ def write(tables: list[Table], target: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--seconds", type=float, default=20, help="with 16 clients at once")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "docs" / "benchmarks.md")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="skill-registry-bench-") as folder:
         tables = [measure(int(size), Path(folder)) for size in arguments.sizes.split(",")]
-    write(tables, arguments.output)
+    sizes = [int(size) for size in arguments.sizes.split(",")]
+    write(tables, arguments.output, list(backends.report(sizes, arguments.seconds)))
 
 
 if __name__ == "__main__":
