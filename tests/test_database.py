@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
+from registry.errors import DatabaseBusy, DatabaseProblem, SettingsProblem, UsageProblem
 from registry.locks import FileLock
 from registry.service import SkillRegistry
-from registry.settings import Settings
+from registry.settings import Settings, parse_settings
 
 
 @pytest.fixture
@@ -110,6 +110,22 @@ def test_a_forked_child_opens_a_connection_of_its_own(filled):
 def test_other_databases_are_refused_in_words(url):
     with pytest.raises(DatabaseProblem):
         SkillRegistry.open(url, settings=Settings())
+
+
+@pytest.mark.file
+def test_in_a_file_no_source_belongs_to_a_machine_by_name(database, root, monkeypatch):
+    """A laptop's name changes with the network; its skills stay its own."""
+    for name in ("home", "office"):
+        monkeypatch.setenv("SKILL_REGISTRY_HOST", name)
+        with SkillRegistry.open(database, settings=Settings(host=name)) as registry:
+            registry.sync(str(root))
+            assert [source.host for source in registry.own_sources()] == [""]
+
+
+@pytest.mark.parametrize("host", [3, "", " ", ["a"]])
+def test_a_host_that_is_no_name_is_refused(host):
+    with pytest.raises(SettingsProblem, match="host must be a name"):
+        parse_settings({"host": host}, "config.yaml")
 
 
 def test_a_sqlite_url_is_a_path(tmp_path):

@@ -102,6 +102,7 @@ class PostgresBackend(Backend):
         if os.path.exists(target) and not overwrite:
             raise UsageProblem(message=f"{target} exists already; remove it or choose another name")
         draft = SqliteBackend(f"{target}.part")
+        _remove(draft.path)  # what a killed backup left
         try:
             copy(self, draft)
             draft.close()
@@ -110,9 +111,7 @@ class PostgresBackend(Backend):
             raise DatabaseProblem(path=target, reason=error.strerror or str(error)) from error
         finally:
             draft.close()
-            for ending in ("", "-wal", "-shm", ".lock"):
-                with suppress(OSError):
-                    os.unlink(draft.path + ending)
+            _remove(draft.path)
 
     def close(self) -> None:
         """Close all connections."""
@@ -128,3 +127,9 @@ class PostgresBackend(Backend):
             yield f"skill {row[0]} has no entry in the full-text index"
         for row in self.reader.rows(SHARED_REFS):
             yield f"two skills share the ref {row[0]}"
+
+
+def _remove(path: str) -> None:
+    for ending in ("", "-wal", "-shm", ".lock"):
+        with suppress(OSError):
+            os.unlink(path + ending)

@@ -252,3 +252,18 @@ class TestCommands:
             server_database, "db", "copy", server_database, f"{target}2", "--json"
         ).stdout
         assert '"revisions": 2' in record
+
+
+def test_a_machine_is_called_by_the_environment_else_the_settings_else_its_network_name(
+    server_database, monkeypatch
+):
+    import platform
+
+    def name(**settings):
+        with SkillRegistry.open(server_database, settings=Settings(**settings)) as registry:
+            return registry.backend.host
+
+    assert name() == platform.node()
+    assert name(host="set") == "set"
+    monkeypatch.setenv("SKILL_REGISTRY_HOST", "environment")
+    assert name(host="set") == "environment"
