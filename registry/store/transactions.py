@@ -26,13 +26,14 @@ class Writer(ABC):
         self._engine = engine
 
     @contextmanager
-    def transaction(self, wait: float = WRITE_SECONDS) -> Iterator[Connection]:
+    def transaction(self, wait: float | None = None) -> Iterator[Connection]:
         """Run a block as one transaction: committed at its end, rolled back when it raises.
 
-        ``wait``: seconds to wait for other writers.
+        ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default.
 
         Raises `DatabaseProblem` and its subclasses.
         """
+        wait = WRITE_SECONDS if wait is None else wait
         with self._turn(wait):
             try:
                 with self._engine.begin() as connection:
