@@ -47,15 +47,20 @@ def parse_url(given: str) -> "URL":
 
 
 def label(url: "URL") -> str:
-    """Return the address as it is shown: without the password, and what is nobody's business."""
+    """Return the address as it is shown: without the password, and what is nobody's business.
+
+    ``options`` stay: they may choose the schema, and two schemas are two registries.
+    """
     from sqlalchemy import URL
 
+    options = url.query.get("options")
     return URL.create(
         url.drivername,
         username=url.username,
         host=url.host,
         port=url.port,
         database=url.database,
+        query={"options": options} if options else {},
     ).render_as_string()
 
 

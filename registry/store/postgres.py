@@ -75,7 +75,7 @@ class PostgresWriter(Writer):
 
         The server does so by itself, but minutes later.
         """
-        with self._engine.connect() as connection:
+        with suppress(DBAPIError), self._engine.connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT")
             connection.exec_driver_sql(f"VACUUM (ANALYZE) {', '.join(TIDIED)}")
 

@@ -105,6 +105,8 @@ def test_two_schemas_of_one_database_are_two_registries(databases, root):
         with SkillRegistry.open(two, settings=Settings()) as other:
             assert other.list().total == 0
             assert registry.list().total == 1
+            # What one staged for a change must not be taken by the other for its own.
+            assert registry.path != other.path
     databases.drop(url)
 
 
