@@ -1,7 +1,8 @@
 """The operations that change skills, on disk and in the database together."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from registry.catalog import detail
@@ -67,7 +68,12 @@ def target_source(registry: "SkillRegistry", name: str | None, *, to_read: bool 
 
 
 def create(
-    registry: "SkillRegistry", source: Source, folder: str, name: str, files: Mapping[str, bytes]
+    registry: "SkillRegistry",
+    source: Source,
+    folder: str,
+    name: str,
+    files: Mapping[str, bytes],
+    executable: Collection[str] = (),
 ) -> Skill:
     """Make a skill of these files in ``folder`` of a source, and return it.
 
@@ -77,7 +83,7 @@ def create(
         if not is_safe_relative(path):
             raise OutsideSkill(path=path)
     _refuse_namesake(registry, source, name)
-    operations.create(ground_of(registry, source), folder, name, files)
+    operations.create(ground_of(registry, source), folder, name, files, executable)
     return _stored(registry, source, folder, name)
 
 
@@ -88,6 +94,7 @@ def update(
     *,
     if_hash: str | None = None,
     force: bool = False,
+    executable: Mapping[str, bool] = MappingProxyType({}),
 ) -> Skill:
     """Write or (None) remove files of a skill; see `operations.update`.
 
@@ -99,7 +106,9 @@ def update(
             raise OutsideSkill(path=path)
     version = _version(registry, name, if_hash, force=force)
     source = source_of(registry, version)
-    operations.update(ground_of(registry, source), version, name, edits, force=force)
+    operations.update(
+        ground_of(registry, source), version, name, edits, force=force, executable=executable
+    )
     return _stored(registry, source, version.folder, name)
 
 

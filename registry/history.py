@@ -75,17 +75,18 @@ def restore_revision(registry: "SkillRegistry", name: str, number: int) -> Skill
     """
     wanted = revision(registry, name, number)
     current = _current(history(registry, name), name)
-    had = {file.path: file.hash for file in current.files}
+    had = {file.path: (file.hash, file.executable) for file in current.files}
     edits: dict[str, bytes | None] = {
         file.path: content(registry, name, wanted, file)
         for file in wanted.files
-        if had.get(file.path) != file.hash
+        if had.get(file.path) != (file.hash, file.executable)
     }
     kept = {file.path for file in wanted.files}
     edits.update({path: None for path in had if path not in kept})
     if not edits:
         return registry.resolve(name)
-    return changing.update(registry, name, edits)
+    executable = {file.path: file.executable for file in wanted.files}
+    return changing.update(registry, name, edits, executable=executable)
 
 
 def prune(registry: "SkillRegistry", *, keep: int, before: str | None) -> tuple[int, int]:

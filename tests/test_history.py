@@ -243,3 +243,19 @@ def test_two_registries_at_once_keep_all_revisions(database, root, skill, regist
             edit(folder, f"{turn}\n")
             (registry if turn % 2 else other).get("alpha")
     assert numbers(registry) == [5, 4, 3, 2, 1]
+
+
+def test_a_restored_revision_has_the_permissions_it_had(registry, root, skill):
+    folder = skill("alpha")
+    script = folder / "run.sh"
+    script.write_text("echo\n")
+    script.chmod(0o755)
+    registry.sync(str(root))
+    script.chmod(0o644)
+    registry.sync()
+    assert len(registry.history("alpha")) == 2
+    registry.restore_revision("alpha", 1)
+    assert script.stat().st_mode & 0o777 == 0o755
+    assert script.read_text() == "echo\n"
+    registry.restore_revision("alpha", 2)
+    assert script.stat().st_mode & 0o111 == 0

@@ -1,7 +1,8 @@
 """Create and update: stage what is to be, then hand over to the protocol."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from registry.catalog.detail import Version
@@ -14,10 +15,17 @@ from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists
 from registry.sync.hashing import hash_files, tree_hash
 
 
-def create(ground: Ground, folder: str, name: str, files: Mapping[str, bytes]) -> None:
+def create(
+    ground: Ground,
+    folder: str,
+    name: str,
+    files: Mapping[str, bytes],
+    executable: Collection[str] = (),
+) -> None:
     """Make the skill folder ``folder`` with these files (relative path: content).
 
-    Raises `SkillExists`, `ChangeRefused`, and what `protocol.carry_out` raises.
+    ``executable`` are the paths of those that can be executed. Raises `SkillExists`,
+    `ChangeRefused`, and what `protocol.carry_out` raises.
     """
 
     def change(ground: Ground) -> None:
@@ -28,7 +36,7 @@ def create(ground: Ground, folder: str, name: str, files: Mapping[str, bytes]) -
         staged = ground.state.room("ops", operation, "tree")
         os.mkdir(staged)
         for path, data in files.items():
-            _place(staged, path, data)
+            _place(staged, path, data, 0o755 if path in executable else 0o644)
         _sync_folders(staged)
         entry = new_entry(
             ground,
@@ -52,10 +60,12 @@ def update(
     edits: Mapping[str, bytes | None],
     *,
     force: bool = False,
+    executable: Mapping[str, bool] = MappingProxyType({}),
 ) -> None:
     """Write (or with None remove) files of a skill; every other byte stays.
 
-    One file is swapped by itself, several go in one step with a copy of the whole folder. Raises
+    ``executable``: which of them can be executed; the others keep what they were. One file is
+    swapped by itself, several go in one step with a copy of the whole folder. Raises
     `SkillChangedOnDisk` unless ``force``, and what `protocol.carry_out` raises.
     """
 
@@ -63,9 +73,9 @@ def update(
         check = None if force else version
         if len(edits) == 1:
             ((path, data),) = edits.items()
-            _update_file(ground, version, name, path, data, check)
+            _update_file(ground, version, name, path, data, check, executable)
         else:
-            _update_folder(ground, version, name, edits, check)
+            _update_folder(ground, version, name, edits, check, executable)
 
     under_lock(ground, change)
 
@@ -77,6 +87,7 @@ def _update_file(
     path: str,
     data: bytes | None,
     check: Version | None,
+    executable: Mapping[str, bool],
 ) -> None:
     target = path if version.folder == ROOT else f"{version.folder}/{path}"
     live = join(ground.source.path, target)
@@ -93,7 +104,7 @@ def _update_file(
         entry = new_entry(ground, operation, kind="delete", base=base, new=None, **facts)
     else:
         mode = os.lstat(live).st_mode & 0o777 if base is not None else 0o644
-        write_file(staged, data, mode)
+        write_file(staged, data, _mode(mode, executable.get(path)))
         sync_folder(os.path.dirname(staged))
         kind = "update" if base is not None else "create"
         new = digest_path(staged)
@@ -118,6 +129,7 @@ def _update_folder(
     name: str,
     edits: Mapping[str, bytes | None],
     check: Version | None,
+    executable: Mapping[str, bool],
 ) -> None:
     if version.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
@@ -138,7 +150,7 @@ def _update_folder(
             mode = os.lstat(f"{staged}/{path}").st_mode & 0o777
             os.unlink(f"{staged}/{path}")
         if data is not None:
-            _place(staged, path, data, mode or 0o644)
+            _place(staged, path, data, _mode(mode or 0o644, executable.get(path)))
     _sync_folders(staged)
     entry = new_entry(
         ground,
@@ -171,6 +183,13 @@ def _place(tree: str, path: str, data: bytes, mode: int = 0o644) -> None:
     target = f"{tree}/{path}"
     os.makedirs(os.path.dirname(target), exist_ok=True)
     write_file(target, data, mode)
+
+
+def _mode(mode: int, executable: bool | None) -> int:
+    """Return ``mode`` with the permission to execute given or taken; None: as it is."""
+    if executable is None:
+        return mode
+    return mode | 0o111 if executable else mode & ~0o111
 
 
 def _sync_folders(tree: str) -> None:

@@ -9,13 +9,14 @@ import json
 import os
 import tarfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from registry.changes.files import sync_folder, write_file
 from registry.disk.files import digest
 from registry.document.names import check_new_name
-from registry.errors import ExportRefused
+from registry.errors import ExportRefused, RegistryError
 from registry.exchange.content import Entry, content_of
 from registry.model import Skill
 
@@ -50,8 +51,9 @@ class Export:
 def export(registry: "SkillRegistry", skills: Sequence[Skill], to: str) -> Export:
     """Write the index and the artifacts of these skills below ``to``, replacing what is there.
 
-    A skill whose name the specification does not allow, or that another one has, is left out.
-    Raises `ExportRefused` where the folder can't be written, and what `content_of` raises.
+    A skill whose name the specification does not allow, or that another one has, or that can't be
+    read, is left out; what the index that was there before listed beyond these skills is removed.
+    Raises `ExportRefused` where the folder can't be written.
     """
     home = os.path.join(os.path.abspath(os.path.expanduser(to)), FOLDER)
     left_out: list[tuple[str, str]] = []
@@ -65,8 +67,13 @@ def export(registry: "SkillRegistry", skills: Sequence[Skill], to: str) -> Expor
             if reason is not None:
                 left_out.append((skill.ref, reason))
                 continue
-            done[skill.name] = _publish(home, skill, content_of(registry, skill))
-        entries = [
+            try:
+                entries = content_of(registry, skill)
+            except RegistryError as error:
+                left_out.append((skill.ref, str(error)))
+                continue
+            done[skill.name] = _publish(home, skill, entries)
+        listed = [
             {
                 "name": one.name,
                 "type": one.type,
@@ -76,8 +83,11 @@ def export(registry: "SkillRegistry", skills: Sequence[Skill], to: str) -> Expor
             }
             for one in done.values()
         ]
-        index = json.dumps({"$schema": SCHEMA, "skills": entries}, indent=2, ensure_ascii=False)
+        index = json.dumps({"$schema": SCHEMA, "skills": listed}, indent=2, ensure_ascii=False)
+        before = _listed(home)
         _write(home, INDEX, f"{index}\n".encode("utf-8", "replace"))
+        for url in before - {one.url for one in done.values()}:
+            _remove(home, url)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExportRefused(path=error.filename or home, reason=reason) from error
@@ -109,6 +119,27 @@ def _publish(home: str, skill: Skill, entries: Sequence[Entry]) -> Exported:
         data = archive(entries)
     _write(home, path, data)
     return Exported(skill.name, kind, skill.description, f"/{FOLDER}/{path}", digest(data))
+
+
+def _listed(home: str) -> set[str]:
+    """Return what the index lists that is there."""
+    try:
+        with open(os.path.join(home, INDEX), "rb") as file:
+            skills = json.load(file)["skills"]
+        return {one["url"] for one in skills if isinstance(one["url"], str)}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return set()
+
+
+def _remove(home: str, url: str) -> None:
+    """Remove an artifact of a name as `_publish` gives them, and nothing else."""
+    path = url.removeprefix(f"/{FOLDER}/")
+    name = path.removesuffix("/SKILL.md").removesuffix(".tar.gz")
+    if check_new_name(name) is None and path in {f"{name}.tar.gz", f"{name}/SKILL.md"}:
+        with suppress(OSError):
+            os.unlink(os.path.join(home, path))
+        with suppress(OSError):  # only where nothing else is in it
+            os.rmdir(os.path.join(home, name))
 
 
 def _write(home: str, path: str, data: bytes) -> None:

@@ -79,3 +79,27 @@ def test_what_is_exported_can_be_imported(library, registry, root, tmp_path):
     library.delete("beta")
     assert library.bring(str(archive)).content_hash == before
     assert (root / "beta" / "bin" / "run").read_text() == "#!/bin/sh\n"
+
+
+def test_what_is_no_longer_published_goes_and_what_others_put_there_stays(library, tmp_path):
+    site = tmp_path / "site"
+    home = site / ".well-known" / "agent-skills"
+    library.export(list(library.list()), str(site))
+    (home / "own.txt").write_text("not ours")
+    index = json.loads((home / "index.json").read_text())
+    index["skills"].append({"url": "/.well-known/agent-skills/../../outside.txt"})
+    (home / "index.json").write_text(json.dumps(index))
+    (site / "outside.txt").write_text("stays")
+    library.export([skill for skill in library.list() if skill.name == "beta"], str(site))
+    assert sorted(path.name for path in home.iterdir()) == ["beta.tar.gz", "index.json", "own.txt"]
+    assert (site / "outside.txt").exists()
+
+
+def test_a_skill_that_can_not_be_read_is_left_out_with_the_reason(library, tmp_path, root):
+    import shutil
+
+    skills = list(library.list())
+    shutil.rmtree(root / "alpha")
+    done = library.export(skills, str(tmp_path / "site"))
+    assert [one.name for one in done.skills] == ["beta"]
+    assert "not on disk any more" in dict(done.left_out)["alpha"]

@@ -237,3 +237,53 @@ def test_no_name_of_a_member_gets_out_or_fails_unspoken(home, root, tmp_path, na
         pass
     assert set(tmp_path.iterdir()) - before <= {tmp_path / ".skills.skill-registry"}
     assert list(root.iterdir()) == []
+
+
+def test_what_could_be_executed_still_can(home, root, tmp_path):
+    path = tmp_path / "packed.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in FILES.items():
+            member = tarfile.TarInfo(f"packed/{name}")
+            member.size, member.mode = len(data), 0o755 if name.endswith(".py") else 0o600
+            archive.addfile(member, io.BytesIO(data))
+    home.bring(str(path))
+    modes = {name: stat.S_IMODE((root / "packed" / name).stat().st_mode) for name in FILES}
+    assert modes == {"SKILL.md": 0o644, "scripts/run.py": 0o755}
+    box = tmp_path / "boxed.zip"
+    with zipfile.ZipFile(box, "w") as archive:
+        for name, data in FILES.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (stat.S_IFREG | 0o755) << 16
+            archive.writestr(info, data.replace(b"packed", b"boxed"))
+    home.bring(str(box))
+    assert os.access(root / "boxed" / "scripts" / "run.py", os.X_OK)
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_zip_that_is_packed_in_unusual_ways_is_refused(refused, tmp_path, way):
+    path = tmp_path / "odd.zip"
+    with zipfile.ZipFile(path, "w", way) as archive:
+        archive.writestr("SKILL.md", DOCUMENT)
+    assert "packed in a way that is not taken" in refused(str(path))
+
+
+def test_an_encrypted_zip_is_said_to_be_so(refused, tmp_path):
+    path = tmp_path / "secret.zip"
+    zipped(path, FILES)
+    data = bytearray(path.read_bytes())
+    at = data.find(b"PK\x01\x02")
+    while at >= 0:  # the flag in each entry of the directory
+        data[at + 8] |= 1
+        at = data.find(b"PK\x01\x02", at + 4)
+    path.write_bytes(data)
+    assert "is encrypted" in refused(str(path))
+
+
+def test_a_file_that_is_also_a_folder_is_refused(refused, tmp_path):
+    files = {"SKILL.md": DOCUMENT, "a": b"", "a/b/c": b""}
+    assert "'a' is both a file and a folder" in refused(zipped(tmp_path / "odd.zip", files))
+
+
+def test_an_archive_may_be_reached_through_a_link(home, tmp_path):
+    (tmp_path / "link.skill").symlink_to(zipped(tmp_path / "real.skill", FILES))
+    assert home.bring(str(tmp_path / "link.skill")).name == "packed"
