@@ -17,6 +17,17 @@ depends_on = None
 # Compared byte by byte on both databases, so that both keep the same order.
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
+FIRST_REVISIONS = """
+INSERT INTO revisions (uid, number, name, document, content_hash, tree_hash, seen_at, files)
+SELECT s.uid, 1, s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at,
+  (SELECT json_group_array(json_array(f.path, (f.mode & 64) <> 0, f.size, f.hash))
+   FROM skill_files f WHERE f.skill_id = s.id)
+FROM skills s
+WHERE s.live = 1 AND s.tree_hash IS NOT NULL AND s.status <> 'no_document'
+  AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.uid = s.uid)
+GROUP BY s.uid
+"""
+
 
 def upgrade() -> None:
     with op.batch_alter_table("sources") as sources:
@@ -24,6 +35,9 @@ def upgrade() -> None:
         sources.drop_constraint("uq_sources_path", type_="unique")
         sources.create_unique_constraint("uq_sources_host_path", ["host", "path"])
     op.execute("UPDATE journal SET host = ''")
+    if op.get_bind().dialect.name == "sqlite":
+        # What is there now is where the history of each skill begins.
+        op.execute(FIRST_REVISIONS)
     if op.get_bind().dialect.name == "postgresql":
         op.execute("CREATE TABLE data_version (number BIGINT NOT NULL)")
         op.execute("INSERT INTO data_version VALUES (0)")

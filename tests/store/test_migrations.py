@@ -187,3 +187,34 @@ def test_many_processes_opening_a_new_file_at_once_all_succeed(database):
 )
 def test_the_versions_with_the_wal_reset_bug_are_known(version, affected):
     assert has_wal_reset_bug(version) is affected
+
+
+def test_the_history_of_a_skill_begins_with_what_was_there_at_the_upgrade(database, root, skill):
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import event
+
+    skill("alpha")
+    (root / "alpha" / "run.sh").write_text("echo\n")
+    with open_registry(database) as registry:
+        registry.sync(str(root), name="mine")
+    engine = make_engine(str(database))
+
+    @event.listens_for(engine, "connect")
+    def suspend_foreign_keys(connection, _record):
+        connection.execute("PRAGMA foreign_keys = OFF")
+
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0004")
+        connection.exec_driver_sql("DELETE FROM revisions")
+    engine.dispose()
+    with open_registry(database) as registry:
+        (first,) = registry.history("alpha")
+        assert (first.number, first.current) == (1, True)
+        assert [file.path for file in first.files] == ["SKILL.md", "run.sh"]
+        registry.update("alpha", description="New.")
+        assert [one.number for one in registry.history("alpha")] == [2, 1]
+        assert registry.diff("alpha")
