@@ -204,7 +204,8 @@ def source_of(registry: "SkillRegistry", version: Version) -> Source:
 
 def _refuse_namesake(registry: "SkillRegistry", source: Source, name: str) -> None:
     rows = registry.reader.rows(
-        "SELECT folder FROM skills WHERE source_id = ? AND name = ? AND live = 1 "
+        # The plus keeps SQLite from the index by source, which leads through the whole source.
+        "SELECT folder FROM skills WHERE +source_id = ? AND name = ? AND live = 1 "
         "AND status <> 'no_document'",
         (source.id, name),
     )

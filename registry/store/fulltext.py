@@ -15,16 +15,18 @@ MOST_BYTES: Final = 400_000
 
 _PLAIN = """
 SELECT {action} s.id, s.name, s.tags, s.description, substr(d.text, d.body_start + 1)
-FROM documents d JOIN skills s ON s.id = d.skill_id WHERE d.indexed = 1 AND {which}
+FROM {first} documents d JOIN skills s ON s.id = d.skill_id WHERE d.indexed = 1 AND {which}
 """
+# CROSS JOIN: SQLite's planner would go through all documents to find those of a small table.
+_DYING = "dying x CROSS JOIN"
 # One statement for many rows keeps the work inside SQLite, where other threads can run meanwhile.
 _FIND_PLAIN = text(
     "INSERT INTO skill_search (rowid, name, tags, description, body) "
-    + _PLAIN.format(action="", which="d.skill_id >= :first")
+    + _PLAIN.format(action="", first="", which="d.skill_id >= :first")
 )
 _FORGET_PLAIN = text(
     "INSERT INTO skill_search (skill_search, rowid, name, tags, description, body) "
-    + _PLAIN.format(action="'delete',", which="d.skill_id IN (SELECT id FROM dying)")
+    + _PLAIN.format(action="'delete',", first=_DYING, which="d.skill_id = x.id")
 )
 _FIND = text(
     "INSERT INTO skill_search (rowid, name, tags, description, body) "
@@ -35,10 +37,9 @@ _FORGET = text(
     "VALUES ('delete', :id, :name, :tags, :description, :body)"
 )
 _SEGMENTED = text(
-    "SELECT s.id, s.name, s.tags, s.description, d.text, d.body_start FROM skills s "
-    "JOIN documents d ON d.skill_id = s.id WHERE d.indexed = 2 AND {which}".format(
-        which="s.id IN (SELECT id FROM dying)"
-    )
+    "SELECT s.id, s.name, s.tags, s.description, d.text, d.body_start "
+    f"FROM {_DYING} documents d JOIN skills s ON s.id = d.skill_id "
+    "WHERE d.indexed = 2 AND d.skill_id = x.id"
 )
 _VECTOR = text(
     "INSERT INTO skill_search (skill_id, head, words) "

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 from registry.store.bulk import insert_rows
 from registry.store.schema import contents
 
+# CROSS JOIN: SQLite's planner would go through all skills to find those of a small table.
 _RECORD = """
 INSERT INTO revisions
   (uid, number, name, document, content_hash, tree_hash, seen_at, files)
@@ -17,8 +18,8 @@ SELECT s.uid,
   1 + coalesce((SELECT max(r.number) FROM revisions r WHERE r.uid = s.uid), 0),
   s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at, (SELECT {files}
    FROM skill_files f WHERE f.skill_id = s.id)
-FROM incoming i JOIN skills s ON s.id = i.id
-WHERE s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
+FROM incoming i CROSS JOIN skills s
+WHERE s.id = i.id AND s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
   (SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = s.tree_hash)
 ON CONFLICT DO NOTHING
 """

@@ -110,11 +110,11 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
         "(SELECT 1 FROM skills o WHERE o.id = n.replaces AND o.live = 1))"
     )
     connection.exec_driver_sql(
-        "INSERT INTO outgoing SELECT n.replaces FROM incoming i "
-        "JOIN skills n ON n.id = i.id WHERE n.replaces IS NOT NULL ON CONFLICT DO NOTHING"
+        # CROSS JOIN keeps SQLite's planner, which knows nothing of the small table, in this order.
+        "INSERT INTO outgoing SELECT n.replaces FROM incoming i CROSS JOIN skills n "
+        "WHERE n.id = i.id AND n.replaces IS NOT NULL ON CONFLICT DO NOTHING"
     )
     connection.exec_driver_sql(
-        # CROSS JOIN keeps SQLite's planner, which knows nothing of the small table, in this order.
         "DELETE FROM incoming WHERE id IN (SELECT n.id FROM incoming i CROSS JOIN skills n "
         "CROSS JOIN skills o WHERE n.id = i.id AND o.source_id = n.source_id "
         "AND o.folder = n.folder AND o.live = 1 AND o.id NOT IN (SELECT id FROM outgoing))"
