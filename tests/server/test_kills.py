@@ -40,7 +40,7 @@ def worlds(databases, place, change, stride):
 
 @every_change
 def test_a_client_killed_leaves_all_or_nothing(databases, tmp_path, change):
-    for step, world in worlds(databases, tmp_path, change, stride=9):
+    for step, world in worlds(databases, tmp_path, change, stride=17):
 
         def work(world=world, step=step):
             with world.open() as registry:
@@ -54,7 +54,7 @@ def test_a_client_killed_leaves_all_or_nothing(databases, tmp_path, change):
 
 @every_change
 def test_a_client_whose_connections_end_leaves_all_or_nothing(databases, tmp_path, change):
-    for step, world in worlds(databases, tmp_path, change, stride=11):
+    for step, world in worlds(databases, tmp_path, change, stride=19):
 
         def work(world=world, step=step):
             with world.open() as registry:
@@ -77,7 +77,7 @@ def crashing():
 @pytest.mark.parametrize("change", ["create", "delete", "update_many"])
 def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, tmp_path, change):
     databases = Databases(crashing.url)
-    for step, world in worlds(databases, tmp_path, change, stride=31):
+    for step, world in worlds(databases, tmp_path, change, stride=53):
 
         def work(world=world, step=step):
             with world.open() as registry:
