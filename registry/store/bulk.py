@@ -39,17 +39,32 @@ def insert_rows(
 
 
 def fill_temporary(
-    connection: Connection, table: str, column: str, values: Sequence[object]
+    connection: Connection, table: str, column: str, values: Sequence[int] | Sequence[str]
 ) -> None:
     """Make a temporary table of one ``column`` (name and type) hold these values.
 
-    PostgreSQL is told how many they are: it would plan for thousands.
+    PostgreSQL is told how many they are, since it would plan for thousands; and as much as can be
+    goes to it at once, since each answer from there is waited for.
     """
-    connection.exec_driver_sql(f"CREATE TEMP TABLE IF NOT EXISTS {table} ({column} PRIMARY KEY)")
-    connection.exec_driver_sql(f"DELETE FROM {table}")
+    make = f"CREATE TEMP TABLE IF NOT EXISTS {table} ({column} PRIMARY KEY)"
+    empty = f"DELETE FROM {table}"
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(make)
+        connection.exec_driver_sql(empty)
+        _insert(connection, table, values)
+        return
+    numbers = [value for value in values if isinstance(value, int)]
+    if len(numbers) == len(values):
+        filled = ", ".join(f"({number})" for number in numbers)
+        fill = f"INSERT INTO {table} VALUES {filled};" if numbers else ""
+        connection.exec_driver_sql(f"{make}; {empty}; {fill} ANALYZE {table}")
+        return
+    connection.exec_driver_sql(f"{make}; {empty}")
+    _insert(connection, table, values)
+    connection.exec_driver_sql(f"ANALYZE {table}")
+
+
+def _insert(connection: Connection, table: str, values: Sequence[object]) -> None:
     if values:
-        name = column.split(" ", 1)[0]
         rows = [{"value": value} for value in values]
-        connection.execute(text(f"INSERT INTO {table} ({name}) VALUES (:value)"), rows)
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"ANALYZE {table}")
+        connection.execute(text(f"INSERT INTO {table} VALUES (:value)"), rows)
