@@ -107,7 +107,7 @@ def missing_contents(
         "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
         "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
         f"WHERE {which} AND src.host = ? AND f.hash IS NOT NULL AND f.path <> s.document "
-        "AND f.hash NOT IN (SELECT hash FROM contents) "
+        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash) "
         "GROUP BY f.hash, s.id",
         values,
     )
