@@ -79,7 +79,8 @@ def keep_documents(connection: Connection) -> None:
     rows = connection.exec_driver_sql(
         "SELECT s.content_hash, d.text FROM outgoing o CROSS JOIN skills s "
         "JOIN documents d ON d.skill_id = s.id WHERE s.id = o.id AND s.live = 1 "
-        "AND s.content_hash IS NOT NULL AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)"
+        "AND s.content_hash IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)"
     )
     while some := rows.fetchmany(BATCH):
         found = [(content_hash, content.encode()) for content_hash, content in some]
