@@ -27,7 +27,7 @@ import floors  # noqa: E402
 from generate import write_skills  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
-from registry.catalog.filters import Filters  # noqa: E402
+from registry.db.queries.filters import Filters  # noqa: E402
 from tests.servers import VARIABLE, Databases, Server  # noqa: E402
 
 CLIENTS, WRITERS = 16, 4

@@ -26,7 +26,7 @@ import toolsets
 from generate import write_skills
 
 from registry import Settings, SkillRegistry, __version__
-from registry.catalog.rows import COLUMNS
+from registry.db.queries.rows import COLUMNS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 COMMAND = str(Path(sys.executable).with_name("skill-registry"))

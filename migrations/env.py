@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from registry.store.migrate import engine_at
-from registry.store.schema import SEARCH_TABLE, metadata
+from registry.db.migrate import engine_at
+from registry.db.schema import SEARCH_TABLE, metadata
 
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:
@@ -15,7 +15,7 @@ def include_name(name: str | None, kind: str, _parents: object) -> bool:
 def run(connection: object) -> None:
     """Migrate on ``connection`` within its transaction."""
     context.configure(
-        connection=connection,  # type: ignore[arg-type]  # handed over by registry.store.migrate
+        connection=connection,  # type: ignore[arg-type]  # handed over by registry.db.migrate
         target_metadata=metadata,
         include_name=include_name,
         render_as_batch=True,

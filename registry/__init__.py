@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from registry.catalog.filters import Filters
+    from registry.api import SkillRegistry
+    from registry.db.queries.filters import Filters
     from registry.errors import RegistryError
-    from registry.service import SkillRegistry
     from registry.settings import Settings
 
 __version__ = "0.1.0"
@@ -13,10 +13,10 @@ __version__ = "0.1.0"
 __all__ = ["Filters", "RegistryError", "Settings", "SkillRegistry", "__version__"]
 
 _HOMES = {
-    "Filters": "registry.catalog.filters",
+    "Filters": "registry.db.queries.filters",
     "RegistryError": "registry.errors",
     "Settings": "registry.settings",
-    "SkillRegistry": "registry.service",
+    "SkillRegistry": "registry.api",
 }
 
 

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from registry.catalog import listing, resolve, search, summary
-from registry.catalog.filters import Filters, Sort
-from registry.catalog.listing import Facet
-from registry.catalog.summary import Stats
-from registry.lifecycle import OpenRegistry
+from registry.catalog import resolve, search
+from registry.core import OpenRegistry
+from registry.db.queries import listing, summary
+from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.listing import Facet
+from registry.db.queries.summary import Stats
 from registry.model import Page, SearchHit, Skill, SkillDetail
 
 if TYPE_CHECKING:
-    from registry.explain import Explanation
-    from registry.findings import Checked
+    from registry.catalog.check import Checked
+    from registry.catalog.why import Explanation
 
 
 class ReadableRegistry(OpenRegistry):
@@ -44,7 +45,7 @@ class ReadableRegistry(OpenRegistry):
 
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`.
         """
-        from registry.reading import get
+        from registry.catalog.reading import get
 
         return get(self, name)
 
@@ -53,13 +54,13 @@ class ReadableRegistry(OpenRegistry):
 
         Raises as `get`, and `SkillInvalid`, `SkillInaccessible`, `FileTooLarge`, `NotUtf8`.
         """
-        from registry.reading import read_text
+        from registry.catalog.reading import read_text
 
         return read_text(self, name)
 
     def read_bytes(self, name: str) -> bytes:
         """Return the bytes of a skill's SKILL.md, whether they can be understood or not."""
-        from registry.reading import read_bytes
+        from registry.catalog.reading import read_bytes
 
         return read_bytes(self, name)
 
@@ -68,19 +69,19 @@ class ReadableRegistry(OpenRegistry):
 
         Raises as `get`, and `OutsideSkill`, `FileNotFoundInSkill`, `FileTooLarge`.
         """
-        from registry.reading import read_file
+        from registry.catalog.reading import read_file
 
         return read_file(self, name, path)
 
     def refresh(self, name: str) -> Skill | None:
         """Bring one skill in line with its folder; None: nothing was different. Raises as `get`."""
-        from registry.reading import refresh
+        from registry.catalog.reading import refresh
 
         return refresh(self, name)
 
     def resolve(self, name: str) -> Skill:
         """Return the listing's view of the skill that a name or ref means, from the database."""
-        from registry.catalog.rows import skills
+        from registry.db.queries.rows import skills
 
         return skills([resolve.find(self.reader, name)[1]])[0]
 
@@ -89,7 +90,7 @@ class ReadableRegistry(OpenRegistry):
 
         Raises `SkillNotFound`, `PersonalityNotFound`.
         """
-        from registry.explain import explain
+        from registry.catalog.why import explain
 
         return explain(self, subject, personality)
 
@@ -111,6 +112,6 @@ class ReadableRegistry(OpenRegistry):
 
     def check(self, targets: Sequence[str] = ()) -> "Sequence[Checked]":
         """Check folders, or registered skills by name, ref or source; without targets all."""
-        from registry.findings import check
+        from registry.catalog.check import check
 
         return check(self, targets)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 from registry.model import Diagnostic, SearchHit, Skill, SkillDetail, SkillFile, Source
 
 if TYPE_CHECKING:
-    from registry.explain import Explanation
-    from registry.findings import Checked
-    from registry.roots import Discovered
+    from registry.catalog.check import Checked
+    from registry.catalog.why import Explanation
     from registry.sync.report import SyncReport
+    from registry.sync.sources import Discovered
 
 Record = dict[str, Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from registry.service import SkillRegistry
+from registry.api import SkillRegistry
 from registry.settings import Settings
 from tests.servers import VARIABLE, Databases, Server
 
@@ -175,7 +175,7 @@ def registry(database: Path | str) -> Iterator[SkillRegistry]:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let files written a moment ago count as old, as they are two seconds later."""
-    monkeypatch.setattr("registry.sync.records.RACY_NS", -(10**18))
+    monkeypatch.setattr("registry.sync.folder.RACY_NS", -(10**18))
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from registry.catalog.filters import Filters
+from registry.api import SkillRegistry
+from registry.db.queries.filters import Filters
 from registry.model import DOCUMENT_NAMES
-from registry.service import SkillRegistry
 from registry.settings import Limits, Settings
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
+from registry.api import SkillRegistry
 from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
-from registry.service import SkillRegistry
 from registry.settings import Settings
 from registry.sync import keeping
 from tests.conftest import write_skill

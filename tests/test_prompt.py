@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.api import SkillRegistry
+from registry.catalog.prompt import SHORTEST, Entry, prompt, render_prompt
 from registry.errors import PersonalityNotFound
 from registry.model import SCOPES, Skill
-from registry.prompt import SHORTEST, Entry, prompt, render_prompt
-from registry.service import SkillRegistry
 from registry.settings import parse_settings
 from tests.conftest import write_skill
 

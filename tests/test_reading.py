@@ -3,6 +3,7 @@ import shutil
 
 import pytest
 
+from registry.api import SkillRegistry
 from registry.errors import (
     FileNotFoundInSkill,
     FileTooLarge,
@@ -11,7 +12,6 @@ from registry.errors import (
     SkillInvalid,
     SkillMissing,
 )
-from registry.service import SkillRegistry
 from registry.settings import Limits, Settings
 from tests.conftest import OLD, write_skill
 

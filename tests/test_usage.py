@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from registry import usage as counting
-from registry.catalog.filters import Filters
-from registry.locks import FileLock
-from registry.service import SkillRegistry
+from registry.api import SkillRegistry
+from registry.db import usage as counting
+from registry.db.queries.filters import Filters
+from registry.disk.locks import FileLock
 from registry.settings import Settings
 from tests.conftest import write_skill
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.api import SkillRegistry
+from registry.catalog.visibility import Facts, Host, decide, decide_all, personality
+from registry.catalog.visibility.needs import NOTHING, Needs, read_needs
 from registry.errors import PersonalityNotFound, SettingsProblem
-from registry.service import SkillRegistry
 from registry.settings import GlobalIngest, Personality, parse_settings
-from registry.visibility import Facts, Host, decide, decide_all, personality
-from registry.visibility.needs import NOTHING, Needs, read_needs
 from tests.conftest import write_skill
 
 NOWHERE = Host({})
@@ -422,7 +422,7 @@ def test_all_decisions_take_one_select_and_parse_only_front_matter_that_matters(
     registry.sync(str(root))
     parsed = []
     monkeypatch.setattr(
-        "registry.visibility.reading.read_needs",
+        "registry.catalog.visibility.decisions.read_needs",
         lambda text: parsed.append(text) or read_needs(text),
     )
     selects = []

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import watchfiles
 
-from registry import watching
 from registry.model import Source
-from registry.touched import by_source, touched_skills
-from registry.watching import Watcher
+from registry.sync import watch as watching
+from registry.sync.touched import by_source, touched_skills
+from registry.sync.watch import Watcher
 from tests.conftest import write_skill
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -6,10 +6,10 @@ gives each skill the shortest handle that this order answers with exactly that s
 
 from typing import Any
 
-from registry.catalog.connection import Reader
-from registry.catalog.filters import FROM, VISIBLE
-from registry.catalog.rows import COLUMNS
 from registry.catalog.similar import near
+from registry.db.queries.filters import FROM, VISIBLE
+from registry.db.queries.rows import COLUMNS
+from registry.db.reader import Reader
 from registry.errors import SkillAmbiguous, SkillNotFound
 
 LONGEST_HANDLE = 1 << 16

@@ -8,12 +8,12 @@ import json
 import re
 from typing import Final
 
-from registry.catalog.connection import Reader
-from registry.catalog.filters import FROM, Filters
-from registry.catalog.fts5 import Fts5
-from registry.catalog.patterns import Pattern
-from registry.catalog.rows import COLUMNS, hit
-from registry.catalog.textsearch import TextSearch
+from registry.db.postgres.search import TextSearch
+from registry.db.queries.filters import FROM, Filters
+from registry.db.queries.patterns import Pattern
+from registry.db.queries.rows import COLUMNS, hit
+from registry.db.reader import Reader
+from registry.db.sqlite.search import Fts5
 from registry.model import SearchHit
 from registry.text import has_unspaced, name_key, words
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from registry.catalog.connection import Reader
-from registry.catalog.filters import FROM, VISIBLE
+from registry.db.queries.filters import FROM, VISIBLE
+from registry.db.reader import Reader
 from registry.text import name_key
 
 SUGGESTIONS: Final = 5

@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from registry.catalog.detail import Version
-from registry.changes.files import copy_tree, digest_path, sync_folder, write_file
+from registry.changes.locking import under_lock
 from registry.changes.protocol import Ground, carry_out, new_entry, new_operation
-from registry.changes.turn import under_lock
+from registry.db.queries.detail import Version
+from registry.disk.atomic import copy_tree, digest_path, sync_folder, write_file
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists

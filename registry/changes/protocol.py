@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
-from registry.catalog.connection import Reader
-from registry.changes.files import (
+from registry.changes.state import StateFolder
+from registry.db.reader import Reader
+from registry.db.writer import Writer
+from registry.db.writes.journal import Entry, add_entry, find_entry
+from registry.disk.atomic import (
     ExchangeUnsupported,
     digest_path,
     exchange,
@@ -18,7 +21,7 @@ from registry.changes.files import (
     rename_new,
     sync_folder,
 )
-from registry.changes.state import StateFolder
+from registry.disk.locks import FileLock
 from registry.disk.paths import join
 from registry.errors import (
     ChangePending,
@@ -30,11 +33,8 @@ from registry.errors import (
     SkillExists,
     SkillInaccessible,
 )
-from registry.locks import FileLock
 from registry.model import Source
 from registry.settings import Limits
-from registry.store.journal import Entry, add_entry, find_entry
-from registry.store.transactions import Writer
 from registry.times import now
 
 LOCK_SECONDS: Final = 30.0
@@ -166,7 +166,7 @@ def _swap(ground: Ground, entry: Entry, live: str) -> Entry:
     try:
         exchange(entry.staged, live)
     except ExchangeUnsupported:
-        from registry.store.journal import drop_entry
+        from registry.db.writes.journal import drop_entry
 
         entry = replace(entry, exchange=0)
         with ground.writer.transaction() as connection:

@@ -11,15 +11,15 @@ from typing import TypeAlias
 
 from sqlalchemy import select
 
-from registry.changes.files import digest_path, exchange, remove_tree, rename_new, sync_folder
 from registry.changes.protocol import Ground, discard, keep
+from registry.db.schema import skills
+from registry.db.writes.journal import Entry, drop_entry, entries
+from registry.db.writes.versions import bury, publish, stage
+from registry.disk.atomic import digest_path, exchange, remove_tree, rename_new, sync_folder
 from registry.disk.paths import join
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
-from registry.store.journal import Entry, drop_entry, entries
-from registry.store.schema import skills
-from registry.store.versions import bury, publish, stage
-from registry.sync.records import Previous, Reading, make_version, read_folder
+from registry.sync.folder import Previous, Reading, make_version, read_folder
 from registry.times import from_ns, now_ns
 
 Leftover: TypeAlias = tuple[str, str | None]

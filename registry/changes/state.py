@@ -7,10 +7,10 @@ scan skills folders and must never find a staged or deleted skill there.
 import os
 from contextlib import suppress
 
-from registry.changes.files import sync_folder
+from registry.disk.atomic import sync_folder
+from registry.disk.locks import FileLock
 from registry.disk.paths import STATE_SUFFIX
 from registry.errors import SkillInaccessible
-from registry.locks import FileLock
 
 _ROOMS = ("ops", "trash", "conflict")
 

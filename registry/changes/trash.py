@@ -4,12 +4,12 @@ import json
 import os
 from dataclasses import dataclass
 
-from registry.catalog.detail import Version
-from registry.changes.files import digest_path, remove_tree, sync_folder, write_file
+from registry.changes.locking import under_lock
 from registry.changes.operations import compare
 from registry.changes.protocol import Ground, carry_out, new_entry, new_operation
 from registry.changes.state import StateFolder
-from registry.changes.turn import under_lock
+from registry.db.queries.detail import Version
+from registry.disk.atomic import digest_path, remove_tree, sync_folder, write_file
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists

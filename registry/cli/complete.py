@@ -11,7 +11,7 @@ from registry.cli.session import Session
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from registry.service import SkillRegistry
+    from registry.api import SkillRegistry
 
 MOST: Final = 200
 """More candidates than this help nobody."""

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from registry.catalog.filters import Filters
 from registry.cli import escape, words
 from registry.cli.console import Console
 from registry.cli.session import Session
+from registry.db.queries.filters import Filters
 from registry.model import Skill
 from registry.records import Record
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import click
 
-from registry.catalog.filters import Filters
 from registry.cli import complete
 from registry.cli.session import Session
+from registry.db.queries.filters import Filters
 from registry.model import SCOPES, STATUSES
 
 FORMATS: Final = ("table", "json", "jsonl", "names")
@@ -95,7 +95,7 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
     personality = given.pop("personality")
     chosen = {name: given.pop(name) for name in _NAMES if name in given}
     if chosen["source"] is not None:
-        from registry.roots import find
+        from registry.sync.sources import find
 
         chosen["source"] = find(session.registry, chosen["source"]).name
     found = Filters(**chosen)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from registry.cli.console import Console
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.api import SkillRegistry
     from registry.settings import Settings
 
 
@@ -23,7 +23,7 @@ class Session:
     @cached_property
     def registry(self) -> "SkillRegistry":
         """The registry that the global options mean. Raises `RegistryError`."""
-        from registry.service import SkillRegistry
+        from registry.api import SkillRegistry
 
         return SkillRegistry.open(self.db, settings=self.settings)
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from registry.catalog import detail, resolve
-from registry.catalog.detail import Version
-from registry.catalog.revisions import content
+from registry.catalog import resolve
+from registry.db.queries import detail
+from registry.db.queries.detail import Version
+from registry.db.queries.revisions import content
 from registry.disk.files import digest, read_inside, tree_digest
 from registry.disk.paths import is_safe_relative, join
 from registry.errors import (
@@ -20,7 +21,7 @@ from registry.errors import (
 from registry.model import DOCUMENT_NAMES, Skill, SkillFile
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.api import SkillRegistry
 
 ATTEMPTS: Final = 3
 """How often a skill that changes while it is read is read."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from registry.changes.files import sync_folder, write_file
+from registry.disk.atomic import sync_folder, write_file
 from registry.disk.files import digest
 from registry.document.names import check_new_name
 from registry.errors import ExportRefused, RegistryError
@@ -21,7 +21,7 @@ from registry.exchange.content import Entry, content_of
 from registry.model import Skill
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.api import SkillRegistry
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 FOLDER: Final = ".well-known/agent-skills"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from registry.changes.files import (
+from registry.disk.atomic import (
     ExchangeUnsupported,
     digest_path,
     exchange,

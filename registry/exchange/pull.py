@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from registry.changes.files import digest_path
+from registry.disk.atomic import digest_path
 from registry.disk.files import digest
 from registry.document.names import check_folder_name
 from registry.errors import (
@@ -25,7 +25,7 @@ from registry.model import Skill
 from registry.text import name_key
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.api import SkillRegistry
 
 State: TypeAlias = Literal[
     "added", "updated", "unchanged", "behind", "missing", "edited", "gone", "failed"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from registry.changes.files import remove_tree, sync_folder, write_file
+from registry.disk.atomic import remove_tree, sync_folder, write_file
+from registry.disk.locks import FolderLock
 from registry.disk.paths import STATE_SUFFIX
-from registry.locks import FolderLock
 
 PREFIX: Final = ".exchange-"
 """How names begin that are in the making; they end so that no sync looks at them."""

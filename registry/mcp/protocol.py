@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
-from registry.tools.base import Tool
+from registry.toolsets.context import Tool
 
 log = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ import mimetypes
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from registry.catalog.filters import Filters
-from registry.catalog.manifests import Manifest, manifests
+from registry.db.queries.filters import Filters
+from registry.db.queries.manifests import Manifest, manifests
 from registry.document.names import check_new_name
 from registry.document.verbatim import front_matter_json
 from registry.errors import RegistryError
 from registry.mcp.uris import base, file_uri, targets
 from registry.model import DOCUMENT_NAMES, Skill, SkillDetail
-from registry.tools.view import View
+from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
 

@@ -33,13 +33,13 @@ from registry.mcp.protocol import (
     guarded,
 )
 from registry.mcp.resources import MOST_COMPLETIONS, TEMPLATE, SkillResources
-from registry.tools.base import Context, Tool, Toolset, shown
-from registry.tools.schemas import is_error
-from registry.tools.view import View
-from registry.watching import Changes, Watcher
+from registry.sync.watch import Changes, Watcher
+from registry.toolsets.context import Context, Tool, Toolset, shown
+from registry.toolsets.schemas import is_error
+from registry.toolsets.view import View
 
 if TYPE_CHECKING:
-    from registry.service import SkillRegistry
+    from registry.api import SkillRegistry
 
 log = logging.getLogger(__name__)
 

@@ -7,15 +7,12 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from registry.catalog.connection import Reader
-from registry.catalog.detail import Version, version
-from registry.catalog.known import known_hashes
-from registry.disk.found import Found
-from registry.disk.walk import Walk
-from registry.settings import Limits
-from registry.store.sources import record_sync
-from registry.store.transactions import Writer
-from registry.store.versions import (
+from registry.db.queries.detail import Version, version
+from registry.db.queries.known import known_hashes
+from registry.db.reader import Reader
+from registry.db.writer import Writer
+from registry.db.writes.sources import record_sync
+from registry.db.writes.versions import (
     NewVersion,
     bury,
     publish,
@@ -23,8 +20,11 @@ from registry.store.versions import (
     replace_notices,
     stage,
 )
+from registry.disk.found import Found
+from registry.disk.walk import Walk
+from registry.settings import Limits
+from registry.sync.folder import Previous, file_rows, is_racy, make_version, read_folder
 from registry.sync.planning import Plan
-from registry.sync.records import Previous, file_rows, is_racy, make_version, read_folder
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from registry.catalog.known import Known
+from registry.db.queries.known import Known
 from registry.disk.found import Found
 from registry.disk.paths import position
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from registry.catalog.connection import Reader
-from registry.catalog.detail import refs_of
-from registry.catalog.known import Gone, gone
+from registry.db.queries.detail import refs_of
+from registry.db.queries.known import Gone, gone
+from registry.db.reader import Reader
 from registry.model import Source
 from registry.settings import Limits
 from registry.sync.hashing import hash_files, tree_hash

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from registry.catalog.connection import Reader
-from registry.catalog.detail import findings
-from registry.catalog.known import Known, known, known_hashes, notice_digest
+from registry.db.queries.detail import findings
+from registry.db.queries.known import Known, known, known_hashes, notice_digest
+from registry.db.reader import Reader
 from registry.disk.found import WALK_CODES, Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT
 from registry.disk.walk import Walk

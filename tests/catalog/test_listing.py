@@ -1,6 +1,6 @@
 import pytest
 
-from registry.catalog.filters import Filters
+from registry.db.queries.filters import Filters
 from tests.conftest import OLD, write_skill
 
 

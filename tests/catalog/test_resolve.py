@@ -2,7 +2,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.catalog.filters import Filters
+from registry.db.queries.filters import Filters
 from registry.errors import SkillAmbiguous, SkillNotFound
 from tests.conftest import write_skill
 
@@ -80,7 +80,7 @@ some_names = st.sampled_from(["a", "b", "one/a", "one", "a/b", "two/x"])
     st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), paths, some_names), max_size=12)
 )
 def test_every_ref_finds_exactly_its_own_skill(tmp_path_factory, new_database, placed):
-    from registry.service import SkillRegistry
+    from registry.api import SkillRegistry
     from registry.settings import Settings
 
     base = tmp_path_factory.mktemp("refs")

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.catalog.filters import Filters
-from registry.catalog.fts5 import expression
 from registry.catalog.search import make_snippet, parse, patterns
+from registry.db.queries.filters import Filters
+from registry.db.sqlite.search import expression
 
 
 @pytest.fixture

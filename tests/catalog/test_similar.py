@@ -2,9 +2,9 @@
 
 import pytest
 
+from registry.api import SkillRegistry
 from registry.catalog.similar import near
 from registry.errors import SkillNotFound
-from registry.service import SkillRegistry
 from registry.settings import Settings
 
 NAMES = [

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.catalog.patterns import Pattern
-from registry.catalog.textsearch import text_query
+from registry.db.postgres.search import text_query
+from registry.db.queries.patterns import Pattern
 from registry.text import fold, lexemes
 
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from registry import changing
-from registry.catalog.filters import Filters
-from registry.service import SkillRegistry
+from registry.api import SkillRegistry
+from registry.changes import changing
+from registry.db.queries.filters import Filters
 from registry.settings import Settings
 from tests.conftest import REPOSITORY
 

@@ -3,9 +3,9 @@ import shutil
 
 import pytest
 
-from registry import changing
-from registry.catalog.filters import Filters
-from registry.changes import files as change_files
+from registry.changes import changing
+from registry.db.queries.filters import Filters
+from registry.disk import atomic as change_files
 from registry.errors import (
     ChangeRefused,
     NotInTrash,
@@ -298,7 +298,7 @@ def test_where_beside_is_another_file_system_the_state_lies_inside(
 def test_opening_the_registry_finishes_what_a_dead_process_left(
     registry, source, root, alpha, database
 ):
-    from registry.service import SkillRegistry
+    from registry.api import SkillRegistry
     from registry.settings import Settings
 
     class Dead(BaseException):

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from registry import changing
-from registry.changes import protocol, recovery
+from registry.changes import changing, protocol, recovery
+from registry.db import writer as transactions
 from registry.errors import ChangePending, DatabaseProblem, RegistryError
-from registry.store import transactions
 from tests.changes import faults
 from tests.changes.faults import CHANGES, TRACED, World, at_step, broken_promises, run_in_child
 
@@ -178,7 +177,7 @@ class TestControls:
     @pytest.mark.parametrize("change", ["update"])
     def test_without_the_check_after_the_rename_some_edit_is_lost(self, world, change, monkeypatch):
         def blind(ground, path, *_):
-            from registry.changes.files import remove_tree
+            from registry.disk.atomic import remove_tree
 
             remove_tree(path)
 
@@ -203,7 +202,7 @@ class TestControls:
 
 
 def blind_publish(ground, entry, name):
-    from registry.changes.files import exchange
+    from registry.disk.atomic import exchange
     from registry.disk.paths import join
 
     exchange(entry.staged, join(entry.root, entry.target))

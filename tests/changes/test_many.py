@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 
-from registry import changing
-from registry.catalog.filters import Filters
+from registry.changes import changing
+from registry.db.queries.filters import Filters
 from tests.conftest import REPOSITORY
 
 PROCESSES = 8
@@ -14,7 +14,8 @@ CHANGES = int(os.environ.get("SKILL_REGISTRY_TEST_CHANGES", "25"))
 
 WORKER = """
 import json, random, sys
-from registry import Settings, SkillRegistry, changing
+from registry import Settings, SkillRegistry
+from registry.changes import changing
 from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists, SkillNotFound
 path, number, changes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 rng = random.Random(number)

@@ -15,10 +15,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from registry import changing
-from registry.catalog.filters import Filters
+from registry.api import SkillRegistry
+from registry.changes import changing
+from registry.db.queries.filters import Filters
 from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists, SkillNotFound
-from registry.service import SkillRegistry
 from registry.settings import Settings
 
 names = st.sampled_from(["alpha", "beta", "gamma"])

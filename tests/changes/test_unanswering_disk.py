@@ -5,10 +5,9 @@ import os
 
 import pytest
 
-from registry import changing
-from registry.changes import protocol, recovery
+from registry.api import SkillRegistry
+from registry.changes import changing, protocol, recovery
 from registry.errors import ChangePending, ChangeRefused
-from registry.service import SkillRegistry
 from registry.settings import Settings
 from tests.changes.faults import NEW, OLD
 from tests.conftest import write_skill

@@ -58,7 +58,7 @@ def test_help_imports_no_command_and_no_service(process):
         "import sys\nfrom registry.cli.app import root\n"
         "try:\n    root.main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print([m for m in sys.modules if m.startswith(('registry.cli.commands.', "
-        "'registry.service', 'registry.catalog'))], file=sys.stderr)"
+        "'registry.api', 'registry.catalog'))], file=sys.stderr)"
     )
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
@@ -165,7 +165,7 @@ def test_an_unexpected_error_is_one_line(cli, monkeypatch):
     def broken(*_arguments, **_options):
         raise RuntimeError("a\nb")
 
-    monkeypatch.setattr("registry.service.SkillRegistry.list", broken)
+    monkeypatch.setattr("registry.api.SkillRegistry.list", broken)
     result = cli("list")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.count("\n") == 1
@@ -175,7 +175,7 @@ def test_an_unexpected_error_is_one_line(cli, monkeypatch):
 
 def test_the_details_of_an_unexpected_error_are_for_those_who_ask(database, process, monkeypatch):
     script = (
-        "import registry.service as s\n"
+        "import registry.api as s\n"
         "def broken(*a, **k): raise RuntimeError('inner')\n"
         "s.SkillRegistry.list = broken\n"
         "from registry.cli.app import root\n"
@@ -237,7 +237,7 @@ def test_an_interrupt_is_130(cli, monkeypatch):
     def interrupted(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("registry.service.SkillRegistry.list", interrupted)
+    monkeypatch.setattr("registry.api.SkillRegistry.list", interrupted)
     result = cli("list")
     assert result.exit_code == 130
     assert result.stderr == "Interrupted.\n"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from registry.api import SkillRegistry
 from registry.errors import ArchiveRefused, InvalidName, RegistryError, SkillExists, SkillInvalid
-from registry.exchange import bring as bringing
-from registry.service import SkillRegistry
+from registry.exchange import archives as bringing
 from registry.settings import Limits, Settings
 
 DOCUMENT = b"---\nname: packed\ndescription: Came in a box.\n---\n\n# Packed\n"

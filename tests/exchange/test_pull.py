@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from registry.changes import files as change_files
+from registry.api import SkillRegistry
+from registry.disk import atomic as change_files
 from registry.disk.paths import STATE_SUFFIX
 from registry.errors import LockFileInvalid, PullClash, PullRefused, SkillInaccessible
 from registry.exchange import content, placing, staging
-from registry.service import SkillRegistry
 from registry.settings import Settings
 from tests.changes import faults
 

@@ -11,9 +11,9 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from registry.service import SkillRegistry
+from registry.api import SkillRegistry
 from registry.settings import Settings
-from registry.tools.native_tools import TOOLS
+from registry.toolsets.native_tools import TOOLS
 
 NAMES = ["../../etc/passwd", "CON", "", "x" * 10_000, "\u202eabc", "a\0b", "/", "..", "mine/", "-"]
 VALUES = [None, True, -1, 10**30, 1.5, "", "x" * 100_000, [], {}, [[[[[]]]]], {"a": {"b": [1]}}]

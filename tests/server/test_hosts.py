@@ -5,7 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from registry.catalog.filters import Filters
+from registry.api import SkillRegistry
+from registry.db.queries.filters import Filters
 from registry.errors import (
     FileNotFoundInSkill,
     SkillInaccessible,
@@ -13,7 +14,6 @@ from registry.errors import (
     SourceExists,
     SyncRunning,
 )
-from registry.service import SkillRegistry
 from registry.settings import Settings
 from tests.conftest import write_skill
 
@@ -111,10 +111,10 @@ def test_a_sync_here_removes_nothing_of_another_machine(reader, publisher, tmp_p
 
 
 def test_what_another_machine_is_staging_is_not_cleared_away(machine, publisher, tmp_path):
+    from registry.db.writes.versions import stage
     from registry.disk.walk import Walk
-    from registry.store.versions import stage
     from registry.sync.apply import clear
-    from registry.sync.records import make_version, read_folder
+    from registry.sync.folder import make_version, read_folder
 
     (source,) = publisher.sources()
     walk = Walk(source.path, publisher.settings.limits, [])
@@ -151,7 +151,7 @@ def test_two_publishers_of_one_source_exclude_each_other(machine, publisher):
 
 def test_a_sync_whose_lock_was_lost_publishes_nothing(machine, publisher, root, monkeypatch):
     write_skill(root / "gamma")
-    from registry.backend import postgres as backend
+    from registry.db.postgres import backend
     from registry.errors import DatabaseUnreachable
 
     real = backend.PostgresBackend.sync_lock

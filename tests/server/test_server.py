@@ -9,13 +9,12 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from registry.backend import open_backend
-from registry.backend.copying import copy
+from registry.api import SkillRegistry
+from registry.db.copy import copy
+from registry.db.open import open_backend, schema
 from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseTooNew, UsageProblem
 from registry.model import SCHEMA_REVISION
-from registry.service import SkillRegistry
 from registry.settings import Settings
-from registry.store import schema
 from tests.conftest import REPOSITORY, write_skill
 
 pytestmark = pytest.mark.server
@@ -270,7 +269,7 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
 
 
 def test_a_copy_that_fails_leaves_the_target_empty(filled, databases, server_database, monkeypatch):
-    from registry.store import bulk
+    from registry.db.writes import bulk
 
     real = bulk.insert_rows
 

@@ -5,14 +5,14 @@ from contextlib import closing
 
 import pytest
 
+from registry.api import SkillRegistry
+from registry.db.migrate import ensure_file_current, migrations_folder
+from registry.db.schema import metadata
+from registry.db.sqlite.dialect import KNOWN_REVISIONS, has_wal_reset_bug
+from registry.db.sqlite.writer import make_engine
 from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew
 from registry.model import SCHEMA_REVISION
-from registry.service import SkillRegistry
 from registry.settings import Settings
-from registry.sqlite import KNOWN_REVISIONS, has_wal_reset_bug
-from registry.store.migrate import ensure_file_current, migrations_folder
-from registry.store.schema import metadata
-from registry.store.sqlite import make_engine
 from tests.conftest import write_skill
 
 pytestmark = pytest.mark.file

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.catalog.known import Known
+from registry.db.queries.known import Known
 from registry.disk.found import Found
 from registry.disk.paths import position
 from registry.sync.plan import compare, pair_moves

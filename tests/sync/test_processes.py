@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from registry.catalog.filters import Filters
+from registry.db.queries.filters import Filters
 from tests.conftest import REPOSITORY, write_skill
 
 SYNC = """

@@ -3,9 +3,9 @@ import shutil
 
 import pytest
 
-from registry.catalog.filters import Filters
+from registry.db.queries.filters import Filters
+from registry.disk.locks import FileLock
 from registry.errors import SourceInvalid, SourceNotFound, SyncRunning, UsageProblem
-from registry.locks import FileLock
 from tests.conftest import OLD, write_skill
 
 EVERYTHING = Filters(all=True)

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from registry.disk import files
-from registry.tools import basic
+from registry.toolsets import basic
 from tests.conftest import write_skill
 
 MIB = 1 << 20

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.api import SkillRegistry
 from registry.errors import PersonalityNotFound
-from registry.service import SkillRegistry
 from registry.settings import parse_settings
-from registry.tools import ethos
-from registry.tools.base import Context
+from registry.toolsets import ethos
+from registry.toolsets.context import Context
 from tests.conftest import OLD, write_skill
 
 PERSONALITIES = {
@@ -514,7 +514,7 @@ def test_a_view_never_exceeds_its_maximum_and_is_cut_at_a_line(body, limit):
 def test_what_is_filtered_out_is_logged_when_the_toolset_is_made(registry, root, skill, caplog):
     skill("needy", extra="required_tools: [browser]\n")
     registry.sync(str(root))
-    with caplog.at_level("INFO", "registry.tools.ethos"):
+    with caplog.at_level("INFO", "registry.toolsets.ethos"):
         registry.toolset("ethos", personality="coder")
     assert caplog.messages == [
         "needy is filtered out: the toolset lacks browser, which it requires"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.changes import files as change_files
+from registry.api import SkillRegistry
+from registry.disk import atomic as change_files
 from registry.document.names import BUILT_IN_TOOLS, SNAKE_CASE_REASON
 from registry.model import Parameter
-from registry.service import SkillRegistry
 from registry.settings import Settings
-from registry.tools.miniclaw_errors import MESSAGES
+from registry.toolsets.miniclaw_errors import MESSAGES
 from tests.conftest import write_skill
 
 CITY = {"name": "city", "type": "string", "description": "Where", "required": True}

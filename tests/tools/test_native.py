@@ -7,9 +7,9 @@ import os
 import jsonschema
 import pytest
 
-from registry.service import SkillRegistry
+from registry.api import SkillRegistry
 from registry.settings import parse_settings
-from registry.tools.native_tools import TOOLS
+from registry.toolsets.native_tools import TOOLS
 from tests.conftest import write_skill
 
 RESULTS = {tool.name: tool.result for tool in TOOLS}

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.errors import PersonalityNotFound, SourceNotFound, SourceUnclear, ToolsetNotFound
-from registry.tools.toolsets import TOOLSETS, tools_of
+from registry.toolsets.open import TOOLSETS, tools_of
 
 MAKERS = {
     "python": lambda registry, name: registry.create(

@@ -9,8 +9,8 @@ import pytest
 
 from registry.errors import FileTooLarge, SkillInaccessible
 from registry.settings import Limits
-from registry.tools import wave
-from registry.tools.wave_skills import parse_skill_file
+from registry.toolsets import wave
+from registry.toolsets.wave_skills import parse_skill_file
 from tests.conftest import write_skill
 
 HEAD = "Invoke skills based on available skill metadata. Skills: "

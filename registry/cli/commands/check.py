@@ -17,7 +17,7 @@ from registry.cli.session import Session
 from registry.model import Diagnostic
 
 if TYPE_CHECKING:
-    from registry.findings import Checked
+    from registry.catalog.check import Checked
 
 
 @click.command(

@@ -13,7 +13,7 @@ from registry.cli.run import Status
 from registry.cli.session import Session
 
 if TYPE_CHECKING:
-    from registry.backend import DatabaseInfo
+    from registry.db.backend import DatabaseInfo
 
 
 @click.group(
@@ -101,9 +101,9 @@ def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
     """
     from contextlib import closing
 
-    from registry.backend import open_backend
-    from registry.backend.copying import copy as copy_all
     from registry.cli.progress import SyncProgress
+    from registry.db.copy import copy as copy_all
+    from registry.db.open import open_backend
 
     settings = session.settings
     with (

@@ -13,7 +13,7 @@ from registry.cli.session import Session
 from registry.cli.table import Column
 
 if TYPE_CHECKING:
-    from registry.catalog.listing import Facet
+    from registry.db.queries.listing import Facet
 
 
 @click.command(

@@ -14,7 +14,7 @@ from registry.cli.session import Session
 from registry.cli.table import Column
 
 if TYPE_CHECKING:
-    from registry.catalog.revisions import Revision
+    from registry.db.queries.revisions import Revision
 
 
 @click.command(

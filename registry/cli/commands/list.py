@@ -5,7 +5,6 @@ from typing import Any, Final
 import click
 
 from registry import records
-from registry.catalog.filters import Sort
 from registry.cli import options
 from registry.cli.group import Command
 from registry.cli.listing import (
@@ -17,6 +16,7 @@ from registry.cli.listing import (
     tell_nothing_found,
 )
 from registry.cli.session import Session
+from registry.db.queries.filters import Sort
 
 SKILLS: Final = Listing(records.skill, ref_of, skill_fields, draw_skills)
 

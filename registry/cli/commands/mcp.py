@@ -9,7 +9,7 @@ from registry.cli.commands.tools import binding_options
 from registry.cli.group import Command
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.tools.toolsets import TOOLSETS
+from registry.toolsets.open import TOOLSETS
 
 TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # the variable's name
 

@@ -13,8 +13,8 @@ from registry.cli.session import Session
 from registry.cli.table import Column
 
 if TYPE_CHECKING:
+    from registry.catalog.visibility import Decision
     from registry.model import Skill
-    from registry.visibility import Decision
 
 
 @click.command(

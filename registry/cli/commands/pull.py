@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from registry.catalog.filters import Filters
 from registry.cli import complete, escape, options
 from registry.cli.console import Console
 from registry.cli.group import Command
@@ -14,11 +13,12 @@ from registry.cli.listing import Listing, draw, emit
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.cli.table import Column
+from registry.db.queries.filters import Filters
 
 if TYPE_CHECKING:
+    from registry.api import SkillRegistry
     from registry.exchange.pull import Pulled
     from registry.model import Skill
-    from registry.service import SkillRegistry
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,8 +74,8 @@ def chosen_skills(
 def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Skill":
     if personality is None:
         return registry.resolve(name)
-    from registry.tools.base import Context
-    from registry.tools.view import View
+    from registry.toolsets.context import Context
+    from registry.toolsets.view import View
 
     return View(Context(registry, personality=personality)).resolve(name)
 

@@ -50,8 +50,8 @@ def command(
     """
     console = session.console
     if personality is not None:
-        from registry.tools.base import Context
-        from registry.tools.view import View
+        from registry.toolsets.context import Context
+        from registry.toolsets.view import View
 
         skill = View(Context(session.registry, personality=personality)).find(name)
         name = f"{skill.source}/{skill.folder}"

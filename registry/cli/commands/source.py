@@ -17,7 +17,7 @@ from registry.cli.table import Column
 from registry.model import SCOPES, Scope, Source
 
 if TYPE_CHECKING:
-    from registry.roots import Discovered
+    from registry.sync.sources import Discovered
 
 
 @click.group(
@@ -125,7 +125,7 @@ def discover(session: Session, *, project: str, style: str | None) -> None:
     Looks below your home folder and below PROJECT, by default the current folder. Nothing is
     registered. In a pipe each line is a path, the scope, and the source or a hyphen.
     """
-    from registry.roots import discover as find
+    from registry.sync.sources import discover as find
 
     home = os.path.expanduser("~")
     found = list(find(session.registry, home, os.path.expanduser(project)))

@@ -15,8 +15,8 @@ from registry.cli.session import Session
 from registry.cli.table import Column
 
 if TYPE_CHECKING:
-    from registry.catalog.summary import Stats
-    from registry.catalog.usage import UsageCount
+    from registry.db.queries.summary import Stats
+    from registry.db.queries.usage import UsageCount
 
 
 @click.command(

@@ -117,7 +117,7 @@ def command(
 
 def _watch(session: Session, *, as_json: bool) -> None:
     """Follow all sources until interrupted, and print what each sync changed."""
-    from registry.watching import Watcher
+    from registry.sync.watch import Watcher
 
     console = session.console
 

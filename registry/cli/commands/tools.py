@@ -12,11 +12,11 @@ from registry.cli.listing import Listing, draw, emit
 from registry.cli.session import Session
 from registry.cli.table import Column
 from registry.model import SCOPES
-from registry.tools.schemas import STYLES
-from registry.tools.toolsets import TOOLSETS
+from registry.toolsets.open import TOOLSETS
+from registry.toolsets.schemas import STYLES
 
 if TYPE_CHECKING:
-    from registry.toolset import Tool
+    from registry.toolsets.base import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,7 +72,7 @@ def command() -> None:
 @click.pass_obj
 def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
     """List the toolsets and their tools."""
-    from registry.tools.toolsets import tools_of
+    from registry.toolsets.open import tools_of
 
     chosen = TOOLSETS if toolset is None else (toolset,)
     emit(session.console, style, [(one, tool) for one in chosen for tool in tools_of(one)], LISTED)
@@ -94,7 +94,7 @@ def schema(session: Session, /, *, toolset: str, style: str, **binding: Any) -> 
 
     Descriptions are those of this moment: that of the toolset wave lists the skills there are.
     """
-    from registry.tools.schemas import described
+    from registry.toolsets.schemas import described
 
     tools = session.registry.toolset(toolset, **binding).tools()
     session.console.json([described(tool, style) for tool in tools])
@@ -122,7 +122,7 @@ def call(ctx: click.Context, /, *, toolset: str, name: str, arguments: str, **bi
     """
     import json
 
-    from registry.tools.schemas import is_error
+    from registry.toolsets.schemas import is_error
 
     session: Session = ctx.obj
     try:

@@ -14,7 +14,7 @@ from registry.cli.listing import Listing, emit
 from registry.cli.session import Session
 
 if TYPE_CHECKING:
-    from registry.explain import Explanation
+    from registry.catalog.why import Explanation
 
 
 @click.command(

@@ -1,0 +1,195 @@
+"""The catalogue of skills for a system prompt: XML as the reference library has it, or Markdown."""
+
+import html
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from registry.catalog.visibility import Decision, decide_all
+from registry.catalog.visibility import personality as personality_of
+from registry.db.queries.filters import FROM
+from registry.disk.paths import join
+from registry.model import SCOPES, Skill
+
+if TYPE_CHECKING:
+    from registry.api import SkillRegistry
+
+Style: TypeAlias = Literal["xml", "markdown"]
+
+SHORTEST: Final = 40
+"""A budget makes no description shorter: rather, skills are left out."""
+
+_NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One skill of the catalogue; ``location`` is the absolute path of its SKILL.md."""
+
+    skill: Skill
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """The catalogue, and by refs what a budget cost; the text tells the numbers as well.
+
+    ``decisions`` says of each skill whether and why the personality sees it.
+    """
+
+    text: str
+    shown: tuple[str, ...] = ()
+    shortened: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    decisions: tuple[tuple[Skill, Decision], ...] = ()
+
+
+def prompt(
+    registry: "SkillRegistry",
+    personality: str | None = None,
+    *,
+    style: Style = "xml",
+    max_chars: int | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> PromptText:
+    """Return the catalogue of what models with a personality (None: any model) see.
+
+    Raises `PersonalityNotFound`.
+    """
+    reader = registry.reader
+    named = None if personality is None else personality_of(registry.settings, personality)
+    with reader.snapshot():
+        decided = decide_all(reader, named, environ)
+        unusual = {
+            (source, folder): document
+            for source, folder, document in reader.rows(
+                f"SELECT src.name, s.folder, s.document FROM {FROM} "
+                "WHERE s.live = 1 AND s.document <> 'SKILL.md'"
+            )
+        }
+    entries = [
+        Entry(
+            skill,
+            join(skill.path, unusual.get((skill.source, skill.folder), "SKILL.md")),
+        )
+        for skill, decision in decided
+        if decision.visible
+    ]
+    text = render_prompt(entries, style, max_chars)
+    return replace(text, decisions=tuple(decided))
+
+
+def render_prompt(
+    entries: Sequence[Entry], style: Style = "xml", max_chars: int | None = None
+) -> PromptText:
+    """Return the catalogue in at most ``max_chars`` characters; without skills, an empty text.
+
+    What is too long loses words of its descriptions first, all to the same length; then skills,
+    those of the weakest scopes first and of one scope the last. A line says so; where not even
+    that line has room, the text is empty. XML is the reference library's (CONVENTIONS.md).
+    """
+    if not entries:
+        return PromptText("")
+    whole = _join([_entry(entry, style) for entry in entries], style)
+    if max_chars is None or len(whole) <= max_chars:
+        return PromptText(whole, shown=_refs(entries))
+    longest_note = _note(len(entries), len(entries), len(entries), max_chars, style)
+    room = max_chars - len(_join([longest_note], style))
+    kept = _kept(entries, style, room)
+    shown = [entry for index, entry in enumerate(entries) if index in kept]
+    left_out = [entry for index, entry in enumerate(entries) if index not in kept]
+    cap = _cap(shown, style, room)
+    shortened = [
+        entry
+        for entry in shown
+        if _shorten(entry.skill.description, cap) != entry.skill.description
+    ]
+    note = _note(len(left_out), len(shortened), len(entries), max_chars, style)
+    text = _join([*(_entry(entry, style, cap) for entry in shown), note], style)
+    if len(text) > max_chars:
+        text = ""  # not even the note fits, so nothing else was kept
+    return PromptText(text, _refs(shown), _refs(shortened), _refs(left_out))
+
+
+def _kept(entries: Sequence[Entry], style: Style, room: int) -> frozenset[int]:
+    """Return which entries fit, with descriptions as short as they get."""
+    kept = set()
+    for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].skill.scope)):
+        room -= _size(entries[index], style, SHORTEST)
+        if room < 0:
+            break
+        kept.add(index)
+    return frozenset(kept)
+
+
+def _cap(entries: Sequence[Entry], style: Style, room: int) -> int:
+    """Return the length to which descriptions may grow for all entries to fit."""
+    low, high = SHORTEST, max((len(entry.skill.description) for entry in entries), default=SHORTEST)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(_size(entry, style, middle) for entry in entries) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _size(entry: Entry, style: Style, cap: int) -> int:
+    return len(_entry(entry, style, cap)) + 1
+
+
+def _entry(entry: Entry, style: Style, cap: int | None = None) -> str:
+    skill = entry.skill
+    description = skill.description if cap is None else _shorten(skill.description, cap)
+    if style == "markdown":
+        return f"- **{_line(skill.ref)}**: {_line(description)} ({_line(entry.location)})"
+    return (
+        f"<skill>\n<name>\n{_xml(skill.name)}\n</name>\n"
+        f"<description>\n{_xml(description)}\n</description>\n"
+        f"<location>\n{_xml(entry.location)}\n</location>\n</skill>"
+    )
+
+
+def _join(parts: Sequence[str], style: Style) -> str:
+    if style == "markdown":
+        return "\n".join(["## Available skills\n", *parts])
+    return "\n".join(["<available_skills>", *parts, "</available_skills>"])
+
+
+def _note(left_out: int, shortened: int, total: int, limit: int, style: Style) -> str:
+    facts = []
+    if left_out:
+        facts.append(f"{left_out} of {total} skills are left out")
+    if shortened:
+        facts.append(f"{shortened} descriptions are shortened")
+    text = f"{', '.join(facts)}: this catalogue holds at most {limit} characters"
+    return f"<!-- {text} -->" if style == "xml" else f"\n({text})"
+
+
+def _shorten(text: str, cap: int) -> str:
+    """Cut ``text`` after a word, with an ellipsis, to at most ``cap`` characters."""
+    if len(text) <= cap:
+        return text
+    text = " ".join(text.split())
+    if len(text) <= cap:
+        return text
+    cut = text[: cap - 1]
+    if not text[cap - 1].isspace():
+        space = cut.rfind(" ")
+        if space >= len(cut) // 2:  # else: prose without spaces between words
+            cut = cut[:space]
+    return cut.rstrip(" ,;:") + "\u2026"
+
+
+def _xml(text: str) -> str:
+    return _NOT_IN_XML.sub("\ufffd", html.escape(text))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _refs(entries: Sequence[Entry]) -> tuple[str, ...]:
+    return tuple(entry.skill.ref for entry in entries)

@@ -1,0 +1,164 @@
+"""The rules of visibility, in the order of contracts/NOTES.md (ethos). No I/O but the PATH."""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from registry.catalog.visibility.needs import NOTHING, Needs
+from registry.model import Scope
+from registry.settings import GlobalIngest, Personality
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the rules look at; ``tags`` are casefolded, as they are stored."""
+
+    name: str
+    source: str
+    scope: Scope
+    tags: tuple[str, ...] = ()
+    required_tools: tuple[str, ...] = ()
+    needs: Needs = NOTHING
+    hidden: bool = False
+
+    @property
+    def qualified_name(self) -> str:
+        """The name by which ``allow`` and ``deny`` mean just this source's skill."""
+        return f"{self.source}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a skill is seen; ``rule`` is the stable code of what decided, ``reason`` in words.
+
+    A skill may be seen with a ``warning``.
+    """
+
+    visible: bool
+    rule: str
+    reason: str
+    warning: str | None = None
+
+
+class Host:
+    """The surroundings that skills may need: environment variables and programs on its PATH."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._programs: dict[str, bool] = {}
+
+    def has_variable(self, name: str) -> bool:
+        """Tell whether the variable has a value; an empty one counts as unset."""
+        return bool(self._environ.get(name))
+
+    def has_program(self, name: str) -> bool:
+        """Tell whether a program of this name, which is no path, is on the PATH."""
+        if name not in self._programs:
+            plain = bool(name) and not any(mark in name for mark in "/\\\0")
+            path = self._environ.get("PATH") or ""
+            self._programs[name] = plain and shutil.which(name, path=path) is not None
+        return self._programs[name]
+
+
+HIDDEN: Final = Decision(
+    visible=False, rule="hidden", reason="its own front matter hides it from models"
+)
+NO_PERSONALITY: Final = Decision(
+    visible=True, rule="no-personality", reason="without a personality every visible skill is seen"
+)
+
+
+def decide(facts: Facts, personality: Personality | None, host: Host) -> Decision:
+    """Decide whether a model with this personality (None: any model) sees a visible skill."""
+    if facts.hidden:
+        return HIDDEN
+    if personality is None:
+        return NO_PERSONALITY
+    if facts.scope == "project":
+        seen = Decision(visible=True, rule="own", reason="it belongs to the project")
+        return _unreachable(facts, personality, host) or seen
+    if facts.scope == "team":
+        if facts.source != personality.team:
+            return _out("other-team", f"it belongs to the team {facts.source}")
+        seen = Decision(visible=True, rule="team", reason=f"it belongs to its team {facts.source}")
+        return _unreachable(facts, personality, host) or seen
+    return _from_pool(facts, personality, host)
+
+
+def _from_pool(facts: Facts, personality: Personality, host: Host) -> Decision:
+    ingest = personality.global_ingest
+    if _named(facts, ingest.deny):
+        return _out("deny", "it is in deny")
+    if _named(facts, ingest.allow):
+        seen = Decision(visible=True, rule="allow", reason="it is in allow")
+        return _unreachable(facts, personality, host) or seen
+    if ingest.mode == "none":
+        return _out("mode-none", "the mode none lets in only what is in allow")
+    if ingest.mode == "explicit":
+        return _out("mode-explicit", "the mode explicit lets in only what is in allow")
+    if ingest.mode == "tags":
+        return _by_tags(facts, ingest) or (
+            _unreachable(facts, personality, host)
+            or Decision(visible=True, rule="tags", reason="its tags are accepted")
+        )
+    return _by_capability(facts, personality, host)
+
+
+def _by_tags(facts: Facts, ingest: GlobalIngest) -> Decision | None:
+    rejected = [tag for tag in facts.tags if tag in ingest.reject_tags]
+    if rejected:
+        return _out("tag-rejected", f"reject_tags has {_listed(rejected)}")
+    if ingest.accept_tags and ingest.accept_tags.isdisjoint(facts.tags):
+        return _out("tag-not-accepted", "none of its tags is in accept_tags")
+    return None
+
+
+def _by_capability(facts: Facts, personality: Personality, host: Host) -> Decision:
+    if facts.required_tools:
+        seen = Decision(
+            visible=True, rule="capability", reason="all its required tools are in the toolset"
+        )
+        return _unreachable(facts, personality, host) or seen
+    unknown = personality.global_ingest.fallback_unknown
+    declares = "it declares no required tools"
+    if unknown == "deny":
+        return _out("undeclared-denied", f"{declares}, and fallback_unknown is deny")
+    warning = None
+    if unknown == "warn":
+        warning = f"{facts.qualified_name} declares no required tools: it may not work here"
+    seen = Decision(visible=True, rule="undeclared", reason=declares, warning=warning)
+    return _unreachable(facts, personality, host) or seen
+
+
+def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision | None:
+    """Return the decision against a skill that could not work, None where it could."""
+    missing = [tool for tool in facts.required_tools if tool not in personality.toolset]
+    if missing:
+        return _out("tools-missing", f"the toolset lacks {_listed(missing)}, which it requires")
+    needs = facts.needs
+    if needs is NOTHING:
+        return None
+    present = [tool for tool in needs.fallback_for if tool in personality.toolset]
+    if present:
+        reason = f"it stands in for {_listed(present)}, which the toolset has"
+        return _out("fallback-not-needed", reason)
+    unset = [name for name in needs.variables if not host.has_variable(name)]
+    if unset:
+        return _out("env-missing", f"it needs the environment variable {_listed(unset)}")
+    if needs.programs and not any(map(host.has_program, needs.programs)):
+        reason = f"no program it needs is on the PATH: {_listed(needs.programs)}"
+        return _out("program-missing", reason)
+    return None
+
+
+def _named(facts: Facts, names: frozenset[str]) -> bool:
+    return bool(names) and (facts.name in names or facts.qualified_name in names)
+
+
+def _out(rule: str, reason: str) -> Decision:
+    return Decision(visible=False, rule=rule, reason=reason)
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words)

@@ -1,0 +1,156 @@
+"""Copy a registry from one database into another, whichever kinds they are."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from registry.db.backend import Backend
+from registry.db.sqlite.dialect import State
+from registry.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+PAGE: Final = 500
+"""Rows that are held in memory at once; of contents, which are up to 16 MiB each, a tenth."""
+
+_LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """How many rows were copied."""
+
+    sources: int
+    skills: int
+    revisions: int
+    contents: int
+
+
+def copy(
+    source: Backend,
+    target: Backend,
+    progress: Callable[[str, int, int | None], None] = lambda _doing, _done, _total: None,
+) -> Copied:
+    """Copy everything that readers see, as it is at one moment, and its past.
+
+    What this machine's sources are called is told in the words of the target: in a file they have
+    no host. Unfinished changes and syncs stay where they are. All or nothing is copied. Raises
+    `UsageProblem` where there is nothing to copy or the target holds a registry already, and
+    `DatabaseProblem`.
+    """
+    for backend in (source, target):
+        backend.reader.empty = backend.state() is State.EMPTY
+    if source.reader.empty:
+        raise UsageProblem(message=f"there is no registry at {source.path}")
+    if source.state() is State.BEHIND:
+        source.make_current()
+    target.make_current()
+    target.reader.empty = False
+    for table in ("sources", "revisions", "usage"):
+        if target.reader.rows(f"SELECT 1 FROM {table} LIMIT 1"):
+            raise UsageProblem(message=f"{target.path} holds a registry already; choose another")
+    with source.reader.snapshot(), target.open_writer().transaction() as connection:
+        return _Copy(source, target, connection, progress).run()
+
+
+class _Copy:
+    def __init__(
+        self,
+        source: Backend,
+        target: Backend,
+        connection: "Connection",
+        progress: Callable[[str, int, int | None], None],
+    ) -> None:
+        self._source, self._target = source, target
+        self._connection, self._progress = connection, progress
+
+    def run(self) -> Copied:
+        from registry.db import schema
+
+        sources = self._whole(schema.sources, "id", self._placed)
+        skills = self._skills()
+        notices = f"(skill_id IS NULL OR skill_id IN {_LIVE})"
+        self._whole(schema.diagnostics, "id", condition=notices)
+        contents = self._whole(schema.contents, "hash", size=PAGE // 10)
+        revisions = self._whole(schema.revisions, "id")
+        self._whole(schema.usage, "uid")
+        if self._connection.dialect.name == "postgresql":
+            for table in ("sources", "skills", "diagnostics", "revisions"):
+                self._connection.exec_driver_sql(
+                    f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "
+                    f"(SELECT coalesce(max(id), 0) + 1 FROM {table}), false)"
+                )
+        return Copied(sources, skills, revisions, contents)
+
+    def _placed(self, row: dict[str, Any]) -> dict[str, Any]:
+        if row["host"] == self._source.host:
+            row["host"] = self._target.host
+        return row
+
+    def _whole(
+        self,
+        table: "Table",
+        key: str,
+        change: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
+        *,
+        condition: str = "1 = 1",
+        size: int = PAGE,
+    ) -> int:
+        from registry.db.writes.bulk import insert_rows
+
+        columns = [column.name for column in table.columns]
+        start = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {condition}"
+        ending = f"ORDER BY {key} LIMIT {size}"
+        total = self._source.reader.rows(f"SELECT count(*) FROM {table.name} WHERE {condition}")
+        copied = 0
+        rows = self._source.reader.rows(f"{start} {ending}")
+        while rows:
+            found = [change(dict(zip(columns, row, strict=True))) for row in rows]
+            last = found[-1][key]
+            insert_rows(self._connection, table, found)
+            copied += len(found)
+            self._progress(f"copying {table.name}", copied, int(total[0][0]))
+            rows = self._source.reader.rows(f"{start} AND {key} > ? {ending}", [last])
+        return copied
+
+    def _skills(self) -> int:
+        from registry.db import schema
+        from registry.db.writes.bulk import insert_rows
+        from registry.db.writes.fulltext import UNINDEXED, Indexed, add_to_index
+
+        reader = self._source.reader
+        ids = [row[0] for row in reader.rows("SELECT id FROM skills WHERE live = 1 ORDER BY id")]
+        for start in range(0, len(ids), PAGE):
+            some = json.dumps(ids[start : start + PAGE])
+            rows: dict[str, list[dict[str, Any]]] = {}
+            for table, key in (
+                (schema.skills, "id"),
+                (schema.documents, "skill_id"),
+                (schema.skill_files, "skill_id"),
+                (schema.skill_tags, "skill_id"),
+            ):
+                columns = [column.name for column in table.columns]
+                sql = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {key} IN {reader.among}"
+                found = reader.rows(f"{sql} ORDER BY {key}", [some])
+                rows[table.name] = [dict(zip(columns, row, strict=True)) for row in found]
+                insert_rows(self._connection, table, rows[table.name])
+            named = {row["id"]: row for row in rows["skills"]}
+            add_to_index(
+                self._connection,
+                [
+                    Indexed(
+                        row["skill_id"],
+                        named[row["skill_id"]]["name"],
+                        named[row["skill_id"]]["tags"],
+                        named[row["skill_id"]]["description"],
+                        row["text"][row["body_start"] :],
+                        row["indexed"],
+                    )
+                    for row in rows["documents"]
+                    if row["indexed"] != UNINDEXED
+                ],
+            )
+            self._progress("copying skills", start + len(named), len(ids))
+        return len(ids)

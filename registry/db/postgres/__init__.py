@@ -1,0 +1,1 @@
+"""PostgreSQL: a server that several machines share."""

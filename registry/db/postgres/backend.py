@@ -1,0 +1,135 @@
+"""A PostgreSQL server as the database: many machines, one catalogue."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from registry.db.backend import SHARED_REFS, Backend, Counts, DatabaseInfo, Place
+from registry.db.postgres.dialect import label, load_driver, parse_url
+from registry.db.postgres.reader import PostgresReader, marked
+from registry.db.sqlite.dialect import State
+from registry.db.writes.usage import ADD
+from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
+
+if TYPE_CHECKING:
+    from registry.db.backend import SyncLock
+    from registry.db.writer import Writer
+
+
+class PostgresBackend(Backend):
+    """The database at ``url``, where this machine is called ``host``."""
+
+    def __init__(self, url: str, host: str) -> None:
+        self._url = parse_url(url)
+        load_driver(label(self._url))
+        self.host = host
+        self.reader: PostgresReader = PostgresReader(self._url)
+        self._writer: Writer | None = None
+
+    def state(self) -> State:
+        """Say how the schema relates to this program."""
+        return self.reader.state()
+
+    def make_current(self) -> None:
+        """Create the schema, or upgrade it, as one transaction."""
+        from registry.db.migrate import ensure_server_current
+
+        ensure_server_current(self._url)
+
+    def open_writer(self) -> "Writer":
+        """Return the writing lane; there is one, whose connections are pooled."""
+        if self._writer is None:
+            from registry.db.postgres.writer import PostgresWriter
+
+            self._writer = PostgresWriter(self._url, self.host)
+        return self._writer
+
+    def sync_lock(self) -> "SyncLock":
+        """Return the lock of this host; two publishers of one source share the host's name."""
+        from registry.db.postgres.writer import SYNCING, ServerLock
+
+        doing = f"the sync of process {os.getpid()} on {self.host}"
+        return ServerLock(self._url, SYNCING, self.host, doing)
+
+    def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
+        """Write ``now`` as the last sync of the sources."""
+        from registry.db.writes.sources import record_sync
+
+        with self.open_writer().transaction() as connection:
+            for source_id in source_ids:
+                record_sync(connection, source_id, now, "ok")
+
+    def add_usage(self, counted: Mapping[Place, Counts], wait: float) -> bool:
+        """Add counts of use; False: the server was busy."""
+        rows = [(*often, *when, *place) for place, (often, when) in counted.items()]
+        try:
+            with self.open_writer().transaction(wait) as connection:
+                connection.exec_driver_sql(marked(ADD), rows)
+        except DatabaseBusy:
+            return False
+        return True
+
+    def info(self) -> DatabaseInfo:
+        """Collect the facts."""
+        version = self.reader.rows("SHOW server_version")
+        size = self.reader.rows("SELECT pg_database_size(current_database())")
+        return DatabaseInfo(
+            path=self.path,
+            exists=not self.reader.empty,
+            bytes=int(size[0][0]) if size else 0,
+            revision=self.revision(),
+            journal_mode=None,
+            sqlite_version=None,
+            wal_reset_bug=False,
+            file_system=None,
+            sources=self.count_sources(),
+            skills=self.count_skills(),
+            server_version=version[0][0] if version else None,
+            host=self.host,
+        )
+
+    def check(self) -> Sequence[str]:
+        """Look for what the server itself does not keep from happening."""
+        return [] if self.reader.empty else list(self._problems())
+
+    def backup(self, target: str, *, overwrite: bool) -> None:
+        """Write all that is stored into a SQLite file."""
+        from registry.db.copy import copy
+        from registry.db.sqlite.backend import SqliteBackend
+
+        target = os.path.abspath(os.path.expanduser(target))
+        if os.path.exists(target) and not overwrite:
+            raise UsageProblem(message=f"{target} exists already; remove it or choose another name")
+        draft = SqliteBackend(f"{target}.part")
+        _remove(draft.path)  # what a killed backup left
+        try:
+            copy(self, draft)
+            draft.close()
+            os.replace(draft.path, target)
+        except OSError as error:
+            raise DatabaseProblem(path=target, reason=error.strerror or str(error)) from error
+        finally:
+            draft.close()
+            _remove(draft.path)
+
+    def close(self) -> None:
+        """Close all connections."""
+        super().close()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _problems(self) -> Iterator[str]:
+        for row in self.reader.rows(
+            "SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id "
+            "NOT IN (SELECT skill_id FROM skill_search) LIMIT 20"
+        ):
+            yield f"skill {row[0]} has no entry in the full-text index"
+        for row in self.reader.rows(SHARED_REFS):
+            yield f"two skills share the ref {row[0]}"
+
+
+def _remove(path: str) -> None:
+    for ending in ("", "-wal", "-shm", ".lock"):
+        with suppress(OSError):
+            os.unlink(path + ending)

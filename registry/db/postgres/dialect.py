@@ -1,0 +1,118 @@
+"""What both lanes to a PostgreSQL server agree on: its address, its revision and its errors."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from registry.db.sqlite.dialect import KNOWN_REVISIONS, State
+from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseTooNew, DatabaseUnreachable
+from registry.model import SCHEMA_REVISION
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+SCHEMES: Final = ("postgresql+psycopg", "postgresql", "postgres")
+"""How an address may begin; all mean psycopg 3."""
+
+OLDEST_SERVER: Final = 130000
+
+CONNECT_SECONDS: Final = 10
+
+UNPREPARED: Final = {"prepare_threshold": None}
+"""For psycopg: a statement that is planned once for all values is planned badly for many, and one
+that is kept on the server would be missed behind a pooler."""
+
+LOST: Final = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004"})
+"""SQLSTATEs of a connection that broke, or that the server ended or did not take."""
+
+BUSY: Final = frozenset({"55P03", "40P01"})
+"""SQLSTATEs of a lock that was not to be had."""
+
+_NO_LOCALE: Final = "UTF8"
+
+
+def parse_url(given: str) -> "URL":
+    """Return the address as SQLAlchemy has it. Raises `DatabaseProblem` for what is none."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(given)
+    except (ArgumentError, ValueError) as error:
+        reason = "it is no address: postgresql+psycopg://USER@HOST/DATABASE"
+        scheme = given.split("://", maxsplit=1)[0]
+        raise DatabaseProblem(path=f"{scheme}://", reason=reason) from error
+    return url.set(drivername="postgresql+psycopg").update_query_dict(
+        {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}
+    )
+
+
+def label(url: "URL") -> str:
+    """Return the address as it is shown: without the password, and what is nobody's business.
+
+    ``options`` stay: they may choose the schema, and two schemas are two registries.
+    """
+    from sqlalchemy import URL
+
+    options = url.query.get("options")
+    return URL.create(
+        url.drivername,
+        username=url.username,
+        host=url.host,
+        port=url.port,
+        database=url.database,
+        query={"options": options} if options else {},
+    ).render_as_string()
+
+
+def load_driver(path: str) -> None:
+    """Make sure that psycopg is there. Raises `DatabaseProblem` with what to install."""
+    try:
+        import psycopg  # noqa: F401  # only whether it is there
+    except ImportError as error:
+        reason = "its driver is not installed: pip install 'skill-registry[postgres]'"
+        raise DatabaseProblem(path=path, reason=reason) from error
+
+
+def schema_state(one: Callable[[str], Any], path: str) -> State:
+    """Read the revision of a database; ``one`` returns the first value of a SELECT.
+
+    Raises `DatabaseTooNew` for a revision that this program doesn't know and `DatabaseProblem` for
+    a server that can't be used.
+    """
+    if int(one("SELECT current_setting('server_version_num')")) < OLDEST_SERVER:
+        reason = f"PostgreSQL {one('SHOW server_version')} is too old, 13 is needed"
+        raise DatabaseProblem(path=path, reason=reason)
+    encoding = one("SHOW server_encoding")
+    if encoding != _NO_LOCALE:
+        reason = f"its encoding is {encoding}; make one with ENCODING 'UTF8' TEMPLATE template0"
+        raise DatabaseProblem(path=path, reason=reason)
+    if one("SELECT to_regclass('alembic_version')") is None:
+        return State.EMPTY
+    found = one("SELECT max(version_num) FROM alembic_version")
+    if found is None:
+        return State.EMPTY
+    if one("SELECT to_regclass('skills')") is None:
+        raise DatabaseProblem(path=path, reason="it is the database of another program")
+    if found == SCHEMA_REVISION:
+        return State.CURRENT
+    if found in KNOWN_REVISIONS:
+        return State.BEHIND
+    raise DatabaseTooNew(path=path, revision=found)
+
+
+def translate(error: Exception, path: str, seconds: float) -> DatabaseProblem:
+    """Turn an error of psycopg, or of SQLAlchemy around it, into ours.
+
+    ``seconds``: how long a lock was waited for.
+    """
+    import psycopg
+
+    origin = getattr(error, "orig", None) or error
+    state = getattr(origin, "sqlstate", None)
+    lines = str(origin).strip().splitlines()
+    reason = lines[0].strip() if lines else type(origin).__name__
+    if state in BUSY:
+        return DatabaseBusy(path=path, seconds=seconds)
+    if state in LOST or (state is None and isinstance(origin, psycopg.OperationalError)):
+        return DatabaseUnreachable(path=path, reason=reason)
+    return DatabaseProblem(path=path, reason=reason)

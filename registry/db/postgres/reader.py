@@ -1,0 +1,198 @@
+"""Reading from a PostgreSQL server, through SQLAlchemy's pool of connections."""
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from registry.db.postgres.dialect import UNPREPARED, label, schema_state, translate
+from registry.db.reader import Reader, storable
+from registry.db.sqlite.dialect import State
+from registry.errors import DatabaseUnreachable
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Engine, PoolProxiedConnection
+
+MOST_CONNECTIONS: Final = 20
+"""Of one process, for reading; more threads wait for one another."""
+
+
+class PostgresReader(Reader):
+    """Reads the database at ``url``. What a dropped connection did not answer is asked again."""
+
+    among: ClassVar = (
+        "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
+    )
+    has_fts5: ClassVar = False
+
+    def __init__(self, url: "URL") -> None:
+        super().__init__(label(url))
+        self._url = url
+        self._lock = threading.Lock()
+        self._made: tuple[int, Engine] | None = None
+
+    @staticmethod
+    def each(column: str) -> str:
+        """Return the table of the elements of a JSON array."""
+        return f"json_array_elements(CAST({column} AS json))"
+
+    @staticmethod
+    def item(number: int) -> str:
+        """Return an element of the array that ``e`` is at."""
+        return f"(e.value ->> {number})"
+
+    def state(self) -> State:
+        """Say how the schema relates to this program.
+
+        Raises `DatabaseTooNew`, `DatabaseUnreachable` or `DatabaseProblem`.
+        """
+        return schema_state(lambda sql: self._run(sql, ())[0][0], self.path)
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a SELECT."""
+        return [] if self.empty else self._run(sql, parameters)
+
+    def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
+        """Yield the rows of a SELECT; a cursor on the server would need a transaction."""
+        return iter(self.rows(sql, parameters))
+
+    def version(self) -> int | None:
+        """Return how many transactions have changed the database."""
+        return None if self.empty else int(self.rows("SELECT number FROM data_version")[0][0])
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Give this thread a transaction that sees one state of the database."""
+        if self.empty or getattr(self._local, "pinned", None) is not None:
+            yield
+            return
+        connection = self._begin()
+        self._local.pinned = connection
+        try:
+            yield
+        finally:
+            self._local.pinned = None
+            self._end(connection)
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock:
+            if self._made is not None and self._made[0] == os.getpid():
+                self._made[1].dispose()
+            self._made = None
+        self._local = threading.local()
+
+    def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        pinned: PoolProxiedConnection | None = getattr(self._local, "pinned", None)
+        if pinned is not None:
+            return self._execute(pinned, sql, parameters)
+        try:
+            return self._once(sql, parameters)
+        except DatabaseUnreachable:
+            return self._once(sql, parameters)
+
+    def _once(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        connection = self._connect()
+        try:
+            return self._execute(connection, sql, parameters)
+        except DatabaseUnreachable as error:
+            connection.invalidate(error)
+            raise
+        finally:
+            connection.close()
+
+    def _begin(self) -> "PoolProxiedConnection":
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        for last in (False, True):
+            connection = self._connect()
+            try:
+                self._execute(connection, begin, (), fetch=False)
+            except DatabaseUnreachable as error:
+                connection.invalidate(error)
+                connection.close()
+                if last:
+                    raise
+            else:
+                return connection
+        raise AssertionError  # pragma: no cover  # the loop returns or raises
+
+    def _end(self, connection: "PoolProxiedConnection") -> None:
+        try:
+            self._execute(connection, "COMMIT", (), fetch=False)
+        except DatabaseUnreachable as error:
+            connection.invalidate(error)
+        finally:
+            connection.close()
+
+    def _execute(
+        self,
+        connection: "PoolProxiedConnection",
+        sql: str,
+        parameters: Sequence[object],
+        *,
+        fetch: bool = True,
+    ) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        cursor = connection.cursor()
+        try:
+            if parameters:
+                cursor.execute(marked(sql), storable(parameters))
+            else:
+                cursor.execute(sql)
+            return list(cursor.fetchall()) if fetch else []
+        except psycopg.Error as error:
+            raise translate(error, self.path, 0) from error
+        finally:
+            cursor.close()
+
+    def _connect(self) -> "PoolProxiedConnection":
+        import psycopg
+        from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+        try:
+            return self._engine().raw_connection()
+        except psycopg.Error as error:
+            raise translate(error, self.path, 0) from error
+        except PoolTimeout as error:
+            reason = f"all {MOST_CONNECTIONS} connections of this process are in use"
+            raise DatabaseUnreachable(path=self.path, reason=reason) from error
+
+    def _engine(self) -> "Engine":
+        with self._lock:
+            # A forked child must not speak on its parent's connections.
+            if self._made is None or self._made[0] != os.getpid():
+                if self._made is not None:
+                    self._made[1].dispose(close=False)
+                self._made = os.getpid(), _make_engine(self._url)
+            return self._made[1]
+
+
+def _make_engine(url: "URL") -> "Engine":
+    from sqlalchemy import create_engine, event
+
+    engine = create_engine(
+        url,
+        isolation_level="AUTOCOMMIT",
+        pool_size=5,
+        max_overflow=MOST_CONNECTIONS - 5,
+        connect_args=UNPREPARED,
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        connection.execute("SET default_transaction_read_only = on")
+        # Long texts lie beside their tables. That a scan of a table reads them, while an index
+        # knows the answer, is beyond the planner: it takes the scan for the cheaper way.
+        connection.execute("SET enable_seqscan = off")
+        connection.execute("SET jit = off")
+
+    return engine
+
+
+@lru_cache(maxsize=500)
+def marked(sql: str) -> str:
+    """Return ``sql`` with its values marked as psycopg wants it."""
+    return sql.replace("%", "%%").replace("?", "%s")

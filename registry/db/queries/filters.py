@@ -1,0 +1,106 @@
+"""Filters of listings and searches, as values and as SQL."""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from registry.db.reader import Reader
+
+Sort = Literal["name", "created", "updated"]
+
+MOST: Final = (1 << 63) - 1
+"""As a LIMIT: all."""
+
+USABLE: Final = "s.status IN ('ok', 'warning')"
+VISIBLE: Final = f"s.live = 1 AND {USABLE} AND s.shadowed = 0 AND src.enabled = 1"
+FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
+
+# Dates are most useful newest first; a name comes in its alphabet's order.
+ORDER: Final = {
+    "name": ("s.name_key ASC", "s.name ASC", "s.source_id ASC", "s.position ASC"),
+    "created": ("s.created_at DESC", "s.name_key ASC", "s.source_id ASC", "s.position ASC"),
+    "updated": ("s.updated_at DESC", "s.name_key ASC", "s.source_id ASC", "s.position ASC"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What a listing shows. Times are UTC, ISO 8601 with Z, both ends included.
+
+    ``tags`` must all be there, of ``any_tags`` one. ``unused_since``: what no tool has read since
+    then. ``offered`` leaves out what hides itself from models. ``all`` adds shadowed and invalid
+    skills; a ``status`` shows just those. ``ids`` are the versions among which to choose; they
+    alone say what is shadowed.
+    """
+
+    tags: Sequence[str] = ()
+    any_tags: Sequence[str] = ()
+    kind: str | None = None
+    category: str | None = None
+    scope: str | None = None
+    source: str | None = None
+    status: str | None = None
+    created_since: str | None = None
+    created_until: str | None = None
+    updated_since: str | None = None
+    updated_until: str | None = None
+    unused_since: str | None = None
+    offered: bool = False
+    ids: Collection[int] | None = None
+    all: bool = False
+
+
+def where(reader: Reader, filters: Filters) -> tuple[str, list[object]]:
+    """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters."""
+    clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
+    values: list[object] = []
+    if filters.status is not None:
+        clauses.append("s.status = ?")
+        values.append(filters.status)
+    else:
+        clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
+    if filters.ids is not None:
+        clauses.append(f"s.id IN {reader.among}")
+        values.append(json.dumps(list(filters.ids)))
+    elif not filters.all:
+        clauses.append("s.shadowed = 0")
+    if filters.offered:
+        clauses.append("s.hidden = 0")
+    if filters.unused_since is not None:
+        clauses.append("s.uid NOT IN (SELECT uid FROM usage WHERE last_read_at >= ?)")
+        values.append(filters.unused_since)
+    for tag in filters.tags:
+        clauses.append("s.id IN (SELECT skill_id FROM skill_tags WHERE tag = ?)")
+        values.append(_tag(tag))
+    if filters.any_tags:
+        marks = ", ".join("?" * len(filters.any_tags))
+        clauses.append(f"s.id IN (SELECT skill_id FROM skill_tags WHERE tag IN ({marks}))")
+        values.extend(map(_tag, filters.any_tags))
+    for column, operator, value in (
+        ("lower(s.kind)", "=", filters.kind and filters.kind.lower()),
+        ("lower(s.category)", "=", filters.category and filters.category.lower()),
+        ("src.scope", "=", filters.scope),
+        ("src.name", "=", filters.source),
+        ("s.created_at", ">=", filters.created_since),
+        ("s.created_at", "<=", filters.created_until),
+        ("s.updated_at", ">=", filters.updated_since),
+        ("s.updated_at", "<=", filters.updated_until),
+    ):
+        if value is not None:
+            clauses.append(f"{column} {operator} ?")
+            values.append(value)
+    return " AND ".join(clauses), values
+
+
+def order(sort: Sort, *, reverse: bool) -> str:
+    """Return the ORDER BY list of a sort; every order is total, so that pages fit together."""
+    terms = ORDER[sort]
+    if not reverse:
+        return ", ".join(terms)
+    flipped = {"ASC": "DESC", "DESC": "ASC"}
+    return ", ".join(f"{term.split()[0]} {flipped[term.split()[1]]}" for term in terms)
+
+
+def _tag(tag: str) -> str:
+    return " ".join(tag.casefold().split())

@@ -1,0 +1,79 @@
+"""What a sync compares the disk with: fingerprints, in the order of the walk."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from registry.db.reader import Reader
+
+
+class Known(NamedTuple):
+    """A stored version, as far as the comparison needs it."""
+
+    position: str
+    id: int
+    folder: str
+    fingerprint: str
+    racy: int
+    status: str
+
+
+def known(reader: Reader, source_id: int) -> Iterator[Known]:
+    """Yield the live versions of a source in the order of `disk.paths.position`."""
+    sql = (
+        "SELECT position, id, folder, fingerprint, racy, status FROM skills "
+        "WHERE source_id = ? AND live = 1 ORDER BY position"
+    )
+    return map(Known._make, reader.stream(sql, (source_id,)))
+
+
+def known_hashes(reader: Reader, skill_id: int) -> dict[str, tuple[tuple[int, ...], str | None]]:
+    """Return per file of a version its stat (mode, size, mtime, ctime, inode) and its hash."""
+    return {
+        path: (tuple(facts), content)
+        for path, content, *facts in reader.rows(
+            "SELECT path, hash, mode, size, mtime_ns, ctime_ns, inode FROM skill_files "
+            "WHERE skill_id = ?",
+            (skill_id,),
+        )
+    }
+
+
+class Gone(NamedTuple):
+    """A version whose folder is gone, as far as finding its new place needs it."""
+
+    id: int
+    ref: str
+    name: str
+    folder: str
+    tree_hash: str | None
+    file_count: int
+    bytes: int
+
+
+def gone(reader: Reader, ids: list[int]) -> list[Gone]:
+    """Return the facts by which moved skills are recognised."""
+    found: list[Gone] = []
+    for start in range(0, len(ids), 500):
+        some = ids[start : start + 500]
+        marks = ",".join("?" * len(some))
+        found += map(
+            Gone._make,
+            reader.rows(
+                "SELECT id, ref, name, folder, tree_hash, file_count, bytes FROM skills "
+                f"WHERE id IN ({marks})",
+                some,
+            ),
+        )
+    return found
+
+
+def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:
+    """Return (folder, code) of the stored findings that belong to no skill."""
+    return [
+        (row[0], row[1])
+        for row in reader.rows(
+            "SELECT folder, code FROM diagnostics WHERE source_id = ? AND skill_id IS NULL "
+            "ORDER BY folder, code",
+            (source_id,),
+        )
+    ]

@@ -1,0 +1,78 @@
+"""Listings, counts and facets."""
+
+from dataclasses import dataclass
+
+from registry.db.queries.filters import FROM, MOST, VISIBLE, Filters, Sort, order, where
+from registry.db.queries.rows import COLUMNS, skills
+from registry.db.reader import Reader
+from registry.model import Page
+
+
+def list_skills(
+    reader: Reader,
+    filters: Filters,
+    *,
+    sort: Sort = "name",
+    reverse: bool = False,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Page:
+    """Return one page of the skills that pass the filters, with the true total."""
+    condition, values = where(reader, filters)
+    sql = f"SELECT {COLUMNS} FROM {FROM} WHERE {condition} ORDER BY {order(sort, reverse=reverse)}"
+    if limit is None and offset == 0:
+        items = skills(reader.rows(sql, values))
+        return Page(items, len(items))
+    with reader.snapshot():
+        bounds = [*values, MOST if limit is None else limit, offset]
+        items = skills(reader.rows(f"{sql} LIMIT ? OFFSET ?", bounds))
+        return Page(items, count(reader, filters))
+
+
+def count(reader: Reader, filters: Filters) -> int:
+    """Return how many skills pass the filters.
+
+    The answer is kept until the database changes: a page after page asks for it again.
+    """
+    condition, values = where(reader, filters)
+
+    def load(reader: Reader) -> int:
+        rows = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {condition}", values)
+        return int(rows[0][0]) if rows else 0
+
+    return reader.remembered(f"count {condition} {values}", load)
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """One value of a facet, and how many visible skills have it."""
+
+    value: str
+    count: int
+
+
+def tags(reader: Reader) -> list[Facet]:
+    """Count the visible skills of each tag, the most frequent first."""
+    return _facet(
+        reader,
+        "t.tag",
+        "skill_tags t JOIN skills s ON s.id = t.skill_id JOIN sources src ON src.id = s.source_id",
+    )
+
+
+def kinds(reader: Reader) -> list[Facet]:
+    """Count the visible skills of each kind."""
+    return _facet(reader, "s.kind", FROM)
+
+
+def categories(reader: Reader) -> list[Facet]:
+    """Count the visible skills of each category."""
+    return _facet(reader, "s.category", FROM)
+
+
+def _facet(reader: Reader, column: str, tables: str) -> list[Facet]:
+    sql = (
+        f"SELECT {column}, count(*) FROM {tables} WHERE {VISIBLE} AND {column} IS NOT NULL "
+        f"GROUP BY {column} ORDER BY count(*) DESC, {column}"
+    )
+    return [Facet(*row) for row in reader.rows(sql)]

@@ -1,0 +1,52 @@
+"""What models are offered when nothing narrows it: the lists of thousands, kept bare."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from registry.db.queries.filters import FROM, VISIBLE, order
+from registry.db.reader import Reader
+from registry.model import Scope
+
+OFFERED: Final = f"{VISIBLE} AND s.hidden = 0"
+
+
+class Offer(NamedTuple):
+    """One line of a list for models, and where the skill is: (source, folder)."""
+
+    ref: str
+    scope: Scope
+    description: str
+    source: str
+    folder: str
+
+
+_SELECT: Final = "s.ref, src.scope, s.description, src.name, s.folder"
+_ORDER: Final = order("name", reverse=False)
+
+
+def offers(reader: Reader) -> list[Offer]:
+    """Return all skills that models see, by name."""
+    sql = f"SELECT {_SELECT} FROM {FROM} WHERE {OFFERED} ORDER BY {_ORDER}"
+    return list(map(Offer._make, reader.rows(sql)))
+
+
+def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
+    """Return at most ``most`` skills, those with a ref of ``first`` first, and how many there are.
+
+    Asks for no more rows than it returns.
+    """
+    select = f"SELECT {_SELECT} FROM {FROM} WHERE {OFFERED}"
+    with reader.snapshot():
+        total = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {OFFERED}")
+        marks = ", ".join("?" * len(first))
+        near = reader.rows(f"{select} AND s.ref IN ({marks})", list(first)) if first else []
+        others = reader.rows(f"{select} ORDER BY {_ORDER} LIMIT ?", [most])
+    near.sort(key=lambda row: first.index(row[0]))
+    rows = [*near, *(row for row in others if row[0] not in first)][:most]
+    return list(map(Offer._make, rows)), int(total[0][0]) if total else 0
+
+
+def tree_hashes(reader: Reader) -> dict[str, str]:
+    """Return the tree hash of each skill that models see, by its ref."""
+    rows = reader.rows(f"SELECT s.ref, coalesce(s.tree_hash, '') FROM {FROM} WHERE {OFFERED}")
+    return dict(rows)

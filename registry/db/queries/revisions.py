@@ -1,0 +1,113 @@
+"""What a skill was like, and the stored bytes of files."""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from registry.db.reader import Reader
+from registry.model import SkillFile
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One content that a skill had; ``number`` counts from 1, ``current``: it has it now.
+
+    ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.
+    """
+
+    uid: str
+    number: int
+    name: str
+    document: str | None
+    content_hash: str | None
+    tree_hash: str
+    seen_at: str
+    files: tuple[SkillFile, ...]
+    current: bool
+    complete: bool
+
+
+def revisions(reader: Reader, uid: str) -> list[Revision]:
+    """Return the revisions of a skill, the newest first."""
+    rows = reader.rows(
+        "SELECT r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, r.files, "
+        "EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
+        "AND s.tree_hash = r.tree_hash), "
+        f"NOT EXISTS (SELECT 1 FROM {reader.each('r.files')} e WHERE {reader.item(3)} "
+        "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
+        "WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash IS NOT NULL) "
+        f"OR {reader.item(3)} IS NULL) "
+        "FROM revisions r WHERE r.uid = ? ORDER BY r.number DESC",
+        (uid,),
+    )
+    return [
+        Revision(
+            uid,
+            number,
+            name,
+            document,
+            content_hash,
+            tree_hash,
+            seen_at,
+            tuple(
+                SkillFile(path, size, file_hash, bool(executable))
+                for path, executable, size, file_hash in sorted(json.loads(files))
+            ),
+            current == 1,
+            complete == 1,
+        )
+        for (
+            number,
+            name,
+            document,
+            content_hash,
+            tree_hash,
+            seen_at,
+            files,
+            current,
+            complete,
+        ) in rows
+    ]
+
+
+def content(reader: Reader, uid: str, content_hash: str) -> bytes | None:
+    """Return the bytes with this hash, of a file that a skill has or had; None: not stored."""
+    rows = reader.rows("SELECT packed, data FROM contents WHERE hash = ?", (content_hash,))
+    if rows:
+        packed, data = rows[0]
+        return zlib.decompress(data) if packed else bytes(data)
+    # What is live is not stored twice.
+    for (text,) in reader.rows(
+        "SELECT d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
+        "WHERE s.uid = ? AND s.live = 1 AND s.content_hash = ?",
+        (uid, content_hash),
+    ):
+        data = text.encode()
+        if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash:
+            return bytes(data)
+    return None
+
+
+def missing_contents(
+    reader: Reader, versions: Sequence[int] | None, host: str
+) -> list[tuple[str, ...]]:
+    """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
+
+    ``versions`` are those to look at; None: all that are live.
+    """
+    which = "s.live = 1"
+    values: list[object] = []
+    if versions is not None:
+        which = f"s.id IN {reader.among}"
+        values = [json.dumps(list(versions))]
+    values.append(host)
+    return reader.rows(
+        "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
+        "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
+        f"WHERE {which} AND src.host = ? AND f.hash IS NOT NULL AND f.path <> s.document "
+        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash) "
+        "GROUP BY f.hash, s.id",
+        values,
+    )

@@ -1,0 +1,28 @@
+"""Registered sources, as the database knows them."""
+
+from registry.db.reader import Reader
+from registry.model import Source
+
+_SQL = """
+SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
+       src.last_result, src.host, {skills}
+FROM sources src ORDER BY src.strength, src.name
+"""
+_COUNT = """(SELECT count(*) FROM skills s
+WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document')"""
+
+
+def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
+    """Return all sources, the strongest first; ``counted``: with how many skills they have."""
+    return [
+        Source(number, name, path, scope, priority, enabled == 1, when, result, skills, host)
+        for number, name, path, scope, priority, enabled, when, result, host, skills in reader.rows(
+            _SQL.format(skills=_COUNT if counted else 0)
+        )
+    ]
+
+
+def roots(reader: Reader, host: str) -> list[str]:
+    """Return the folders of a host's sources; counts no skills, so it suits what runs often."""
+    sql = "SELECT path FROM sources WHERE host = ? ORDER BY strength, name"
+    return [row[0] for row in reader.rows(sql, (host,))]

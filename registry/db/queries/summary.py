@@ -1,0 +1,85 @@
+"""What the registry holds in all, how big and how fresh it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from registry.db.queries.filters import FROM, VISIBLE
+from registry.db.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts over the whole registry; ``bytes`` adds up the files of all skills."""
+
+    skills: int
+    visible: int
+    shadowed: int
+    hidden: int
+    by_status: Mapping[str, int]
+    by_scope: Mapping[str, int]
+    sources: int
+    tags: int
+    kinds: int
+    categories: int
+    files: int
+    bytes: int
+    names: int
+    oldest_sync: str | None
+    newest_sync: str | None
+
+
+def stats(reader: Reader) -> Stats:
+    """Count everything once."""
+    with reader.snapshot():
+        skills, visible, shadowed, hidden, files, size, names = _one(
+            reader,
+            f"SELECT count(*), count(*) FILTER (WHERE {VISIBLE}), sum(s.shadowed), "
+            f"count(*) FILTER (WHERE s.hidden = 1 AND {VISIBLE}), sum(s.file_count), "
+            f"CAST(sum(s.bytes) AS BIGINT), count(DISTINCT s.name) FROM {FROM} "
+            "WHERE s.live = 1 AND s.status <> 'no_document'",
+            7,
+        )
+        kinds, categories = _one(
+            reader,
+            "SELECT count(DISTINCT s.kind), count(DISTINCT s.category) "
+            f"FROM {FROM} WHERE {VISIBLE}",
+            2,
+        )
+        (tags,) = _one(
+            reader,
+            "SELECT count(DISTINCT t.tag) FROM skill_tags t JOIN skills s ON s.id = t.skill_id "
+            f"JOIN sources src ON src.id = s.source_id WHERE {VISIBLE}",
+            1,
+        )
+        status = reader.rows(
+            "SELECT status, count(*) FROM skills WHERE live = 1 AND status <> 'no_document' "
+            "GROUP BY status ORDER BY status"
+        )
+        scope = reader.rows(
+            f"SELECT src.scope, count(*) FROM {FROM} WHERE {VISIBLE} GROUP BY src.scope"
+            " ORDER BY min(src.strength)"
+        )
+        synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")
+    sources, oldest, newest = synced[0] if synced else (0, None, None)
+    return Stats(
+        skills=skills,
+        visible=visible,
+        shadowed=shadowed,
+        hidden=hidden,
+        by_status=dict(status),
+        by_scope=dict(scope),
+        sources=sources,
+        tags=tags,
+        kinds=kinds,
+        categories=categories,
+        files=files,
+        bytes=size,
+        names=names,
+        oldest_sync=oldest,
+        newest_sync=newest,
+    )
+
+
+def _one(reader: Reader, sql: str, width: int) -> tuple[int, ...]:
+    rows = reader.rows(sql)
+    return tuple(value or 0 for value in rows[0]) if rows else (0,) * width

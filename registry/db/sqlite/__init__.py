@@ -1,0 +1,1 @@
+"""SQLite: one file, read and written through the standard library's driver."""

@@ -1,0 +1,148 @@
+"""Count what tools do with each skill, without slowing them: in memory, written now and then."""
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from itertools import repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from registry.db.backend import Backend
+from registry.errors import DatabaseProblem
+from registry.times import from_ns
+
+if TYPE_CHECKING:
+    from registry.db.backend import Counts
+
+Deed: TypeAlias = Literal["listed", "found", "read"]
+DEEDS: Final[tuple[Deed, ...]] = ("listed", "found", "read")
+
+WRITE_AFTER: Final = 5.0
+"""Seconds after the first count that was not written yet."""
+
+WAIT: Final = 1.0
+"""Seconds to wait for other writers; counts are kept for the next time, at the end given up."""
+
+_place: Final = attrgetter("source", "folder")
+
+
+class Located(Protocol):
+    """Anything that says where a skill is."""
+
+    @property
+    def source(self) -> str:
+        """The source's name."""
+
+    @property
+    def folder(self) -> str:
+        """The folder below it."""
+
+
+class Place(NamedTuple):
+    """Where a skill is."""
+
+    source: str
+    folder: str
+
+
+class _Counts:
+    """How often, and when last, each deed was done to the skill at each place."""
+
+    def __init__(self) -> None:
+        self.often: dict[Deed, Counter[tuple[str, str]]] = {deed: Counter() for deed in DEEDS}
+        self.last: dict[Deed, dict[tuple[str, str], int]] = {deed: {} for deed in DEEDS}
+
+    def add(self, deed: Deed, skills: Sequence[Located]) -> None:
+        # All in C: a listing of ten thousand skills costs a few milliseconds more by this.
+        places = list(map(_place, skills))
+        self.often[deed].update(places)
+        self.last[deed].update(zip(places, repeat(time.time_ns())))
+
+    def merge(self, later: "_Counts") -> None:
+        for deed in DEEDS:
+            self.often[deed].update(later.often[deed])
+            self.last[deed].update(later.last[deed])
+
+    def by_place(self) -> "dict[tuple[str, str], Counts]":
+        """Return for each place the three numbers and the three times."""
+        places = dict.fromkeys(place for deed in DEEDS for place in self.often[deed])
+        return {
+            place: (
+                [self.often[deed][place] for deed in DEEDS],
+                [self._when(deed, place) for deed in DEEDS],
+            )
+            for place in places
+        }
+
+    def _when(self, deed: Deed, place: tuple[str, str]) -> str | None:
+        moment = self.last[deed].get(place)
+        return None if moment is None else from_ns(moment)
+
+
+class Usage:
+    """Counts of one process for a database; safe for many threads."""
+
+    def __init__(self, backend: Backend, *, enabled: bool) -> None:
+        self._backend = backend
+        self._enabled = enabled
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._waiting: _Counts | None = None
+        self._timer: threading.Timer | None = None
+        self._process = os.getpid()
+
+    def listed(self, skills: Sequence[Located]) -> None:
+        """Count that a tool listed these skills."""
+        self._note("listed", skills)
+
+    def found(self, skills: Sequence[Located]) -> None:
+        """Count that a tool's search found these skills."""
+        self._note("found", skills)
+
+    def read(self, source: str, folder: str) -> None:
+        """Count that a tool read this skill, or a file of it."""
+        self._note("read", [Place(source, folder)])
+
+    def write(self) -> None:
+        """Write down what was counted; where the database is busy or unusable, keep it."""
+        with self._writing:
+            with self._lock:
+                waiting, self._waiting = self._waiting, None
+                self._timer = None
+            if waiting is None or self._backend.reader.empty:
+                return
+            try:
+                done = self._backend.add_usage(waiting.by_place(), WAIT)
+            except (DatabaseProblem, OSError):
+                done = False
+            if not done:
+                self._keep(waiting)
+
+    def close(self) -> None:
+        """Write down the rest."""
+        with self._lock:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        if self._process == os.getpid():
+            self.write()
+
+    def _keep(self, unwritten: _Counts) -> None:
+        with self._lock:
+            if self._waiting is not None:
+                unwritten.merge(self._waiting)
+            self._waiting = unwritten
+
+    def _note(self, deed: Deed, skills: Sequence[Located]) -> None:
+        if not self._enabled or not skills:
+            return
+        with self._lock:
+            if self._waiting is None:
+                self._waiting = _Counts()
+            self._waiting.add(deed, skills)
+            if self._timer is None:
+                self._timer = threading.Timer(WRITE_AFTER, self.write)
+                self._timer.daemon = True
+                self._timer.start()

@@ -1,0 +1,1 @@
+"""Writes: what changes the database, inside a transaction of SQLAlchemy."""

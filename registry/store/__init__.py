@@ -1,1 +1,0 @@
-"""The writing lane: the schema, its migrations, and transactions (SQLAlchemy)."""

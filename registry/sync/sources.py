@@ -1,0 +1,240 @@
+"""Sources as people name them: folders to register, names to give, well-known places."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from registry.disk.paths import STATE_SUFFIX
+from registry.errors import (
+    SourceElsewhere,
+    SourceExists,
+    SourceInvalid,
+    SourceNotFound,
+    UsageProblem,
+)
+from registry.model import DOCUMENT_NAMES, Scope, Source
+from registry.times import now
+
+if TYPE_CHECKING:
+    from registry.api import SkillRegistry
+
+LONGEST_NAME: Final = 64
+
+AGENT_FOLDERS: Final = (
+    ".agents/skills",
+    ".claude/skills",
+    ".codex/skills",
+    ".copilot/skills",
+    ".cursor/skills",
+    ".gemini/skills",
+    ".hermes/skills",
+    ".openclaw/skills",
+    ".ethos/skills",
+    ".wave/skills",
+    ".miniclaw/workspace/skills",
+)
+"""Where agents keep skills, below the home folder and below a project."""
+
+PROJECT_FOLDERS: Final = (*AGENT_FOLDERS, ".github/skills")
+
+_GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """A well-known folder that exists; ``source`` is its name where it is registered."""
+
+    path: str
+    scope: Scope
+    suggested_name: str
+    source: str | None
+
+
+def choose(
+    registry: "SkillRegistry",
+    targets: Sequence[str],
+    *,
+    scope: Scope | None,
+    name: str | None,
+    register: bool,
+) -> list[Source]:
+    """Return the sources that the targets mean, registering folders that are none yet.
+
+    Without ``register`` a new folder is returned as a source that is not stored. Raises
+    `SourceNotFound`, `SourceInvalid`, `UsageProblem`.
+    """
+    known = registry.sources(counted=False)
+    host = registry.backend.host
+    if not targets:
+        if name or scope:
+            raise UsageProblem(message="--name and --scope go with a folder to sync")
+        return [source for source in known if source.enabled and source.host == host]
+    if name and len(targets) > 1:
+        raise UsageProblem(message="--name goes with a single folder")
+    chosen: dict[str, Source] = {}
+    for target in targets:
+        source = _existing(known, target, host)
+        if source is not None and source.host != host:
+            raise SourceElsewhere(name=source.name, host=source.host)
+        if source is None:
+            source = _new(registry, known, target, scope or "personal", name, register=register)
+            known = [*known, source]
+        elif scope and scope != source.scope and register:
+            source = _rescope(registry, source, scope)
+        chosen[source.path] = source
+    return list(chosen.values())
+
+
+def find(registry: "SkillRegistry", name: str) -> Source:
+    """Return the source of this name or path, without a count. Raises `SourceNotFound`."""
+    known = registry.sources(counted=False)
+    found = _existing(known, name, registry.backend.host)
+    if found is None:
+        raise SourceNotFound(name=name, known=[source.name for source in known])
+    return found
+
+
+def add(
+    registry: "SkillRegistry", path: str, *, name: str | None, scope: Scope, priority: int
+) -> Source:
+    """Register a folder; see `SkillRegistry.add_source`."""
+    known = registry.sources()
+    for source in known:
+        if source.path == _resolved(path) and source.host == registry.backend.host:
+            raise SourceExists(name=source.name, path=source.path)
+    return _new(registry, known, path, scope, name, priority=priority, register=True)
+
+
+def remove(registry: "SkillRegistry", name: str) -> Source:
+    """Forget a source; see `SkillRegistry.remove_source`."""
+    from registry.db.writes.sources import remove_source
+
+    wanted = find(registry, name)
+    source = next(one for one in registry.sources() if one.id == wanted.id)
+    with registry.writer.transaction() as connection:
+        remove_source(connection, source.id)
+    return source
+
+
+def discover(
+    registry: "SkillRegistry", home: str, project: str | None = None
+) -> Iterable[Discovered]:
+    """Yield the well-known skill folders that exist below ``home`` and ``project``."""
+    every = registry.sources()
+    known = {one.path: one for one in every if one.host == registry.backend.host}
+    taken = {source.name for source in every}
+    places: list[tuple[str, str, Scope]] = [(home, below, "personal") for below in AGENT_FOLDERS]
+    if project is not None and _resolved(project) != _resolved(home):
+        places += [(project, below, "project") for below in PROJECT_FOLDERS]
+    for root, below, scope in places:
+        path = os.path.join(root, below)
+        if not os.path.isdir(path):
+            continue
+        resolved = _resolved(path)
+        source = known.get(resolved)
+        name = source.name if source else suggest_name(resolved, taken)
+        taken.add(name)
+        yield Discovered(resolved, scope, name, source.name if source else None)
+
+
+def suggest_name(path: str, taken: Iterable[str]) -> str:
+    """Return a short name for the folder ``path`` that is not ``taken``.
+
+    Folders called just "skills" are named after what they belong to: ``~/.claude/skills`` is
+    "claude", and a second one "project-claude".
+    """
+    parts = [part.lstrip(".") for part in PurePath(path).parts[1:]]
+    telling = [part for part in parts if part and part.lower() not in _GENERIC] or ["skills"]
+    used = set(taken)
+    candidates = ["-".join(telling[-count:]) for count in range(1, min(3, len(telling)) + 1)]
+    candidates += [f"{candidates[0]}-{number}" for number in range(2, 10_000)]
+    for candidate in candidates:
+        name = "".join(c if c.isprintable() and not c.isspace() else "-" for c in candidate)
+        name = name.encode("utf-8", "replace").decode()[-LONGEST_NAME:]
+        if name not in used:
+            return name
+    raise UsageProblem(message="no free name was found: give one with --name")
+
+
+def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
+    for source in known:
+        if source.name == target:
+            return source
+    known = [source for source in known if source.host == host]  # whose paths mean something here
+    path = _resolved(target)
+    for source in known:
+        if source.path == path:
+            return source
+    # The folder of a skill inside a source means that source.
+    if any(os.path.lexists(os.path.join(path, document)) for document in DOCUMENT_NAMES):
+        for source in known:
+            if path.startswith(source.path.rstrip("/") + "/"):
+                return source
+    return None
+
+
+def _new(
+    registry: "SkillRegistry",
+    known: Sequence[Source],
+    target: str,
+    scope: Scope,
+    name: str | None,
+    *,
+    register: bool,
+    priority: int = 0,
+) -> Source:
+    host = registry.backend.host
+    path = _resolved(target)
+    _check_folder(target, path, known)
+    taken = [source.name for source in known]
+    if name is not None:
+        _check_name(name)
+        if name in taken:
+            raise SourceExists(name=name, path=known[taken.index(name)].path)
+    name = name or suggest_name(path, taken)
+    number = -1 - len(known)
+    if register:
+        from registry.db.writes.sources import add_source
+
+        with registry.writer.transaction() as connection:
+            number = add_source(connection, name, path, scope, priority, now(), host=host)
+    return Source(number, name, path, scope, priority, True, None, None, 0, host)
+
+
+def _rescope(registry: "SkillRegistry", source: Source, scope: Scope) -> Source:
+    from registry.db.writes.sources import change_source
+
+    with registry.writer.transaction() as connection:
+        change_source(connection, source.id, scope, source.priority)
+    return find(registry, source.name)
+
+
+def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
+    if not os.path.lexists(path):
+        if os.sep not in target and not target.startswith((".", "~")):
+            raise SourceNotFound(name=target, known=[source.name for source in known])
+        raise SourceInvalid(path=path, reason="there is no such folder")
+    if not os.path.isdir(path):
+        raise SourceInvalid(path=path, reason="it is no folder")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SourceInvalid(path=ascii(path), reason="its name is no UTF-8 text") from None
+    try:
+        os.scandir(path).close()
+    except OSError as error:
+        raise SourceInvalid(path=path, reason=error.strerror or str(error)) from error
+    if any(part.endswith(STATE_SUFFIX) for part in PurePath(path).parts):
+        raise SourceInvalid(path=path, reason="it holds the registry's own state, not skills")
+
+
+def _check_name(name: str) -> None:
+    if not name or len(name) > LONGEST_NAME or not name.isprintable() or "/" in name:
+        message = f"a source's name has 1 to {LONGEST_NAME} printable characters and no slash"
+        raise UsageProblem(message=message)
+
+
+def _resolved(path: str) -> str:
+    return os.path.realpath(os.path.expanduser(path.replace("\0", "\ufffd")))

@@ -1,0 +1,80 @@
+"""From paths that file events name to what has to be looked at again, and no more than that."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from registry.db.reader import Reader
+from registry.disk.paths import ROOT, is_below, is_ignored
+from registry.model import DOCUMENT_NAMES, Source
+
+MOST_SKILLS: Final = 20
+"""More skills than this are seen to by one walk of their source."""
+
+
+def by_source(paths: Iterable[str], sources: Sequence[Source]) -> dict[str, list[str]]:
+    """Return the paths by the name of the source they lie in, the innermost where sources nest.
+
+    Paths in folders that are passed over are left out.
+    """
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        holding = [source for source in sources if is_below(path, source.path)]
+        if holding:
+            source = max(holding, key=lambda one: len(one.path))
+            folders = os.path.relpath(os.path.dirname(path), source.path).split(os.sep)
+            if not any(is_ignored(folder) for folder in folders):
+                found.setdefault(source.name, []).append(path)
+    return found
+
+
+def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list[str] | None:
+    """Return the folders of the skills whose own files were touched, none else.
+
+    None: a skill may have come, gone or moved, so that the whole source has to be walked.
+    """
+    folders: dict[str, None] = {}
+    for path in paths:
+        below = os.path.relpath(path, source.path)
+        folder = _skill_of(reader, source, below)
+        if folder is None or _may_be_more(reader, source, folder, path, below):
+            return None
+        folders[folder] = None
+        if len(folders) > MOST_SKILLS:
+            return None
+    return list(folders)
+
+
+def _skill_of(reader: Reader, source: Source, below: str) -> str | None:
+    """Return the folder of the innermost skill that holds the path ``below`` the source."""
+    above = []
+    folder = os.path.dirname(below)
+    while folder:
+        above.append(folder)
+        folder = os.path.dirname(folder)
+    marks = ", ".join("?" * (len(above) + 1))
+    rows = reader.rows(
+        f"SELECT folder FROM skills WHERE source_id = ? AND live = 1 AND folder IN ({marks}) "
+        "AND status <> 'no_document' ORDER BY length(folder) DESC",
+        [source.id, *above, ROOT],
+    )
+    known: Mapping[str, int] = {row[0]: len(row[0]) for row in rows}
+    inner = [folder for folder in known if folder != ROOT]
+    return inner[0] if inner else (ROOT if ROOT in known else None)
+
+
+def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: str) -> bool:
+    """Tell whether the event may be about another skill than the one in ``folder``."""
+    name = os.path.basename(path)
+    inside = os.path.dirname(below) or ROOT
+    if os.path.isdir(path) or os.path.islink(path) or (name in DOCUMENT_NAMES and inside != folder):
+        return True
+    if name in DOCUMENT_NAMES and not os.path.lexists(path):
+        return True
+    # What is gone may have been a folder with skills in it.
+    return not os.path.lexists(path) and bool(
+        reader.rows(
+            "SELECT 1 FROM skills WHERE source_id = ? AND live = 1 AND folder >= ? AND folder < ?",
+            (source.id, below, below + "0"),
+        )
+    )

@@ -1,0 +1,52 @@
+"""Hold what a model sends against a tool's JSON Schema."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from registry.toolsets.context import Json
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+LONGEST: Final = 300
+"""Characters of a problem's description, which repeats what was sent."""
+
+
+class Arguments:
+    """The check of one tool's arguments, made ready at the first call."""
+
+    def __init__(self, schema: Json) -> None:
+        self._schema = schema
+
+    @property
+    def required(self) -> Sequence[str]:
+        """The names of the arguments that must be given."""
+        return list(self._schema.get("required", ()))
+
+    def problem(self, arguments: Any) -> str | None:
+        """Return in words what is wrong with ``arguments``, or None."""
+        from jsonschema.exceptions import best_match
+
+        try:
+            error = best_match(_validator(self).iter_errors(arguments))
+        except RecursionError:
+            return "the arguments are nested too deeply"
+        if error is None:
+            return None
+        words = error.message
+        words = words if len(words) <= LONGEST else f"{words[:LONGEST]}\u2026"
+        place = ".".join(map(str, error.path))
+        text = f"{place}: {words}" if place else words
+        return text.encode("utf-8", "replace").decode()
+
+    def validator(self) -> "Validator":
+        """Return a validator of the schema."""
+        from jsonschema import Draft202012Validator
+
+        return Draft202012Validator(self._schema)
+
+
+@lru_cache(maxsize=64)
+def _validator(arguments: Arguments) -> "Validator":
+    return arguments.validator()

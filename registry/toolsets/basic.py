@@ -1,0 +1,154 @@
+"""The toolset `basic` (contracts/basic-list_skills.md, basic-get_skill.md; NOTES.md, basic).
+
+It shows one folder of skills as it is: its folders are the skills, whatever is in them.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from registry.changes.changing import target_source
+from registry.db.queries.detail import row_of
+from registry.db.usage import Place
+from registry.disk.files import read_inside
+from registry.disk.links import Leads, follow
+from registry.disk.paths import is_ignored
+from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
+from registry.model import DOCUMENT_NAMES
+from registry.toolsets.context import Context, Json, Tool, schema, shown
+
+MOST_BYTES: Final = 1 << 20
+"""The contract's "1MB"; a document of exactly this size is read (NOTES.md)."""
+
+RULE: Final = r"Skill names must not contain '/', '\', or '..'"
+
+TOOLS: Final = (
+    Tool(
+        "list_skills",
+        "List all available skills in the skills folder. Returns skill names as a JSON array.",
+        schema({}),
+    ),
+    Tool(
+        "get_skill",
+        "Read the SKILL.MD documentation for a specific skill. Returns the full text content of "
+        "the documentation file.",
+        schema(
+            {"skill_name": {"type": "string", "description": "Name of the skill (folder name)"}},
+            ["skill_name"],
+        ),
+    ),
+)
+
+
+def make(context: Context) -> "BasicToolset":
+    """Return the toolset, bound to a source. Raises `SourceUnclear`, `SourceNotFound`."""
+    return BasicToolset(context)
+
+
+class BasicToolset:
+    """The folders of one source."""
+
+    name = "basic"
+
+    def __init__(self, context: Context) -> None:
+        self._registry = context.registry
+        self._source = target_source(context.registry, context.source, to_read=True)
+
+    def tools(self) -> Sequence[Tool]:
+        """Return `list_skills` and `get_skill`."""
+        return TOOLS
+
+    def call(self, tool: str, arguments: Any) -> Json:
+        """Run one tool; see `Toolset.call`."""
+        try:
+            if tool == "list_skills":
+                return self._list()
+            if tool == "get_skill":
+                return self._get(arguments)
+        except RegistryError as error:
+            return {"error": str(error)}
+        return {"error": f"Unknown tool: '{shown(tool)}'. There are list_skills and get_skill"}
+
+    def _list(self) -> Json:
+        root = self._source.path
+        try:
+            if self._is_here:
+                os.scandir(root).close()
+        except (FileNotFoundError, NotADirectoryError):
+            return {"error": f"Skills folder not found at path: {root}"}
+        except OSError:
+            return {"error": "Permission denied reading skills folder"}
+        rows = self._registry.reader.rows(
+            "SELECT folder FROM skills WHERE source_id = ? AND live = 1", (self._source.id,)
+        )
+        names = {row[0].partition("/")[0] for row in rows}
+        listed = sorted(name for name in names if name != "." and is_valid(name))
+        self._registry.usage.listed([Place(self._source.name, name) for name in listed])
+        return {"skills": listed}
+
+    def _get(self, arguments: Any) -> Json:
+        name = arguments.get("skill_name") if isinstance(arguments, Mapping) else None
+        if not isinstance(name, str) or not is_valid(name):
+            return {"error": f"Invalid skill name: '{shown(name)}'. {RULE}"}
+        missing = {"error": f"Skill '{shown(name)}' not found in skills folder"}
+        if name == "." or is_ignored(name) or "\0" in name:
+            return missing
+        if not self._is_here:
+            return self._stored(name, missing)
+        root = self._source.path
+        try:
+            home = follow(os.path.join(root, name), root, ())
+            if home.leads is not Leads.INSIDE or not os.path.isdir(home.target):
+                return missing
+        except (OSError, ValueError):  # a name that no file system can hold
+            return missing
+        answer = read_document(home.target, name)
+        if "documentation" in answer:
+            self._registry.usage.read(self._source.name, os.path.relpath(home.target, root))
+        return answer
+
+    @property
+    def _is_here(self) -> bool:
+        return self._source.host == self._registry.backend.host
+
+    def _stored(self, name: str, missing: Json) -> Json:
+        """Return the document of a skill whose folder is on another machine."""
+        place = (self._source.id, name)
+        if row_of(self._registry.reader, *place) is None:
+            return missing
+        answer = understood(self._registry.read_bytes(f"{self._source.name}/{name}"), name)
+        if "documentation" in answer:
+            self._registry.usage.read(self._source.name, name)
+        return answer
+
+
+def is_valid(name: str) -> bool:
+    """Tell whether the contract takes ``name`` for a skill's ("validate_skill_name")."""
+    return bool(name) and "/" not in name and "\\" not in name and ".." not in name
+
+
+def read_document(folder: str, name: str) -> Json:
+    """Return the text of the skill file in ``folder``, or the contract's error."""
+    for document in DOCUMENT_NAMES:
+        try:
+            data = read_inside(os.path.join(folder, document), MOST_BYTES, folder, folder).data
+        except FileNotFoundError:
+            continue
+        except FileTooLarge:
+            return {"error": f"SKILL.MD too large (>1MB) for skill '{name}'"}
+        except SkillInaccessible:
+            return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
+        except RegistryError as error:
+            return {"error": f"Error reading SKILL.MD: {error}"}
+        return understood(data, name)
+    return {"error": f"SKILL.MD not found for skill '{name}'"}
+
+
+def understood(data: bytes, name: str) -> Json:
+    """Return a document's text, or that it is none."""
+    try:
+        # As the contract reads it: any line end is a "\n".
+        text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        return {"error": f"SKILL.MD contains invalid UTF-8 for skill '{name}'"}
+    return {"skill_name": name, "documentation": text}

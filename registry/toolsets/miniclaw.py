@@ -1,0 +1,237 @@
+"""The toolset `miniclaw` (contracts/miniclaw-skill-management.md; NOTES.md, miniclaw).
+
+Without a source it shows all skills, and writes to the one that `target_source` chooses.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from registry.changes import changing
+from registry.document.names import check_folder_name, check_snake_case, is_built_in
+from registry.errors import ChangeRefused, RegistryError, SkillNotFound
+from registry.model import DOCUMENT_NAMES, Parameter, Skill
+from registry.times import now
+from registry.toolsets.arguments import Arguments
+from registry.toolsets.context import Context, Json, Tool, schema, shown
+from registry.toolsets.miniclaw_errors import SkillError, creating, deleting, reading
+from registry.toolsets.view import View
+
+TYPES: Final = ("string", "number", "boolean", "array", "object")
+
+_TEXT: Final[Json] = {"type": "string"}
+
+TOOLS: Final = (
+    Tool(
+        "create_skill",
+        "Create a new reusable skill package",
+        schema(
+            {
+                "name": {"type": "string", "description": "Skill name (snake_case, unique)"},
+                "description": {"type": "string", "description": "What this skill does"},
+                "parameters": {
+                    "type": "array",
+                    "description": "Parameter definitions",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "name": _TEXT,
+                            "type": {"type": "string", "enum": list(TYPES)},
+                            "description": _TEXT,
+                            "required": {"type": "boolean"},
+                        },
+                    },
+                },
+                "implementation": {
+                    "type": "string",
+                    "description": "Implementation instructions or code",
+                },
+            },
+            ["name", "description", "implementation"],
+        ),
+        read_only=False,
+        idempotent=False,
+    ),
+    Tool("list_skills", "List all available skills", {"type": "object", "properties": {}}),
+    Tool(
+        "read_skill",
+        "Read the full content of a skill",
+        schema({"name": {"type": "string", "description": "Name of the skill to read"}}, ["name"]),
+    ),
+    Tool(
+        "delete_skill",
+        "Delete a user-created skill",
+        schema(
+            {"name": {"type": "string", "description": "Name of the skill to delete"}}, ["name"]
+        ),
+        read_only=False,
+        destructive=True,
+    ),
+)
+
+_CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
+
+
+def make(context: Context) -> "MiniclawToolset":
+    """Return the toolset. Raises `PersonalityNotFound`, `SourceNotFound`."""
+    return MiniclawToolset(context)
+
+
+class MiniclawToolset:
+    """Create, list, read and delete skills by miniclaw's names and shapes."""
+
+    name = "miniclaw"
+
+    def __init__(self, context: Context) -> None:
+        self._registry = context.registry
+        self._source = context.source
+        self._view = View(context)
+
+    def tools(self) -> Sequence[Tool]:
+        """Return `create_skill`, `list_skills`, `read_skill` and `delete_skill`."""
+        return TOOLS
+
+    def call(self, tool: str, arguments: Any) -> Json:
+        """Run one tool; see `Toolset.call`."""
+        deeds = {
+            "create_skill": self._create,
+            "list_skills": self._list,
+            "read_skill": self._read,
+            "delete_skill": self._delete,
+        }
+        try:
+            _check(tool, arguments)
+            return {"success": True, **deeds[tool](arguments)}
+        except SkillError as error:
+            return {"success": False, "error": {"type": error.type, "message": str(error)}}
+
+    def _create(self, arguments: Json) -> Json:
+        from registry.document.render import render_miniclaw
+
+        name = arguments["name"]
+        reason = check_snake_case(name) or check_folder_name(name)
+        if reason is not None:
+            raise SkillError("InvalidName", name=shown(name), reason=reason)
+        if is_built_in(name):
+            raise SkillError("BuiltInToolConflict", name=name)
+        created_at = now()
+        try:
+            text = render_miniclaw(
+                name=name,
+                description=arguments["description"],
+                parameters=_parameters(arguments.get("parameters", ())),
+                implementation=arguments["implementation"],
+                created_at=created_at,
+            )
+        except (ValueError, TypeError, RecursionError) as error:  # a default that is no JSON
+            raise SkillError("InvalidSchema", msg=str(error)) from error
+        path, data = name, text.encode()
+        most = self._registry.settings.limits.document_bytes
+        if len(data) > most:
+            raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
+        try:
+            source = changing.target_source(self._registry, self._source)
+            path = os.path.join(source.path, name)
+            files = {DOCUMENT_NAMES[0]: data}
+            skill = changing.create(self._registry, source, name, name, files)
+        except RegistryError as error:
+            raise creating(name, path, error, known=self._is_known(name)) from error
+        except OSError as error:
+            refused = ChangeRefused(path=path, reason=error.strerror or str(error))
+            raise creating(name, path, refused, known=False) from error
+        return {
+            "message": "Skill created successfully",
+            "skill": _described(skill),
+            "file_path": os.path.join(skill.path, DOCUMENT_NAMES[0]),
+        }
+
+    def _is_known(self, name: str) -> bool:
+        sql = "SELECT 1 FROM skills WHERE name = ? AND live = 1"
+        try:
+            return bool(self._registry.reader.rows(sql, (name,)))
+        except RegistryError:  # the database itself is what failed
+            return False
+
+    def _list(self, _arguments: Json) -> Json:
+        try:
+            skills = self._view.skills()
+        except RegistryError as error:
+            raise reading("", error) from error
+        self._registry.usage.listed(skills)
+        newest_first = sorted(skills, key=lambda skill: skill.created_at, reverse=True)
+        return {"skills": [_described(skill) for skill in newest_first]}
+
+    def _read(self, arguments: Json) -> Json:
+        name = arguments["name"]
+        try:
+            skill = self._view.find(name)
+            content = self._registry.read(f"{skill.source}/{skill.folder}")
+        except RegistryError as error:
+            raise _unfound(name, error) or reading(name, error) from error
+        self._registry.usage.read(skill.source, skill.folder)
+        return {"name": name, "content": content}
+
+    def _delete(self, arguments: Json) -> Json:
+        name = arguments["name"]
+        if is_built_in(name):
+            raise SkillError("BuiltInSkillDeletion", name=name)
+        try:
+            skill = self._view.resolve(name)
+            if is_built_in(skill.name):
+                raise SkillError("BuiltInSkillDeletion", name=name)
+            self._registry.delete(f"{skill.source}/{skill.folder}")
+        except RegistryError as error:
+            raise _unfound(name, error) or deleting(name, error) from error
+        except OSError as error:
+            refused = ChangeRefused(path=shown(name), reason=error.strerror or str(error))
+            raise deleting(name, refused) from error
+        return {"message": f"Skill '{shown(name)}' deleted successfully"}
+
+
+def _check(tool: str, arguments: Any) -> None:
+    if tool not in _CHECKS:
+        problem = f"there is no tool '{shown(tool)}': {', '.join(_CHECKS)}"
+        raise SkillError("InvalidSchema", msg=problem)
+    wrong = _CHECKS[tool].problem(arguments)
+    if wrong is None:
+        return
+    name = arguments.get("name") if isinstance(arguments, Mapping) else None
+    if "name" in _CHECKS[tool].required and not isinstance(name, str):
+        reason = check_snake_case("")
+        raise SkillError("InvalidName", name=shown(name), reason=reason)
+    raise SkillError("InvalidSchema", msg=wrong)
+
+
+def _unfound(name: str, error: RegistryError) -> SkillError | None:
+    """Return the error of a name that is none ("when creating or accessing skills")."""
+    reason = check_snake_case(name)
+    if isinstance(error, SkillNotFound) and reason is not None:
+        return SkillError("InvalidName", name=shown(name), reason=reason)
+    return None
+
+
+def _parameters(given: Sequence[Json]) -> list[Parameter]:
+    """Return the parameters; what the contract's schema leaves open has its usual value."""
+    found: dict[str, Parameter] = {}
+    for number, entry in enumerate(given, 1):
+        name = str(entry.get("name", "")).strip()
+        if not name:
+            raise SkillError("InvalidSchema", msg=f"parameter {number} has no name")
+        if name in found:
+            raise SkillError("InvalidSchema", msg=f"there are two parameters '{shown(name)}'")
+        found[name] = Parameter(
+            name=name,
+            type=entry.get("type", TYPES[0]),
+            description=entry.get("description", ""),
+            required=entry.get("required", False),
+            default=entry.get("default"),
+        )
+    return list(found.values())
+
+
+def _described(skill: Skill) -> Json:
+    return {
+        "name": skill.ref,
+        "description": skill.description,
+        "created_at": skill.created_at,
+    }

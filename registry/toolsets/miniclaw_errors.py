@@ -1,0 +1,85 @@
+"""The errors of miniclaw's contract ("Error Types"): a variant each, with its message."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from registry.errors import (
+    ChangeRefused,
+    InvalidName,
+    RegistryError,
+    SkillExists,
+    SkillInvalid,
+    SkillNotFound,
+    SkillNotVisible,
+    SourceNotFound,
+    SourceUnclear,
+)
+from registry.toolsets.context import one_line, shown
+
+MESSAGES: Final[Mapping[str, str]] = {
+    "InvalidName": "Invalid skill name '{name}': {reason}",
+    "NameConflict": "Skill '{name}' already exists",
+    "BuiltInToolConflict": "Name '{name}' conflicts with built-in tool",
+    "SkillNotFound": "Skill '{name}' not found",
+    "SkillAlreadyExists": "Skill '{name}' already exists",
+    "DirectoryCreationFailed": "Failed to create directory '{path}': {source}",
+    "FileWriteFailed": "Failed to write file '{path}': {source}",
+    "FileReadFailed": "Failed to read file '{path}': {source}",
+    "DirectoryRemovalFailed": "Failed to remove directory '{path}': {source}",
+    "BuiltInSkillDeletion": "Cannot delete built-in skill '{name}'",
+    "InvalidSchema": "Invalid parameter schema: {msg}",
+}
+"""The variants of `SkillError` and what they display."""
+
+
+LONGEST: Final = 900
+"""Characters of a message, which may repeat what a model sent."""
+
+
+class SkillError(Exception):
+    """One of the contract's errors: ``type`` is the variant's name."""
+
+    def __init__(self, type: str, **facts: object) -> None:  # noqa: A002  # the contract's word
+        message = MESSAGES[type].format_map(facts)
+        message = message if len(message) <= LONGEST else message[:LONGEST] + "\u2026"
+        super().__init__(message.encode("utf-8", "replace").decode())
+        self.type = type
+
+
+def creating(name: str, path: str, error: RegistryError, *, known: bool) -> SkillError:
+    """Return the contract's error for why ``path`` could not be created.
+
+    ``known``: there is a skill of the name, not only a folder on disk.
+    """
+    if isinstance(error, SkillExists):
+        return SkillError("NameConflict" if known else "SkillAlreadyExists", name=name)
+    if isinstance(error, InvalidName):
+        return SkillError("InvalidName", name=name, reason=error.facts["reason"])
+    if isinstance(error, ChangeRefused | SourceUnclear | SourceNotFound):
+        return SkillError("DirectoryCreationFailed", path=path, source=_reason(error))
+    return SkillError("FileWriteFailed", path=f"{path}/SKILL.md", source=_reason(error))
+
+
+def reading(name: str, error: RegistryError) -> SkillError:
+    """Return the contract's error for why a skill could not be read."""
+    if isinstance(error, SkillNotFound | SkillNotVisible):
+        return SkillError("SkillNotFound", name=shown(name))
+    path = error.facts.get("path", shown(name))
+    return SkillError("FileReadFailed", path=path, source=_reason(error))
+
+
+def deleting(name: str, error: RegistryError) -> SkillError:
+    """Return the contract's error for why a skill could not be deleted."""
+    if isinstance(error, SkillNotFound | SkillNotVisible):
+        return SkillError("SkillNotFound", name=shown(name))
+    path = error.facts.get("path", shown(name))
+    return SkillError("DirectoryRemovalFailed", path=path, source=_reason(error))
+
+
+def _reason(error: RegistryError) -> str:
+    """Return why, in one line; the path is told beside it."""
+    if isinstance(error, SkillInvalid):
+        problems = error.facts["problems"]
+        worst = [p.message for p in problems if p.severity == "error"]  # type: ignore[attr-defined]
+        return one_line("; ".join(worst) or "it can't be used")
+    return one_line(str(error.facts.get("reason") or error))

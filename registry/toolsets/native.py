@@ -1,0 +1,243 @@
+"""The toolset `native`: everything the registry can do for an agent, typed and paged.
+
+An answer is what the tool's ``result`` schema says, or ``{"error": {"code", "message"}}`` with the
+stable code of `registry.errors`; ``invalid_arguments`` is the one code that is not from there.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from registry import records
+from registry.db.queries.filters import Filters
+from registry.document.dates import parse_when
+from registry.errors import RegistryError, SourceNotFound, UsageProblem
+from registry.model import Parameter, Skill
+from registry.toolsets.arguments import Arguments
+from registry.toolsets.context import Context, Json, Tool, shown
+from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
+from registry.toolsets.native_tools import TOOLS
+from registry.toolsets.view import View
+
+_CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
+_TOOLS_FOR: Final = {
+    "'skill-registry search'": "search_skills",
+    "'skill-registry sync'": "sync_skills",
+    "'skill-registry show NAME --files'": "read_skill",
+    "change it with: skill-registry update": "change it with update_skill",
+    "'skill-registry trash list' shows": "Only the user sees",
+    "with --source: ": "as source: ",
+    "'skill-registry sync FOLDER' registers a folder": "The user has to register a folder",
+}
+_DATES: Final = ("created_since", "created_until", "updated_since", "updated_until")
+
+
+def make(context: Context) -> "NativeToolset":
+    """Return the toolset. Raises `PersonalityNotFound`, `SourceNotFound`."""
+    return NativeToolset(context)
+
+
+class NativeToolset:
+    """The registry's own tools."""
+
+    name = "native"
+
+    def __init__(self, context: Context) -> None:
+        self._registry = context.registry
+        self._source = context.source
+        self._view = View(context)
+
+    def tools(self) -> Sequence[Tool]:
+        """Return all tools."""
+        return TOOLS
+
+    def call(self, tool: str, arguments: Any) -> Json:
+        """Run one tool; see `Toolset.call`."""
+        if tool not in _CHECKS:
+            return _error("invalid_arguments", f"No tool '{shown(tool)}': {', '.join(_CHECKS)}.")
+        problem = _CHECKS[tool].problem(arguments)
+        if problem is not None:
+            return _error("invalid_arguments", problem)
+        try:
+            answer: Json = getattr(self, f"_{tool}")(**arguments)
+        except RegistryError as error:
+            return _error(error.code, _for_models(str(error)))
+        return answer
+
+    def _list_skills(self, *, limit: int = PAGE, offset: int = 0, **given: Any) -> Json:
+        order = {key: given.pop(key) for key in ("sort", "reverse") if key in given}
+        page = self._registry.list(self._filters(given), limit=limit, offset=offset, **order)
+        self._registry.usage.listed(page)
+        return _page([_skill(skill) for skill in page], page.total, offset)
+
+    def _search_skills(self, *, query: str, limit: int = 10, offset: int = 0, **given: Any) -> Json:
+        filters = self._filters(given)
+        hits, total = self._registry.search(query, filters, limit=limit, offset=offset)
+        self._registry.usage.found(hits)
+        found = [{**_skill(hit), "score": hit.score, "snippet": hit.snippet} for hit in hits]
+        return _page(found, total, offset)
+
+    def _read_skill(self, *, name: str, offset: int = 0, max_chars: int = PIECE) -> Json:
+        skill = self._view.find(name)
+        self._registry.usage.read(skill.source, skill.folder)
+        body = skill.body or ""
+        whole = records.detail(skill)
+        more = ("path", "tree_hash", "compatibility", "required_tools", "parameters", "files")
+        return {
+            "skill": {**_skill(skill), **{key: whole[key] for key in more}},
+            "body": body[offset : offset + max_chars],
+            "total_chars": len(body),
+            "next_offset": _next(offset + max_chars, len(body)),
+        }
+
+    def _read_skill_file(
+        self, *, name: str, path: str, offset: int = 0, max_chars: int = PIECE
+    ) -> Json:
+        skill = self._view.find(name)
+        data = self._registry.read_file(_place(skill), path)
+        self._registry.usage.read(skill.source, skill.folder)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            encoding, length = "base64", len(data)
+            content = base64.b64encode(data[offset : offset + max_chars]).decode()
+        else:
+            encoding, length = "utf-8", len(text)
+            content = text[offset : offset + max_chars]
+        return {
+            "ref": skill.ref,
+            "path": path,
+            "size": len(data),
+            "encoding": encoding,
+            "content": content,
+            "next_offset": _next(offset + max_chars, length),
+        }
+
+    def _create_skill(
+        self, *, name: str, description: str, source: str | None = None, **given: Any
+    ) -> Json:
+        made = self._registry.create(
+            name, description=description, source=self._home(source), **_fields(given)
+        )
+        return {"skill": _changed(made)}
+
+    def _update_skill(self, *, name: str, if_hash: str | None = None, **given: Any) -> Json:
+        skill = self._view.resolve(name)
+        done = self._registry.update(_place(skill), if_hash=if_hash, **_fields(given))
+        return {"skill": _changed(done)}
+
+    def _delete_skill(self, *, name: str, if_hash: str | None = None) -> Json:
+        skill = self._view.resolve(name)
+        trashed = self._registry.delete(_place(skill), if_hash=if_hash)
+        return {
+            "deleted": {
+                "name": trashed.name,
+                "source": trashed.source,
+                "folder": trashed.folder,
+                "trash_id": trashed.id,
+            }
+        }
+
+    def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
+        return {"skill": _changed(self._registry.restore(name, source=self._home(source)))}
+
+    def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:
+        """Sync registered sources only: a tool registers no folder of the host."""
+        known = [source.name for source in self._registry.sources()]
+        for name in sources:
+            if name not in known or self._home(name) != name:
+                raise SourceNotFound(name=name, known=known)
+        chosen = sources or ([] if self._source is None else [str(self._home(None))])
+        report = self._registry.sync(*chosen, dry_run=dry_run, wait=True)
+        done = records.sync(report)
+        keys = ("added", "updated", "moved", "removed", "unchanged", "invalid")
+        return {
+            **{key: done[key] for key in keys},
+            "complete": report.complete,
+            "problems": [
+                f"{part.name}: {part.message or part.outcome}"
+                for part in report.sources
+                if part.outcome != "ok"
+            ],
+        }
+
+    def _filters(self, given: Mapping[str, Any]) -> Filters:
+        chosen = {key: given[key] for key in FILTERS if key in given}
+        moment = datetime.now(UTC)
+        for key in _DATES:
+            if key in chosen:
+                until = key.endswith("until")
+                try:
+                    chosen[key] = parse_when(chosen[key], moment, end_of_day=until)
+                except ValueError as error:
+                    raise UsageProblem(message=f"{key}: {error}") from error
+        return self._view.filters(Filters(**chosen))
+
+    def _home(self, source: str | None) -> str | None:
+        """Return the source to write to, which is the one this toolset is bound to, if any."""
+        if self._source is None or source == self._source:
+            return source
+        if source is not None:
+            raise SourceNotFound(name=source, known=[self._source])
+        return self._source
+
+
+def _fields(given: Json) -> Json:
+    """Return the fields of a skill as `SkillRegistry` takes them."""
+    fields = dict(given)
+    if "files" in fields:
+        fields["files"] = {path: _bytes(text) for path, text in fields["files"].items()}
+    if "parameters" in fields:
+        fields["parameters"] = [
+            Parameter(
+                name=entry["name"],
+                type=entry.get("type", "string"),
+                description=entry.get("description", ""),
+                required=entry.get("required", False),
+                default=entry.get("default"),
+            )
+            for entry in fields["parameters"]
+        ]
+    return fields
+
+
+def _bytes(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageProblem(message="a file's text has half characters (surrogates)") from error
+
+
+def _place(skill: Skill) -> str:
+    return f"{skill.source}/{skill.folder}"
+
+
+def _skill(skill: Skill) -> Json:
+    facts = vars(skill)
+    return {key: facts[key] for key in SKILL_KEYS} | {"tags": list(skill.tags)}
+
+
+def _changed(skill: Skill) -> Json:
+    return {**_skill(skill), "path": skill.path}
+
+
+def _page(skills: Sequence[Json], total: int, offset: int) -> Json:
+    return {"skills": skills, "total": total, "next_offset": _next(offset + len(skills), total)}
+
+
+def _next(end: int, total: int) -> int | None:
+    return end if end < total else None
+
+
+def _for_models(text: str) -> str:
+    """Name the tools that help where the words for people name commands."""
+    for command, tool in _TOOLS_FOR.items():
+        text = text.replace(command, tool)
+    return text.encode("utf-8", "replace").decode()
+
+
+def _error(code: str, message: str) -> Json:
+    return {"error": {"code": code, "message": message}}

@@ -1,0 +1,184 @@
+"""What a toolset may show: the skills that models see, those of a personality, a source, a project.
+
+What is listed here is what is found here: one answer for all tools.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TypeVar
+
+from registry.catalog.similar import near as similar
+from registry.catalog.visibility import decide_all, decisions
+from registry.catalog.visibility import personality as personality_of
+from registry.db.queries import offered
+from registry.db.queries.filters import Filters
+from registry.db.queries.offered import Offer
+from registry.db.reader import Reader
+from registry.disk.paths import is_below
+from registry.errors import (
+    RegistryError,
+    SkillAmbiguous,
+    SkillInvalid,
+    SkillNotFound,
+    SkillNotVisible,
+)
+from registry.model import Skill, SkillDetail
+from registry.settings import Personality
+from registry.sync.sources import find as find_source
+from registry.toolsets.context import Context
+
+S = TypeVar("S", bound=Skill)
+
+_numbers = count(1)
+
+
+class View:
+    """The part of a registry that one toolset shows.
+
+    Raises `PersonalityNotFound` and `SourceNotFound` when it is made.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.registry = context.registry
+        self._key = f"seen by view {next(_numbers)}"
+        self._environ = context.environ
+        self._scope = context.scope
+        self._workdir = context.workdir and os.path.realpath(context.workdir)
+        self._personality: Personality | None = None
+        if context.personality is not None:
+            self._personality = personality_of(context.registry.settings, context.personality)
+        self._source = context.source and find_source(context.registry, context.source).name
+
+    @property
+    def _is_whole(self) -> bool:
+        limits = self._personality, self._source, self._scope, self._workdir
+        return all(limit is None for limit in limits)
+
+    def offers(self) -> list[Offer]:
+        """Return what is seen, by name, as a list for models has it."""
+        if self._is_whole:
+            return offered.offers(self.registry.reader)
+        return [
+            Offer(skill.ref, skill.scope, skill.description, skill.source, skill.folder)
+            for skill in self.skills()
+        ]
+
+    def some_offers(self, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
+        """Return at most ``most`` of `offers`, those with a ref of ``first`` first, and the total.
+
+        Costs the same among however many skills, where nothing narrows the view.
+        """
+        if self._is_whole:
+            return offered.some_offers(self.registry.reader, first, most)
+        offers = self.offers()
+        chosen = [offer for ref in first for offer in offers if offer.ref == ref]
+        chosen += [offer for offer in offers if offer.ref not in first]
+        return chosen[:most], len(offers)
+
+    def skills(self, name: str | None = None) -> list[Skill]:
+        """Return the skills (of one ``name``, if given) that are seen, by name."""
+        if self._is_whole and name is None:
+            return list(self.registry.list(Filters(offered=True)))
+        decided = decide_all(self.registry.reader, self._personality, self._environ, name=name)
+        return [skill for skill, choice in decided if choice.visible and self._is_within(skill)]
+
+    def filters(self, wanted: Filters) -> Filters:
+        """Return ``wanted``, of what is seen here."""
+        if self._personality is None and self._workdir is None:
+            limits = (self._source, wanted.source), (self._scope, wanted.scope)
+            if all(None in limit or limit[0] == limit[1] for limit in limits):
+                source, scope = (mine or asked for mine, asked in limits)
+                return replace(wanted, source=source, scope=scope, offered=True)
+        return replace(wanted, ids=self._ids())
+
+    def find(self, handle: str) -> SkillDetail:
+        """Return what a name or ref means here, as it is on disk now.
+
+        A name that means something else, or several things, to the whole registry may still mean
+        just one of the skills seen here. Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`,
+        `SkillNotVisible`, and what `SkillRegistry.get` raises.
+        """
+        return self._choose(handle, self.registry.get)
+
+    def resolve(self, handle: str) -> Skill:
+        """Return what a name or ref means here, as the database knows it; raises as `find`.
+
+        For changes: they are refused where the disk is not what the database knows.
+        """
+        return self._choose(handle, self.registry.resolve)
+
+    def _choose(self, handle: str, look: Callable[[str], S]) -> S:
+        problem: RegistryError
+        try:
+            skill = look(handle)
+        except RegistryError as error:
+            problem = error
+        else:
+            # Only what was read is judged: reading may have found it changed.
+            if self._sees(skill):
+                return skill
+            problem = self._refusal(handle, skill)
+        named = self.skills(handle)
+        if len(named) > 1:
+            raise SkillAmbiguous(handle, [skill.ref for skill in named])
+        if named:
+            skill = look(f"{named[0].source}/{named[0].folder}")
+            if self._sees(skill):
+                return skill
+        if isinstance(problem, SkillNotFound | SkillAmbiguous):
+            raise SkillNotFound(handle, self.near(handle))
+        raise problem
+
+    def near(self, handle: str) -> list[str]:
+        """Return refs of skills seen here whose names look like ``handle``, the nearest first."""
+        near = similar(self.registry.reader, handle)
+        offers, _ = self.some_offers(near, len(near))
+        seen = {offer.ref for offer in offers}
+        return [ref for ref in near if ref in seen]
+
+    def _sees(self, wanted: Skill) -> bool:
+        place = wanted.source, wanted.folder
+        return any((skill.source, skill.folder) == place for skill in self.skills(wanted.name))
+
+    def _is_within(self, skill: Skill) -> bool:
+        if self._source is not None and skill.source != self._source:
+            return False
+        if self._scope is not None and skill.scope != self._scope:
+            return False
+        if self._workdir is not None and skill.scope == "project":
+            return is_below(skill.path, self._workdir)
+        return True
+
+    def _ids(self) -> Sequence[int]:
+        """Return the stored versions that are seen, worked out anew when the database changes."""
+
+        def load(reader: Reader) -> list[int]:
+            found = decisions(reader, self._personality, self._environ)
+            return [
+                version
+                for version, skill, choice in found
+                if choice.visible and self._is_within(skill)
+            ]
+
+        return self.registry.reader.remembered(self._key, load)
+
+    def _refusal(self, handle: str, skill: Skill) -> RegistryError:
+        """Say why a skill that exists is not shown, as far as this view may know of it."""
+        others = self._personality is not None and skill.scope == "team"
+        if not self._is_within(skill) or (others and skill.source != self._team):
+            return SkillNotFound(handle, self.near(handle))
+        if skill.status not in {"ok", "warning"}:
+            problems = skill.diagnostics if isinstance(skill, SkillDetail) else ()
+            return SkillInvalid(name=handle, problems=problems)
+        found = decisions(self.registry.reader, self._personality, self._environ, skill.name)
+        for _, one, choice in found:
+            if (one.source, one.folder) == (skill.source, skill.folder):
+                return SkillNotVisible(name=handle, rule=choice.rule, reason=choice.reason)
+        reason = "a skill of the same name in a stronger source hides it"
+        return SkillNotVisible(name=handle, rule="shadowed", reason=reason)
+
+    @property
+    def _team(self) -> str | None:
+        return None if self._personality is None else self._personality.team
