@@ -1,33 +1,197 @@
-"""`SkillRegistry`: every operation, one method each."""
+"""`SkillRegistry`: the facade. Every operation is one method, and nothing else is here."""
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from importlib import import_module
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Self
 
-from registry.db.queries.filters import Filters
-from registry.model import Parameter, Scope, Skill, SkillDetail, Source
-from registry.readable import ReadableRegistry
+from registry.catalog.search import search
+from registry.core import Core
+from registry.db.queries import listing, summary
+from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.journal import has_entries
+from registry.db.queries.sources import list_sources
+from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
+from registry.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from registry.catalog.check import Checked
     from registry.catalog.prompt import PromptText, Style
-    from registry.catalog.visibility import Decision
+    from registry.catalog.visibility.rules import Decision
+    from registry.catalog.why import Explanation
     from registry.changes.trash import Trashed
+    from registry.db.interface import DatabaseInfo
+    from registry.db.queries.listing import Facet
     from registry.db.queries.revisions import Revision
+    from registry.db.queries.summary import Stats
     from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
     from registry.exchange.pull import Pulled
     from registry.sync.report import Progress, SyncReport
+    from registry.sync.sources import Discovered
     from registry.toolsets.base import Toolset
 
+# Operations are imported by the methods that need them: a listing needs few of them.
 
-class SkillRegistry(ReadableRegistry):
+
+class SkillRegistry:
     """One catalogue over all registered sources.
 
     Open it with `SkillRegistry.open`. One object may serve many threads, and many processes may
     share one database. All methods raise subclasses of `registry.errors.RegistryError` only.
     """
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    @classmethod
+    def open(
+        cls, path_or_url: str | os.PathLike[str] | None = None, *, settings: Settings | None = None
+    ) -> Self:
+        """Open the registry at a path or URL; None: the platform's default.
+
+        A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older database is upgraded
+        (of a file, a copy is kept). A missing one is created by the first operation that writes. A
+        change that a dead process left unfinished is finished or undone. Raises `DatabaseProblem`
+        and its subclasses.
+        """
+        settings = settings if settings is not None else load_settings(None)
+        registry = cls(Core.open(path_or_url, settings))
+        try:
+            if has_entries(registry.core.reader):
+                registry.finish_changes()
+        except BaseException:
+            registry.core.backend.close()
+            raise
+        return registry
+
+    def close(self) -> None:
+        """Write down what was counted, and close all connections."""
+        self.core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings it was opened with."""
+        return self.core.settings
+
+    @property
+    def path(self) -> str:
+        """The database as it is shown: a file, or an address without its password."""
+        return self.core.backend.path
+
+    # What there is
+
+    def list(
+        self,
+        filters: Filters | None = None,
+        *,
+        sort: Sort = "name",
+        reverse: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> Page:
+        """Return a page of skills: by name, or newest first by ``created`` or ``updated``."""
+        chosen = filters or Filters()
+        return listing.list_skills(
+            self.core.reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
+        )
+
+    def search(
+        self, query: str, filters: Filters | None = None, *, limit: int = 20, offset: int = 0
+    ) -> tuple[Sequence[SearchHit], int]:
+        """Return a page of hits, the best first, and how many skills match in all."""
+        return search(self.core.reader, query, filters or Filters(), limit=limit, offset=offset)
+
+    def get(self, name: str) -> SkillDetail:
+        """Return everything of one skill, as it is on disk now.
+
+        Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`.
+        """
+        from registry.catalog.reading import get
+
+        return get(self.core, name)
+
+    def read(self, name: str) -> str:
+        """Return the text of a skill's SKILL.md, as it is on disk now.
+
+        Raises as `get`, and `SkillInvalid`, `SkillInaccessible`, `FileTooLarge`, `NotUtf8`.
+        """
+        from registry.catalog.reading import CurrentSkill, read_text
+
+        return read_text(self.core, CurrentSkill.of(self.core, name))
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return the bytes of a skill's SKILL.md, whether they can be understood or not."""
+        from registry.catalog.reading import CurrentSkill, read_bytes
+
+        return read_bytes(self.core, CurrentSkill.of(self.core, name))
+
+    def read_file(self, name: str, path: str) -> bytes:
+        """Return the bytes of one supporting file, by its path relative to the skill's folder.
+
+        Raises as `get`, and `OutsideSkill`, `FileNotFoundInSkill`, `FileTooLarge`.
+        """
+        from registry.catalog.reading import CurrentSkill, check_path, read_file
+
+        check_path(path)
+        return read_file(self.core, CurrentSkill.of(self.core, name), path)
+
+    def resolve(self, name: str) -> Skill:
+        """Return the listing's view of the skill that a name or ref means, from the database."""
+        from registry.catalog.resolve import resolve
+
+        return resolve(self.core.reader, name).skill
+
+    def why(self, subject: str, personality: str | None = None) -> "Sequence[Explanation]":
+        """Explain why a skill (by name, ref or path) is, or isn't, listed for a personality.
+
+        Raises `SkillNotFound`, `PersonalityNotFound`.
+        """
+        from registry.catalog.why import explain
+
+        return explain(self.core, subject, personality)
+
+    def check(self, targets: Sequence[str] = ()) -> "Sequence[Checked]":
+        """Check folders, or registered skills by name, ref or source; without targets all.
+
+        Raises `SkillNotFound`, `SourceInvalid`, `SourceElsewhere`.
+        """
+        from registry.catalog.check import check
+
+        return check(self.core, targets)
+
+    def tags(self) -> "Sequence[Facet]":
+        """Count the visible skills of each tag."""
+        return listing.tags(self.core.reader)
+
+    def kinds(self) -> "Sequence[Facet]":
+        """Count the visible skills of each kind."""
+        return listing.kinds(self.core.reader)
+
+    def categories(self) -> "Sequence[Facet]":
+        """Count the visible skills of each category."""
+        return listing.categories(self.core.reader)
+
+    def stats(self) -> "Stats":
+        """Say what the registry holds, how big and how fresh it is."""
+        return summary.stats(self.core.reader)
+
+    def usage_counts(self) -> "Sequence[UsageCount]":
+        """Return how often tools listed, found and read each skill, the most read first."""
+        from registry.db.queries.usage import usage
+
+        return usage(self.core.reader)
 
     # Changes: disk and database together or not at all
 
@@ -47,10 +211,10 @@ class SkillRegistry(ReadableRegistry):
 
         Raises `InvalidName`, `SkillExists`, `SourceUnclear`, `SourceNotFound`, `ChangeRefused`.
         """
-        from registry.changes.authoring import create
+        from registry.changes.create import create_skill
 
-        return create(
-            self,
+        return create_skill(
+            self.core,
             name,
             description=description,
             body=body,
@@ -79,11 +243,12 @@ class SkillRegistry(ReadableRegistry):
         Raises `SkillChangedOnDisk` where the SKILL.md is not ``if_hash`` (by default: what the
         last sync saw) unless ``force``, and what `get` and `create` raise.
         """
-        from registry.changes.authoring import update
+        from registry.catalog.resolve import resolve
+        from registry.changes.update import update_skill
 
-        return update(
-            self,
-            name,
+        return update_skill(
+            self.core,
+            resolve(self.core.reader, name),
             description=description,
             body=body,
             tags=tags,
@@ -96,95 +261,107 @@ class SkillRegistry(ReadableRegistry):
 
     def delete(self, name: str, *, if_hash: str | None = None, force: bool = False) -> "Trashed":
         """Move a skill to the trash. Raises as `update`."""
-        from registry.changes.changing import delete
+        from registry.catalog.resolve import resolve
+        from registry.changes.trash import delete
 
-        return delete(self, name, if_hash=if_hash, force=force)
+        stored = resolve(self.core.reader, name)
+        return delete(self.core, stored, if_hash=if_hash, force=force)
 
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Bring back what was deleted last under a name, trash id, or source/folder.
 
         Raises `NotInTrash`, `SkillExists`.
         """
-        from registry.changes.changing import detail_of, restore
+        from registry.catalog.reading import detail
+        from registry.changes.trash import restore
 
-        return detail_of(self, restore(self, name, source=source))
+        return detail(self.core, restore(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
-        from registry.changes.changing import trash
+        from registry.changes.trash import list_trash
 
-        return trash(self)
+        return list_trash(self.core)
 
     def empty_trash(self, chosen: "Sequence[Trashed] | None" = None) -> int:
         """Remove deleted skills (None: all of them) for good; return how many."""
-        from registry.changes.changing import empty_trash
+        from registry.changes.trash import empty_trash
 
-        return empty_trash(self, chosen)
+        return empty_trash(self.core, chosen)
+
+    def finish_changes(self) -> int:
+        """Finish or undo what dead processes left unfinished, as opening does; return how much."""
+        from registry.changes.locking import recover_all
+
+        return recover_all(self.core)
 
     # What skills were like
 
     def history(self, name: str) -> "Sequence[Revision]":
         """Return the contents that a skill had, the newest first. Raises as `get`."""
-        from registry.changes.history import history
+        from registry.changes.history import History
 
-        return history(self, name)
+        return History.of(self.core, name).revisions
 
     def read_revision(self, name: str, number: int, path: str | None = None) -> bytes:
         """Return the bytes of a file of a revision, the skill file by default.
 
         Raises `RevisionNotFound`, `ContentMissing`, and as `get`.
         """
-        from registry.changes.history import read
+        from registry.changes.history import History
 
-        return read(self, name, number, path)
+        return History.of(self.core, name).read(number, path)
 
     def diff(self, name: str, old: int | None = None, new: int | None = None) -> str:
-        """Return what is different between two revisions; see `history.diff`."""
-        from registry.changes.history import diff
+        """Return what is different between two revisions; see `History.diff`."""
+        from registry.changes.history import History
 
-        return diff(self, name, old, new)
+        return History.of(self.core, name).diff(old, new)
 
     def restore_revision(self, name: str, number: int) -> SkillDetail:
         """Make a skill what it was, as one change. Raises `RevisionNotFound`, and as `update`."""
-        from registry.changes.changing import detail_of
-        from registry.changes.history import restore_revision
+        from registry.catalog.reading import detail
+        from registry.changes.history import History
 
-        return detail_of(self, restore_revision(self, name, number))
+        return detail(self.core, History.of(self.core, name).restore(number))
 
     def prune(self, *, keep: int = 20, before: str | None = None) -> tuple[int, int]:
         """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.
 
         The current one stays. Returns how many revisions, and contents that only they had, went.
         """
-        from registry.changes.history import prune
+        from registry.db.writes.revisions import prune
 
-        return prune(self, keep=keep, before=before)
+        with self.core.writer.transaction() as connection:
+            return prune(connection, keep=keep, before=before)
+
+    # In and out
 
     def pull(self, skills: Sequence[Skill], to: str, *, force: bool = False) -> "Sequence[Pulled]":
         """Put skills into folders of their names below ``to``; see `exchange.pull.pull`."""
         from registry.exchange.pull import pull
 
-        return pull(self, skills, to, force=force)
+        return pull(self.core, skills, to, force=force)
 
     def check_pulled(self, to: str, skills: Sequence[Skill] | None = None) -> "Sequence[Pulled]":
         """Say how pulled skills differ from these (None: all that were pulled) as they are now."""
         from registry.exchange.pull import check
 
-        return check(self, skills, to)
+        return check(self.core, skills, to)
 
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
         """Publish skills for discovery below ``to``; see `exchange.export.export`."""
         from registry.exchange.export import export
 
-        return export(self, skills, to)
+        return export(self.core, skills, to)
 
-    def bring(
+    def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
     ) -> SkillDetail:
-        """Create the skill that an archive holds; see `exchange.bring.bring`."""
-        from registry.exchange.archives import bring
+        """Create the skill that an archive holds; see `exchange.archives.import_archive`."""
+        from registry.exchange.archives import import_archive
 
-        return bring(self, path, source=source, name=name)
+        return import_archive(self.core, path, source=source, name=name)
 
     # What agents are given
 
@@ -203,12 +380,13 @@ class SkillRegistry(ReadableRegistry):
         projects only those below ``workdir``. Raises `ToolsetNotFound`, `SourceUnclear`,
         `SourceNotFound`, `PersonalityNotFound`.
         """
-        # By name, since toolsets lie above this layer and are made of its operations.
-        make = import_module("registry.toolsets.open").open_toolset
-        made: Toolset = make(
-            self, name, source=source, scope=scope, personality=personality, workdir=workdir
+        from registry.toolsets.base import Context
+        from registry.toolsets.open import open_toolset
+
+        limits = Context(
+            self.core, source=source, scope=scope, personality=personality, workdir=workdir
         )
-        return made
+        return open_toolset(name, limits)
 
     def prompt(
         self,
@@ -223,37 +401,39 @@ class SkillRegistry(ReadableRegistry):
         """
         from registry.catalog.prompt import prompt
 
-        return prompt(self, personality, style=style, max_chars=max_chars)
+        return prompt(self.core, personality, style=style, max_chars=max_chars)
 
     def decisions(self, personality: str | None = None) -> "Sequence[tuple[Skill, Decision]]":
         """Return each visible skill by name, with whether a personality sees it and why.
 
         Raises `PersonalityNotFound`.
         """
-        from registry.catalog.visibility import decide_all
-        from registry.catalog.visibility import personality as named
+        from registry.catalog.visibility.decisions import decide_all
+        from registry.catalog.visibility.decisions import personality as named
 
         chosen = None if personality is None else named(self.settings, personality)
-        return decide_all(self.reader, chosen)
+        return decide_all(self.core.reader, chosen)
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
         """Return filters, for `list` and `search`, of only what a personality sees now.
 
         Raises `PersonalityNotFound`.
         """
-        from registry.catalog.visibility import personality as named
-        from registry.catalog.visibility import seen_ids
+        from registry.catalog.visibility.decisions import seen_by
 
-        ids = seen_ids(self.reader, named(self.settings, personality))
-        return replace(filters or Filters(), ids=ids)
-
-    def usage_counts(self) -> "Sequence[UsageCount]":
-        """Return how often tools listed, found and read each skill, the most read first."""
-        from registry.db.queries.usage import usage
-
-        return usage(self.reader)
+        return seen_by(self.core, personality, filters or Filters())
 
     # Sources and sync
+
+    def sources(self, *, counted: bool = True) -> Sequence[Source]:
+        """Return all sources, the strongest first; ``counted``: with how many skills they have."""
+        return list_sources(self.core.reader, counted=counted)
+
+    def own_sources(self) -> Sequence[Source]:
+        """Return the sources whose folders are on this machine, their skills not counted."""
+        from registry.sync.sources import own_sources
+
+        return own_sources(self.core)
 
     def add_source(
         self, path: str, *, name: str | None = None, scope: Scope = "personal", priority: int = 0
@@ -261,13 +441,19 @@ class SkillRegistry(ReadableRegistry):
         """Register a folder. Raises `SourceInvalid`, `SourceExists`."""
         from registry.sync.sources import add
 
-        return add(self, path, name=name, scope=scope, priority=priority)
+        return add(self.core, path, name=name, scope=scope, priority=priority)
 
     def remove_source(self, name: str) -> Source:
         """Forget a source and its skills; the disk stays as it is. Raises `SourceNotFound`."""
         from registry.sync.sources import remove
 
-        return remove(self, name)
+        return remove(self.core, name)
+
+    def discover(self, home: str, project: str | None = None) -> "Sequence[Discovered]":
+        """Return the well-known skill folders that exist below ``home`` and ``project``."""
+        from registry.sync.sources import discover
+
+        return list(discover(self.core, home, project))
 
     def sync(
         self,
@@ -289,10 +475,24 @@ class SkillRegistry(ReadableRegistry):
         from registry.sync.run import sync
 
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
-        return sync(self, targets, options, scope=scope, name=name, wait=wait, progress=progress)
+        return sync(
+            self.core, targets, options, scope=scope, name=name, wait=wait, progress=progress
+        )
 
-    def finish_changes(self) -> None:
-        """Finish or undo what a dead process left unfinished; opening does so."""
-        from registry.changes.changing import recover_all
+    # The database itself
 
-        recover_all(self)
+    def create_database(self) -> None:
+        """Create or upgrade the database, which the first operation that writes does, too."""
+        self.core.create_database()
+
+    def database_info(self) -> "DatabaseInfo":
+        """Say what the database is like."""
+        return self.core.backend.info()
+
+    def check_database(self) -> Sequence[str]:
+        """Return what is wrong with the database, nothing where it is sound."""
+        return self.core.backend.check()
+
+    def backup(self, target: str, *, overwrite: bool = False) -> None:
+        """Write a consistent copy of the database to the file ``target``, which must not exist."""
+        self.core.backend.backup(target, overwrite=overwrite)

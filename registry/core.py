@@ -1,57 +1,42 @@
-"""Open a registry, make or upgrade its database when needed, close it again."""
+"""What every operation is given: the settings, both lanes to the database, this host, usage."""
 
 import os
-from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from registry.db.backend import Backend, DatabaseInfo
+from registry.db.interface import Backend, State
 from registry.db.open import open_backend
-from registry.db.queries.sources import list_sources
-from registry.db.sqlite.dialect import State
 from registry.db.usage import Usage
-from registry.model import Source
-from registry.settings import Settings, load_settings
+from registry.settings import Settings
 
 if TYPE_CHECKING:
-    from registry.db.writer import Writer
+    from registry.db.interface import Reader, Writer
 
 
-class OpenRegistry:
-    """A registry that is open: its settings and both lanes to its database."""
+class Core:
+    """An open database with the settings it was opened with; safe for many threads."""
 
     def __init__(self, backend: Backend, settings: Settings) -> None:
         self.settings = settings
         self.backend = backend
-        self.reader = backend.reader
         self.usage = Usage(backend, enabled=settings.usage)
         self._writer: Writer | None = None
 
     @classmethod
-    def open(
-        cls, path_or_url: str | os.PathLike[str] | None = None, *, settings: Settings | None = None
-    ) -> Self:
-        """Open the registry at a path or URL; None: the platform's default.
+    def open(cls, path_or_url: str | os.PathLike[str] | None, settings: Settings) -> Self:
+        """Open a database, and upgrade it where it is older; a missing one counts as empty.
 
-        A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older database is upgraded
-        (of a file, a copy is kept). A missing one is created by the first operation that writes. A
-        change that a dead process left unfinished is finished or undone. Raises `DatabaseProblem`
-        and its subclasses.
+        Raises `DatabaseProblem` and its subclasses.
         """
-        settings = settings if settings is not None else load_settings(None)
-        backend = open_backend(path_or_url, settings)
-        registry = cls(backend, settings)
+        core = cls(open_backend(path_or_url, settings), settings)
         try:
-            state = backend.state()
+            state = core.reader.state()
             if state is State.BEHIND:
-                registry.create_database()
-            registry.reader.empty = state is State.EMPTY
-            if registry.reader.rows("SELECT 1 FROM journal LIMIT 1"):
-                registry.finish_changes()
+                core.create_database()
+            core.reader.empty = state is State.EMPTY
         except BaseException:
-            backend.close()
+            core.backend.close()
             raise
-        return registry
+        return core
 
     def close(self) -> None:
         """Write down what was counted, and close all connections."""
@@ -60,21 +45,10 @@ class OpenRegistry:
         if self._writer is not None:
             self._writer.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     @property
-    def path(self) -> str:
-        """The database as it is shown: a file, or an address without its password."""
-        return self.backend.path
+    def reader(self) -> "Reader":
+        """The reading lane."""
+        return self.backend.reader
 
     @property
     def writer(self) -> "Writer":
@@ -85,33 +59,13 @@ class OpenRegistry:
             self._writer = self.backend.open_writer()
         return self._writer
 
+    @property
+    def host(self) -> str:
+        """What this machine is called in the database: its sources are ours to sync and change."""
+        return self.backend.host
+
     def create_database(self) -> None:
         """Create or upgrade the database."""
         self.reader.close()
         self.backend.make_current()
         self.reader.empty = False
-
-    def sources(self, *, counted: bool = True) -> Sequence[Source]:
-        """Return all sources, the strongest first; ``counted``: with how many skills they have."""
-        return list_sources(self.reader, counted=counted)
-
-    def own_sources(self) -> Sequence[Source]:
-        """Return the sources whose folders are on this machine, their skills not counted."""
-        known = self.sources(counted=False)
-        return [source for source in known if source.host == self.backend.host]
-
-    def database_info(self) -> DatabaseInfo:
-        """Say what the database is like."""
-        return self.backend.info()
-
-    def check_database(self) -> Sequence[str]:
-        """Return what is wrong with the database, nothing where it is sound."""
-        return self.backend.check()
-
-    def backup(self, target: str, *, overwrite: bool = False) -> None:
-        """Write a consistent copy of the database to the file ``target``, which must not exist."""
-        self.backend.backup(target, overwrite=overwrite)
-
-    def finish_changes(self) -> None:
-        """Finish or undo what a dead process left unfinished; opening does so."""
-        raise NotImplementedError

@@ -1,6 +1,10 @@
-"""Text for matching: how names are compared, how text without spaces becomes words."""
+"""Text: how names are compared, how text becomes words, how times are written.
+
+Times are UTC, ISO 8601, in whole seconds, ending in ``Z``.
+"""
 
 import re
+import time
 import unicodedata
 from typing import Final
 
@@ -14,7 +18,7 @@ _SCRIPTS: Final = (
 _UNSPACED: Final = re.compile(f"([{_SCRIPTS}])")
 _WORD: Final = re.compile(r"\w+")
 
-LONGEST_LEXEME: Final = 500
+MAX_LEXEME: Final = 500
 """Characters of a word that PostgreSQL's index takes (2,046 bytes)."""
 
 
@@ -58,3 +62,14 @@ def name_key(name: str) -> str:
 def has_unspaced(text: str) -> bool:
     """Tell whether ``text`` holds a script that is written without spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
+
+
+def utc_text(nanoseconds: int) -> str:
+    """Return the time that is ``nanoseconds`` after 1970."""
+    seconds = min(max(nanoseconds // 1_000_000_000, 0), 253_402_300_799)
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def utc_now() -> str:
+    """Return the current UTC time."""
+    return utc_text(time.time_ns())

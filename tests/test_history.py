@@ -8,7 +8,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
 from registry.settings import Settings
-from registry.sync import keeping
+from registry.sync import contents as keeping
 from tests.conftest import write_skill
 
 
@@ -163,7 +163,7 @@ def test_equal_contents_are_stored_once(registry, root, skill):
     for name in ("a", "b", "c"):
         (skill(name) / "same.txt").write_bytes(b"same" * 1000)
     registry.sync(str(root))
-    rows = registry.reader.rows("SELECT count(*), sum(size), sum(length(data)) FROM contents")
+    rows = registry.core.reader.rows("SELECT count(*), sum(size), sum(length(data)) FROM contents")
     ((count, size, stored),) = rows
     assert (count, size) == (1, 4000)
     assert stored < 100

@@ -122,7 +122,7 @@ def test_two_processes_lose_no_count(library, database):
         "with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:\n"
         "    for _ in range(20):\n"
         "        registry.toolset('native').call('read_skill', {'name': 'alpha'})\n"
-        "        registry.usage.write()\n"
+        "        registry.core.usage.write()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     children = [

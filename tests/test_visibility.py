@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
-from registry.catalog.visibility import Facts, Host, decide, decide_all, personality
+from registry.catalog.visibility.decisions import decide_all, personality
 from registry.catalog.visibility.needs import NOTHING, Needs, read_needs
+from registry.catalog.visibility.rules import Facts, Host, decide
 from registry.errors import PersonalityNotFound, SettingsProblem
 from registry.settings import GlobalIngest, Personality, parse_settings
 from tests.conftest import write_skill
@@ -352,7 +353,7 @@ def test_every_decision_has_a_rule_and_words(facts, who):
 
 
 def seen(registry, who, environ=None, **more):
-    decided = decide_all(registry.reader, who, environ or {}, **more)
+    decided = decide_all(registry.core.reader, who, environ or {}, **more)
     return {skill.ref: decision.rule for skill, decision in decided}
 
 
@@ -383,7 +384,7 @@ def test_facts_come_from_the_stored_skills(registry, root, skill):
 
 
 def test_an_empty_registry_has_nothing_to_decide(registry):
-    assert decide_all(registry.reader, coder(), {}) == []
+    assert decide_all(registry.core.reader, coder(), {}) == []
 
 
 @pytest.fixture
@@ -426,11 +427,11 @@ def test_all_decisions_take_one_select_and_parse_only_front_matter_that_matters(
         lambda text: parsed.append(text) or read_needs(text),
     )
     selects = []
-    rows = registry.reader.rows
+    rows = registry.core.reader.rows
     monkeypatch.setattr(
-        registry.reader, "rows", lambda *given: selects.append(given) or rows(*given)
+        registry.core.reader, "rows", lambda *given: selects.append(given) or rows(*given)
     )
-    assert len(decide_all(registry.reader, coder(), {})) == 31
+    assert len(decide_all(registry.core.reader, coder(), {})) == 31
     assert len(selects) == 1
     assert [text for text in parsed if text] == [
         '{"name":"keyed","description":"Does one thing well.","ethos":{"env_required":["KEY"]}}'

@@ -193,11 +193,11 @@ class TestTouched:
         if folders is not None and not (root / path).exists():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text("x")
-        assert touched_skills(registry.reader, source, [str(root / path)]) == folders
+        assert touched_skills(registry.core.reader, source, [str(root / path)]) == folders
 
     def test_what_is_gone_may_have_held_skills(self, registry, source, root):
         shutil.rmtree(root / "nested")
-        assert touched_skills(registry.reader, source, [str(root / "nested")]) is None
+        assert touched_skills(registry.core.reader, source, [str(root / "nested")]) is None
         (root / "alpha" / "SKILL.md").unlink()
         gone = str(root / "alpha" / "SKILL.md")
-        assert touched_skills(registry.reader, source, [gone]) is None
+        assert touched_skills(registry.core.reader, source, [gone]) is None

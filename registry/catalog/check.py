@@ -3,21 +3,20 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from registry.catalog import resolve
-from registry.db.queries import detail
-from registry.db.queries.filters import FROM, VISIBLE
+from registry.catalog.resolve import resolve
+from registry.core import Core
+from registry.db.queries.skills import findings as stored_findings
+from registry.db.queries.skills import look_alikes
+from registry.db.queries.sources import list_sources
 from registry.disk.found import Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
-from registry.errors import SkillNotFound, SourceElsewhere, SourceInvalid
+from registry.errors import SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.folder import read_folder
+from registry.sync.sources import check_own, own_sources
 from registry.text import name_key
-
-if TYPE_CHECKING:
-    from registry.core import OpenRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +28,15 @@ class Checked:
     findings: Sequence[Diagnostic]
 
 
-def check(registry: "OpenRegistry", targets: Sequence[str]) -> list[Checked]:
+def check(core: Core, targets: Sequence[str]) -> list[Checked]:
     """Check the targets; see `SkillRegistry.check`. Raises `SkillNotFound`, `SourceInvalid`."""
     results: dict[str, Checked] = {}
-    for target in targets or [source.name for source in registry.own_sources()]:
-        for result in _target(registry, target):
+    for target in targets or [source.name for source in own_sources(core)]:
+        for result in _target(core, target):
             results.setdefault(result.path, result)
-    alike = _look_alikes(registry)
+    alike = look_alikes(core.reader)
     checked = [_warned(result, alike) for result in results.values()] if alike else results.values()
     return sorted(checked, key=lambda result: (result.name, result.path))
-
-
-def _look_alikes(registry: "OpenRegistry") -> dict[str, set[tuple[str, str]]]:
-    """Return the visible (name, source) pairs of each key that several different names share."""
-    rows = registry.reader.rows(
-        f"SELECT s.name_key, s.name, src.name FROM {FROM} WHERE {VISIBLE} AND s.name_key IN ("
-        f"SELECT s.name_key FROM {FROM} WHERE {VISIBLE} GROUP BY s.name_key "
-        "HAVING count(DISTINCT s.name) > 1 AND count(DISTINCT s.source_id) > 1)"
-    )
-    alike: dict[str, set[tuple[str, str]]] = {}
-    for key, name, source in rows:
-        alike.setdefault(key, set()).add((name, source))
-    return alike
 
 
 def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
@@ -68,54 +54,52 @@ def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
     return Checked(result.name, result.path, findings)
 
 
-def _target(registry: "OpenRegistry", target: str) -> Iterator[Checked]:
-    for source in registry.sources(counted=False):
+def _target(core: Core, target: str) -> Iterator[Checked]:
+    for source in list_sources(core.reader, counted=False):
         if source.name == target:
-            if source.host != registry.backend.host:
-                raise SourceElsewhere(name=source.name, host=source.host)
-            yield from check_folder(registry, source.path)
+            check_own(core, source.name, source.host)
+            yield from check_folder(core, source.path)
             return
     path = os.path.abspath(os.path.expanduser(target.replace("\0", "\ufffd")))
     looks_like_path = os.sep in target or target in {".", ".."}
     if os.path.isfile(path) and os.path.basename(path) in DOCUMENT_NAMES:
-        yield from check_folder(registry, os.path.dirname(path), alone=True)
+        yield from check_folder(core, os.path.dirname(path), alone=True)
         return
-    if os.path.isdir(path) and (looks_like_path or not _is_registered(registry, target)):
-        yield from check_folder(registry, path)
+    if os.path.isdir(path) and (looks_like_path or not _is_registered(core, target)):
+        yield from check_folder(core, path)
         return
     try:
-        skill_id, row = resolve.find(registry.reader, target)
+        stored = resolve(core.reader, target)
     except SkillNotFound:
         if looks_like_path and "/" in target and os.path.lexists(path):
             raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
         raise
-    version = detail.version(registry.reader, skill_id)
-    if version is not None and version.host != registry.backend.host:
+    if stored.host != core.host:
         # Its folder is on another machine, which found this when it synced.
-        path = join(version.root, version.folder)
-        yield Checked(row[1], path, detail.findings(registry.reader, skill_id))
-    elif version is not None:
-        yield from check_folder(registry, join(version.root, version.folder), alone=True)
+        findings = stored_findings(core.reader, stored.id)
+        yield Checked(stored.skill.name, stored.path, findings)
+    else:
+        yield from check_folder(core, stored.path, alone=True)
 
 
-def _is_registered(registry: "OpenRegistry", name: str) -> bool:
+def _is_registered(core: Core, name: str) -> bool:
     try:
-        resolve.find(registry.reader, name)
+        resolve(core.reader, name)
     except SkillNotFound:
         return False
     return True
 
 
-def check_folder(registry: "OpenRegistry", path: str, *, alone: bool = False) -> Iterator[Checked]:
+def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
     """Check all skills below ``path``; ``alone``: only the one in that very folder."""
     root = os.path.realpath(path)
     # What lies inside another source is checked too when its parent is asked for.
-    roots = [source.path for source in registry.own_sources()] if alone else []
-    walk = Walk(root, registry.settings.limits, roots)
+    roots = [source.path for source in own_sources(core)] if alone else []
+    walk = Walk(root, core.settings.limits, roots)
     try:
         for found in _found(walk, alone=alone):
             if found.is_skill:
-                reading = read_folder(root, found, registry.settings.limits, {})
+                reading = read_folder(root, found, core.settings.limits, {})
                 name = reading.document.name if reading.document else found.name
                 yield Checked(name, join(root, found.folder), reading.findings)
     except RootMissing:

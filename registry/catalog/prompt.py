@@ -5,20 +5,19 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from registry.catalog.visibility import Decision, decide_all
-from registry.catalog.visibility import personality as personality_of
-from registry.db.queries.filters import FROM
+from registry.catalog.visibility.decisions import decide_all
+from registry.catalog.visibility.decisions import personality as personality_of
+from registry.catalog.visibility.rules import Decision
+from registry.core import Core
+from registry.db.queries.skills import unusual_documents
 from registry.disk.paths import join
 from registry.model import SCOPES, Skill
 
-if TYPE_CHECKING:
-    from registry.api import SkillRegistry
-
 Style: TypeAlias = Literal["xml", "markdown"]
 
-SHORTEST: Final = 40
+MIN_DESCRIPTION: Final = 40
 """A budget makes no description shorter: rather, skills are left out."""
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -47,7 +46,7 @@ class PromptText:
 
 
 def prompt(
-    registry: "SkillRegistry",
+    core: Core,
     personality: str | None = None,
     *,
     style: Style = "xml",
@@ -58,17 +57,11 @@ def prompt(
 
     Raises `PersonalityNotFound`.
     """
-    reader = registry.reader
-    named = None if personality is None else personality_of(registry.settings, personality)
+    reader = core.reader
+    named = None if personality is None else personality_of(core.settings, personality)
     with reader.snapshot():
         decided = decide_all(reader, named, environ)
-        unusual = {
-            (source, folder): document
-            for source, folder, document in reader.rows(
-                f"SELECT src.name, s.folder, s.document FROM {FROM} "
-                "WHERE s.live = 1 AND s.document <> 'SKILL.md'"
-            )
-        }
+        unusual = unusual_documents(reader)
     entries = [
         Entry(
             skill,
@@ -117,7 +110,7 @@ def _kept(entries: Sequence[Entry], style: Style, room: int) -> frozenset[int]:
     """Return which entries fit, with descriptions as short as they get."""
     kept = set()
     for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].skill.scope)):
-        room -= _size(entries[index], style, SHORTEST)
+        room -= _size(entries[index], style, MIN_DESCRIPTION)
         if room < 0:
             break
         kept.add(index)
@@ -126,7 +119,10 @@ def _kept(entries: Sequence[Entry], style: Style, room: int) -> frozenset[int]:
 
 def _cap(entries: Sequence[Entry], style: Style, room: int) -> int:
     """Return the length to which descriptions may grow for all entries to fit."""
-    low, high = SHORTEST, max((len(entry.skill.description) for entry in entries), default=SHORTEST)
+    low, high = (
+        MIN_DESCRIPTION,
+        max((len(entry.skill.description) for entry in entries), default=MIN_DESCRIPTION),
+    )
     while low < high:
         middle = (low + high + 1) // 2
         if sum(_size(entry, style, middle) for entry in entries) <= room:

@@ -1,19 +1,18 @@
 """Read one skill as it is on disk now: an answer is never older than the folder."""
 
-import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass
+from typing import Final, Self
 
-from registry.catalog import resolve
-from registry.db.queries import detail
-from registry.db.queries.detail import Version
-from registry.db.queries.rows import fill, parameters, skills
-from registry.db.queries.sources import roots
+from registry.catalog.resolve import resolve
+from registry.core import Core
+from registry.db.queries import skills
+from registry.db.queries.revisions import content
+from registry.db.queries.skills import StoredSkill
 from registry.disk import files as disk_files
 from registry.disk.found import Found
 from registry.disk.links import Leads, follow
-from registry.disk.paths import ROOT, is_safe_relative, join
-from registry.disk.walk import Walk
+from registry.disk.paths import ROOT, is_safe_relative
 from registry.errors import (
     FileNotFoundInSkill,
     NotUtf8,
@@ -23,201 +22,140 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.model import Skill, SkillDetail
+from registry.model import Parameter, SkillDetail
+from registry.sync.refresh import refresh
 
-if TYPE_CHECKING:
-    from registry.core import OpenRegistry
-
-TRIES = 3
+TRIES: Final = 3
 """How often a skill that keeps changing hands is looked up again."""
 
 
-def get(registry: "OpenRegistry", name: str) -> SkillDetail:
-    """Return everything of one skill; see `SkillRegistry.get`."""
-    version, _ = locate(registry, name)
-    return _detail(registry, version)
+@dataclass(frozen=True, slots=True)
+class CurrentSkill:
+    """A skill whose stored version is what is on disk now.
 
-
-def refresh(registry: "OpenRegistry", name: str) -> Skill | None:
-    """Bring one skill's stored version up to date; see `SkillRegistry.refresh`."""
-    before = resolve.find(registry.reader, name)[0]
-    version, _ = locate(registry, name)
-    row = detail.row_of(registry.reader, version.source_id, version.folder)
-    return skills([row[1]])[0] if row is not None and version.id != before else None
-
-
-def locate(registry: "OpenRegistry", name: str) -> tuple[Version, Found | None]:
-    """Find a skill, bring its stored version up to date, and return both sides of it.
-
-    None: its folder is on another machine, and what is stored is what can be known.
+    ``found`` is None where the folder is on another machine, and what is stored is what can be
+    known.
     """
-    for _ in range(TRIES):
-        skill_id, _row = resolve.find(registry.reader, name)
-        version = detail.version(registry.reader, skill_id)
-        if version is None:
-            continue  # replaced in this moment: look again
-        if version.host != registry.backend.host:
-            return version, None
-        fresh = _refreshed(registry, version, name)
-        if fresh is not None:
-            return fresh
-    raise SkillNotFound(name)
+
+    stored: StoredSkill
+    found: Found | None
+
+    @classmethod
+    def of(cls, core: Core, handle: str) -> Self:
+        """Find a skill by name or ref, and bring its stored version up to date.
+
+        Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`, `SkillInaccessible`.
+        """
+        for _ in range(TRIES):
+            stored = resolve(core.reader, handle)
+            if stored.host != core.host:
+                return cls(stored, None)
+            fresh = refresh(core, stored)
+            if fresh is not None:
+                return cls(*fresh)
+        raise SkillNotFound(handle)
 
 
-def _refreshed(
-    registry: "OpenRegistry", version: Version, name: str
-) -> tuple[Version, Found] | None:
-    walk = walk_of(registry, version.root)
-    found = walk.one(version.folder)
-    if found is None:
-        path = join(version.root, version.folder)
-        for notice in walk.notices:
-            if notice.lost:
-                raise SkillInaccessible(path=path, reason=notice.diagnostic.message)
-        raise SkillMissing(name=name, path=path)
-    if found.fingerprint == version.fingerprint and not (
-        version.racy and _differs(registry, version, found)
-    ):
-        return version, found
-    replaced = _reimport(registry, walk, version, found)
-    row = detail.row_of(registry.reader, version.source_id, version.folder)
-    if row is None:
-        return None
-    newer = detail.version(registry.reader, row[0])
-    if newer is None or (not replaced and newer.id == version.id):
-        return (version, found) if newer is not None else None
-    return newer, found
+def get(core: Core, handle: str) -> SkillDetail:
+    """Return everything of one skill. Raises as `CurrentSkill.of`."""
+    return detail(core, CurrentSkill.of(core, handle).stored)
 
 
-def _differs(registry: "OpenRegistry", version: Version, found: Found) -> bool:
-    """Compare contents, for a version whose timestamps were too new to prove anything."""
-    from registry.sync.hashing import hash_files, tree_hash
+def detail(core: Core, stored: StoredSkill) -> SkillDetail:
+    """Return everything that is stored of a skill.
 
-    hashes = hash_files(version.root, found, {}, registry.settings.limits)[0]
-    return tree_hash(found, hashes) != version.tree_hash
-
-
-def _reimport(registry: "OpenRegistry", walk: Walk, version: Version, found: Found) -> bool:
-    from registry.db.writes.versions import bury, publish, stage
-    from registry.sync.apply import read_version
-    from registry.times import from_ns
-
-    now = time.time_ns()
-    new = read_version(registry.reader, walk, found, version, version.source_id, now, from_ns(now))
-    if new is None:
-        path = join(version.root, version.folder)
-        raise SkillInaccessible(path=path, reason="it can't be read at the moment")
-    with registry.writer.transaction() as connection:
-        staged = stage(connection, [new])
-        live = publish(connection, staged, [])
-        bury(connection, version=version.id if live else staged[0])
-    keep(registry, live)
-    return bool(live)
-
-
-def keep(registry: "OpenRegistry", versions: Sequence[int] | None) -> int:
-    """Store the bytes of these versions' files (None: of all live ones), unless switched off."""
-    if not registry.settings.store_files:
-        return 0
-    from registry.sync.contents import keep_contents
-
-    limit = registry.settings.limits.skill_bytes
-    return keep_contents(registry.reader, registry.writer, limit, versions)
-
-
-def walk_of(registry: "OpenRegistry", root: str) -> Walk:
-    """Return a walk of the source at ``root`` that knows all other sources."""
-    return Walk(root, registry.settings.limits, roots(registry.reader, registry.backend.host))
-
-
-def _detail(registry: "OpenRegistry", version: Version) -> SkillDetail:
-    reader = registry.reader
+    Where another process replaced it in this moment, that is what took its place. Raises
+    `SkillNotFound` where nothing did.
+    """
+    reader = core.reader
     with reader.snapshot():
-        row = detail.row_of(reader, version.source_id, version.folder)
-        if row is None:
-            raise SkillNotFound(version.folder)
-        skill_id, columns = row
-        document = detail.document(reader, skill_id)
-        compatibility, tools, declared, name = detail.extras(reader, skill_id)
-        import json
+        document = skills.document(reader, stored.id)
+        files = skills.files(reader, stored.id)
+        findings = skills.findings(reader, stored.id)
+    if not files and stored.skill.tree_hash is not None:
+        newer = skills.by_place(reader, stored.source_id, stored.folder)
+        if newer is None or newer.id == stored.id:
+            raise SkillNotFound(stored.skill.ref)
+        return detail(core, newer)
+    text, body_start, front_matter = document or (None, 0, {})
+    return SkillDetail(
+        **vars(stored.skill),
+        body=None if text is None else text[body_start:],
+        front_matter=front_matter,
+        files=files,
+        diagnostics=findings,
+        compatibility=stored.compatibility,
+        required_tools=tuple(json.loads(stored.required_tools)),
+        parameters=tuple(Parameter(**entry) for entry in json.loads(stored.parameters)),
+        location=f"{stored.path}/{stored.document}" if stored.document else stored.path,
+    )
 
-        home = join(version.root, version.folder)
-        return fill(
-            SkillDetail,
-            columns,
-            body=document[0][document[1] :] if document else None,
-            front_matter=document[2] if document else {},
-            files=detail.files(reader, skill_id),
-            diagnostics=detail.findings(reader, skill_id),
-            compatibility=compatibility,
-            required_tools=tuple(json.loads(tools)),
-            parameters=parameters(declared),
-            location=f"{home}/{name}" if name else home,
-        )
 
+def read_bytes(core: Core, current: CurrentSkill) -> bytes:
+    """Return the bytes of SKILL.md, whether they can be understood or not.
 
-def read_bytes(registry: "OpenRegistry", name: str) -> bytes:
-    """Return the bytes of SKILL.md; see `SkillRegistry.read_bytes`."""
-    version, found = locate(registry, name)
-    home = join(version.root, version.folder)
+    Raises `SkillInvalid`, `SkillInaccessible`, `SkillMissing`, `FileTooLarge`, `FileChanging`.
+    """
+    stored, found = current.stored, current.found
     if found is None:
-        return _stored(registry, version, version.document)
+        return _stored_bytes(core, stored, stored.document)
     if found.document is None:
-        findings = detail.findings(registry.reader, version.id)
-        raise SkillInvalid(name=name, problems=findings or found.problems)
-    path = f"{home}/{found.document}"
+        problems = skills.findings(core.reader, stored.id) or found.problems
+        raise SkillInvalid(name=stored.skill.ref, problems=problems)
+    path = f"{stored.path}/{found.document}"
     try:
-        limit = registry.settings.limits.document_bytes
-        return disk_files.read_inside(path, limit, home, version.root).data
+        limit = core.settings.limits.document_bytes
+        return disk_files.read_inside(path, limit, stored.path, stored.root).data
     except FileNotFoundError:
-        raise SkillMissing(name=name, path=path) from None
+        raise SkillMissing(name=stored.skill.ref, path=path) from None
 
 
-def _stored(registry: "OpenRegistry", version: Version, path: str | None) -> bytes:
-    """Return the stored bytes of a file of a skill whose folder is on another machine."""
-    from registry.db.queries.revisions import content
-
-    name = detail.refs_of(registry.reader, [version.id]).get(version.id, version.folder)
-    files = {file.path: file for file in detail.files(registry.reader, version.id)}
-    if path is None:
-        raise SkillInvalid(name=name, problems=detail.findings(registry.reader, version.id))
-    file = files.get(path)
-    if file is None:
-        raise FileNotFoundInSkill(name=name, path=path)
-    data = None
-    if file.hash is not None:
-        data = content(registry.reader, version.uid, file.hash)
-    if data is None:
-        where = f"{version.host}:{join(version.root, version.folder)}/{path}"
-        reason = "its folder is on another machine, and its bytes are not in the database"
-        raise SkillInaccessible(path=where, reason=reason)
-    return data
-
-
-def read_text(registry: "OpenRegistry", name: str) -> str:
-    """Return the text of SKILL.md; see `SkillRegistry.read`."""
-    data = read_bytes(registry, name)
+def read_text(core: Core, current: CurrentSkill) -> str:
+    """Return the text of SKILL.md. Raises as `read_bytes`, and `NotUtf8`."""
+    data = read_bytes(core, current)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NotUtf8(path=name, offset=error.start) from None
+        raise NotUtf8(path=current.stored.skill.ref, offset=error.start) from None
 
 
-def read_file(registry: "OpenRegistry", name: str, path: str) -> bytes:
-    """Return the bytes of a supporting file; see `SkillRegistry.read_file`."""
-    if not is_safe_relative(path):
-        raise OutsideSkill(path=path)
-    version, found = locate(registry, name)
-    if found is None:
-        return _stored(registry, version, path)
-    home = join(version.root, version.folder)
-    target = f"{home}/{path}"
-    link = follow(target, home, ())
-    if link.leads is Leads.NOWHERE or (version.folder == ROOT and path == ROOT):
-        raise FileNotFoundInSkill(name=name, path=path)
+def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
+    """Return the bytes of a supporting file, by its path relative to the skill's folder.
+
+    Raises `OutsideSkill`, `FileNotFoundInSkill`, `SkillInaccessible`, `FileTooLarge`.
+    """
+    check_path(path)
+    stored = current.stored
+    if current.found is None:
+        return _stored_bytes(core, stored, path)
+    link = follow(f"{stored.path}/{path}", stored.path, ())
+    if link.leads is Leads.NOWHERE or (stored.folder == ROOT and path == ROOT):
+        raise FileNotFoundInSkill(name=stored.skill.ref, path=path)
     if link.leads is not Leads.INSIDE:
         raise OutsideSkill(path=path)
     try:
-        return disk_files.read_file(link.target, registry.settings.limits.document_bytes).data
+        return disk_files.read_file(link.target, core.settings.limits.document_bytes).data
     except FileNotFoundError:
-        raise FileNotFoundInSkill(name=name, path=path) from None
+        raise FileNotFoundInSkill(name=stored.skill.ref, path=path) from None
+
+
+def check_path(path: str) -> None:
+    """Raise `OutsideSkill` for what can't be the relative path of a file of a skill."""
+    if not is_safe_relative(path):
+        raise OutsideSkill(path=path)
+
+
+def _stored_bytes(core: Core, stored: StoredSkill, path: str | None) -> bytes:
+    """Return the stored bytes of a file of a skill whose folder is on another machine."""
+    if path is None:
+        problems = skills.findings(core.reader, stored.id)
+        raise SkillInvalid(name=stored.skill.ref, problems=problems)
+    file = next((one for one in skills.files(core.reader, stored.id) if one.path == path), None)
+    if file is None:
+        raise FileNotFoundInSkill(name=stored.skill.ref, path=path)
+    data = None if file.hash is None else content(core.reader, stored.uid, file.hash)
+    if data is None:
+        where = f"{stored.host}:{stored.path}/{path}"
+        reason = "its folder is on another machine, and its bytes are not in the database"
+        raise SkillInaccessible(path=where, reason=reason)
+    return data

@@ -1,40 +1,40 @@
 """The one resolver: a name or ref in, one skill out.
 
-A handle is tried as ``source/folder/path``, then ``source/name``, then as a name. `store.names`
-gives each skill the shortest handle that this order answers with exactly that skill.
+A handle is tried as ``source/folder/path``, then ``source/name``, then as a name.
+`db.writes.names` gives each skill the shortest handle that this order answers with exactly it.
 """
 
-from typing import Any
+from typing import Final
 
 from registry.catalog.similar import near
-from registry.db.queries.filters import FROM, VISIBLE
-from registry.db.queries.rows import COLUMNS
-from registry.db.reader import Reader
+from registry.db.interface import Reader
+from registry.db.queries.skills import StoredSkill, by_handle
 from registry.errors import SkillAmbiguous, SkillNotFound
 
-LONGEST_HANDLE = 1 << 16
+MAX_HANDLE: Final = 1 << 16
 
 
-def find(reader: Reader, handle: str) -> tuple[int, tuple[Any, ...]]:
-    """Return the version id and the row (`rows.COLUMNS`) of the skill that ``handle`` names.
+def resolve(reader: Reader, handle: str) -> StoredSkill:
+    """Return the skill that ``handle`` names, as the database knows it; one query.
 
     Raises `SkillAmbiguous` with the refs to choose from, `SkillNotFound` with near names.
     """
-    if 0 < len(handle) <= LONGEST_HANDLE and "\0" not in handle:
-        with reader.snapshot():
-            for found in _attempts(reader, handle):
-                if len(found) == 1:
-                    return found[0][0], found[0][1:]
-                if found:
-                    raise SkillAmbiguous(handle, sorted(row[1] for row in found))
+    if 0 < len(handle) <= MAX_HANDLE and "\0" not in handle:
+        for found in _attempts(reader, handle):
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise SkillAmbiguous(handle, sorted(one.skill.ref for one in found))
     raise SkillNotFound(handle[:200], near(reader, handle))
 
 
-def _attempts(reader: Reader, handle: str) -> "list[list[tuple[Any, ...]]] | Any":
+def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
+    """Return what each way to read the handle finds, in their order."""
+    placed, named = by_handle(reader, handle)
     source, slash, rest = handle.partition("/")
-    select = f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND "
-    if slash:
-        yield reader.rows(select + "src.name = ? AND s.folder = ?", (source, rest))
-        yield reader.rows(select + "src.name = ? AND s.name = ?", (source, rest))
-    named = reader.rows(f"{select} s.name = ? AND {VISIBLE}", (handle,))
-    yield named or reader.rows(f"{select} s.name = ?", (handle,))
+    whole = [one for one in named if one.skill.name == handle]
+    return [
+        placed,
+        [one for one in named if slash and (one.skill.source, one.skill.name) == (source, rest)],
+        [one for one in whole if one.is_visible] or whole,
+    ]

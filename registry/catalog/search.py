@@ -4,20 +4,16 @@ Words are OR-ed and ranked, where name and tags weigh most; quotes make phrases;
 matches as a prefix; nothing typed is a syntax error. Which index answers is the database's matter.
 """
 
-import json
 import re
 from typing import Final
 
-from registry.db.postgres.search import TextSearch
-from registry.db.queries.filters import FROM, Filters
-from registry.db.queries.patterns import Pattern
-from registry.db.queries.rows import COLUMNS, hit
-from registry.db.reader import Reader
-from registry.db.sqlite.search import Fts5
+from registry.db.interface import Pattern, Reader
+from registry.db.queries.filters import Filters, where
+from registry.db.queries.skills import hits
 from registry.model import SearchHit
 from registry.text import has_unspaced, name_key, words
 
-MOST_TERMS: Final = 32
+MAX_TERMS: Final = 32
 """A longer question is cut: its first distinct words say what it is about."""
 
 SNIPPET: Final = 160
@@ -46,7 +42,7 @@ def search(
         return [], 0
     # A name that is exactly what was typed comes first whatever else says it more often.
     exact = name_key(" ".join(query.split()))
-    asked = (Fts5 if reader.has_fts5 else TextSearch).of(reader, patterns(terms), filters, exact)
+    asked = reader.matches(patterns(terms), *where(reader, filters), exact)
     with reader.snapshot():
         # Several agents of one team ask the same; until the database changes, so is the answer.
         total = reader.remembered(f"hits {asked}", asked.count)
@@ -54,20 +50,15 @@ def search(
             f"page {offset} {limit} {asked}",
             lambda reader: asked.page(reader, limit, offset),
         )
-        rows = {
-            row[0]: row[1:]
-            for row in reader.rows(
-                f"SELECT s.id, d.text, d.body_start, {COLUMNS} FROM {FROM} "
-                f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN {reader.among}",
-                [json.dumps([row[0] for row in page])],
-            )
-        }
-    hits = []
-    for skill_id, rank in page:
-        text, start, *columns = rows[skill_id]
-        snippet = make_snippet((text or "")[start or 0 :], columns[2], terms)
-        hits.append(hit(tuple(columns), round(-rank, 4), snippet))
-    return hits, total
+        found = hits(reader, [skill_id for skill_id, _ in page])
+    return [
+        SearchHit(
+            **vars(found[skill_id][1]),
+            score=round(-rank, 4),
+            snippet=make_snippet(found[skill_id][0], found[skill_id][1].description, terms),
+        )
+        for skill_id, rank in page
+    ], total
 
 
 def parse(query: str) -> list[list[str]]:
@@ -91,7 +82,7 @@ def parse(query: str) -> list[list[str]]:
                 for word in term:
                     if not _is_empty([word]):
                         unique.setdefault((word.casefold(),))
-    return [list(term) for term in unique][:MOST_TERMS]
+    return [list(term) for term in unique][:MAX_TERMS]
 
 
 def _is_empty(term: list[str]) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from registry.db.queries.filters import FROM, VISIBLE
-from registry.db.reader import Reader
+from registry.db.interface import Reader
+from registry.db.queries.skills import visible_names
 from registry.text import name_key
 
 SUGGESTIONS: Final = 5
@@ -18,9 +18,9 @@ FEW: Final = 300
 """So many names are compared all."""
 
 PIECES: Final = 4
-MOST_HITS: Final = 300
+MAX_HITS: Final = 300
 SHORT: Final = 6
-LONGEST: Final = 100
+MAX_LENGTH: Final = 100
 SHORTEST_PART: Final = 3
 
 
@@ -35,7 +35,7 @@ class Names:
 
 def near(reader: Reader, handle: str) -> list[str]:
     """Return the refs of visible skills whose names look like ``handle``, the nearest first."""
-    wanted = _loose(name_key(handle[:LONGEST].rsplit("/", 1)[-1]))
+    wanted = _loose(name_key(handle[:MAX_LENGTH].rsplit("/", 1)[-1]))
     if not wanted:
         return []
     names = reader.remembered("names", _load)
@@ -55,9 +55,7 @@ def _ratio(alike: "difflib.SequenceMatcher[str]", key: str) -> float:
 
 def _load(reader: Reader) -> Names:
     refs: dict[str, str] = {}
-    for ref, key, folder in reader.rows(
-        f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}"
-    ):
+    for ref, key, folder in visible_names(reader):
         refs.setdefault(_loose(key), ref)
         refs.setdefault(_loose(name_key(folder.rsplit("/", 1)[-1])), ref)
     refs.pop("", None)
@@ -87,7 +85,7 @@ def _alike(names: Names, wanted: str) -> list[str]:
 
 def _holding(text: str, piece: str) -> Iterator[str]:
     at, hits = text.find(piece), 0
-    while at >= 0 and hits < MOST_HITS:
+    while at >= 0 and hits < MAX_HITS:
         start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
         yield text[start:end]
         at, hits = text.find(piece, end), hits + 1

@@ -3,24 +3,20 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from registry.catalog.reading import walk_of
 from registry.catalog.similar import near
-from registry.catalog.visibility import decisions
-from registry.catalog.visibility import personality as personality_of
-from registry.db.queries import detail
-from registry.db.queries.filters import FROM
-from registry.db.queries.rows import COLUMNS, skills
+from registry.catalog.visibility.decisions import decisions
+from registry.catalog.visibility.decisions import personality as personality_of
+from registry.core import Core
+from registry.db.queries import skills
+from registry.db.queries.skills import StoredSkill
 from registry.disk.links import Leads, follow
-from registry.disk.paths import ROOT, is_below, is_ignored, join
+from registry.disk.paths import is_below, is_ignored, join
 from registry.disk.walk import DEPTH_SEEN
 from registry.errors import SkillNotFound
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
-
-if TYPE_CHECKING:
-    from registry.core import OpenRegistry
+from registry.sync.sources import own_sources, walk_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,52 +30,38 @@ class Explanation:
     skill: Skill | None = None
 
 
-def explain(
-    registry: "OpenRegistry", subject: str, personality: str | None = None
-) -> list[Explanation]:
+def explain(core: Core, subject: str, personality: str | None = None) -> list[Explanation]:
     """Explain a name, ref or path; see `SkillRegistry.why`."""
-    found = _explain(registry, subject)
+    found = _explain(core, subject)
     if personality is None:
         return found
-    chosen = personality_of(registry.settings, personality)
-    return [_judged(registry, one, chosen) for one in found]
+    chosen = personality_of(core.settings, personality)
+    return [_judged(core, one, chosen) for one in found]
 
 
-def _explain(registry: "OpenRegistry", subject: str) -> list[Explanation]:
-    named = _named(registry, subject)
+def _explain(core: Core, subject: str) -> list[Explanation]:
+    named = skills.namesakes(core.reader, subject)
     if named:
-        return [_stored(registry, skill_id, skill) for skill_id, skill in named]
+        return [_stored(core, one) for one in named]
     path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
-        return [_path(registry, path)]
-    raise SkillNotFound(subject, near(registry.reader, subject))
+        return [_path(core, path)]
+    raise SkillNotFound(subject, near(core.reader, subject))
 
 
-def _named(registry: "OpenRegistry", subject: str) -> list[tuple[int, Skill]]:
-    source, _, rest = subject.partition("/")
-    rows = registry.reader.rows(
-        f"SELECT s.id, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND (s.name = ? "
-        "OR (src.name = ? AND (s.folder = ? OR s.name = ?))) "
-        "ORDER BY s.shadowed, src.strength, s.position",
-        (subject, source, rest, rest),
-    )
-    return list(zip([row[0] for row in rows], skills(row[1:] for row in rows), strict=True))
-
-
-def _stored(registry: "OpenRegistry", skill_id: int, skill: Skill) -> Explanation:
-    reasons = list(_state(registry, skill_id, skill))
+def _stored(core: Core, stored: StoredSkill) -> Explanation:
+    skill = stored.skill
+    reasons = list(_state(core, stored))
     listed = skill.status in {"ok", "warning"} and not skill.shadowed
     return Explanation(skill.ref, skill.path, listed, tuple(reasons), skill)
 
 
-def _judged(
-    registry: "OpenRegistry", explanation: Explanation, personality: Personality
-) -> Explanation:
+def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
     """Add what the personality's policy decides; what another team's skill hides is seen anew."""
     skill = explanation.skill
     if skill is None:
         return explanation
-    for _, one, choice in decisions(registry.reader, personality, os.environ, skill.name):
+    for _, one, choice in decisions(core.reader, personality, os.environ, skill.name):
         if (one.source, one.folder) == (skill.source, skill.folder):
             sees = "sees it" if choice.visible else "does not see it"
             reason = Diagnostic(
@@ -95,36 +77,35 @@ def _judged(
     return explanation
 
 
-def _state(registry: "OpenRegistry", skill_id: int, skill: Skill) -> Iterator[Diagnostic]:
-    reader = registry.reader
-    version = detail.version(reader, skill_id)
-    if version is not None and version.host != registry.backend.host:
-        message = f"its folder is on {version.host}; what is stored is what is read here"
+def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
+    reader, skill = core.reader, stored.skill
+    if stored.host != core.host:
+        message = f"its folder is on {stored.host}; what is stored is what is read here"
         yield Diagnostic("elsewhere", "info", message)
-    elif version is not None:
-        found = walk_of(registry, version.root).one(version.folder)
+    else:
+        found = walk_of(core, stored.root).one(stored.folder)
         if found is None:
             fix = "run: skill-registry sync"
             yield Diagnostic("gone", "warning", "the folder is gone since the last sync", fix=fix)
-        elif found.fingerprint != version.fingerprint:
+        elif found.fingerprint != stored.fingerprint:
             message = "the folder changed since the last sync"
             yield Diagnostic("changed", "info", message, fix="run: skill-registry sync")
     if skill.status == "no_document":
         message = "the folder holds no SKILL.md"
         yield Diagnostic("no-document", "error", message, fix="add a SKILL.md, then sync")
     elif skill.status == "invalid":
-        yield from (f for f in detail.findings(reader, skill_id) if f.severity == "error")
+        yield from (f for f in skills.findings(reader, stored.id) if f.severity == "error")
     elif skill.shadowed:
-        winners = ", ".join(detail.shadowers(reader, skill.name))
+        winners = ", ".join(skills.visible_refs(reader, skill.name))
         message = f"a skill of the same name in a stronger source hides it: {winners}"
         fix = "rename one of them, or change the sources' scope or priority"
         yield Diagnostic("shadowed", "warning", message, fix=fix)
-    elif reader.rows("SELECT 1 FROM skills WHERE id = ? AND hidden = 1", (skill_id,)):
+    elif stored.hidden:
         message = "it is listed for people; its own front matter hides it from models"
         fix = "remove disable-model-invocation from the front matter"
         yield Diagnostic("hidden", "info", message, fix=fix)
     else:
-        namesakes = detail.shadowers(reader, skill.name)
+        namesakes = skills.visible_refs(reader, skill.name)
         if len(namesakes) > 1:
             message = f"it is listed, but its name is shared by {', '.join(namesakes)}"
             yield Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
@@ -132,26 +113,24 @@ def _state(registry: "OpenRegistry", skill_id: int, skill: Skill) -> Iterator[Di
             yield Diagnostic("listed", "info", "it is listed")
 
 
-def _path(registry: "OpenRegistry", path: str) -> Explanation:
+def _path(core: Core, path: str) -> Explanation:
     if os.path.basename(path) in DOCUMENT_NAMES:
         path = os.path.dirname(path)
     real = os.path.realpath(path)
-    holding = [source for source in registry.own_sources() if is_below(real, source.path)]
-    linking = [source for source in registry.own_sources() if is_below(path, source.path)]
+    holding = [source for source in own_sources(core) if is_below(real, source.path)]
+    linking = [source for source in own_sources(core) if is_below(path, source.path)]
     if not holding:
         return Explanation(None, path, listed=False, reasons=(_no_source(path, linking),))
     source = max(holding, key=lambda one: len(one.path))
     folder = os.path.relpath(real, source.path)
-    row = detail.row_of(registry.reader, source.id, ROOT if folder == "." else folder)
-    if row is not None:
-        stored = _stored(registry, row[0], skills([row[1]])[0])
+    stored = skills.by_place(core.reader, source.id, folder)
+    if stored is not None:
+        explained = _stored(core, stored)
         if real == path:
-            return stored
+            return explained
         link = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
-        return replace(stored, path=path, reasons=(link, *stored.reasons))
-    return Explanation(
-        None, path, listed=False, reasons=(_unstored(registry, source, folder, real),)
-    )
+        return replace(explained, path=path, reasons=(link, *explained.reasons))
+    return Explanation(None, path, listed=False, reasons=(_unstored(core, source, folder, real),))
 
 
 def _no_source(path: str, linking: list[Source]) -> Diagnostic:
@@ -166,7 +145,7 @@ def _no_source(path: str, linking: list[Source]) -> Diagnostic:
     return Diagnostic("not-in-source", "error", "it lies in no registered source", fix=fix)
 
 
-def _unstored(registry: "OpenRegistry", source: Source, folder: str, real: str) -> Diagnostic:
+def _unstored(core: Core, source: Source, folder: str, real: str) -> Diagnostic:
     if not os.path.isdir(real):
         return Diagnostic("missing", "error", "there is no such folder")
     ignored = [part for part in folder.split(os.sep) if is_ignored(part)]
@@ -176,8 +155,8 @@ def _unstored(registry: "OpenRegistry", source: Source, folder: str, real: str) 
     if not any(os.path.lexists(f"{real}/{name}") for name in DOCUMENT_NAMES):
         skill = os.path.dirname(folder)
         while skill:
-            row = detail.row_of(registry.reader, source.id, skill)
-            if row is not None and row[1][-2] != "no_document":
+            outer = skills.by_place(core.reader, source.id, skill)
+            if outer is not None and outer.skill.status != "no_document":
                 message = f"it is a part of the skill in {join(source.path, skill)}"
                 return Diagnostic("part-of-skill", "info", message)
             skill = os.path.dirname(skill)

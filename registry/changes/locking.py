@@ -5,45 +5,70 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from registry.changes.protocol import CrossDevice, Ground, locked, refuse
+from registry.changes.context import ChangeContext, refusal
+from registry.changes.protocol import CrossDevice
 from registry.changes.recovery import recover, sweep
 from registry.changes.state import StateFolder
+from registry.core import Core
+from registry.db.queries.journal import waiting_sources
 from registry.errors import ChangePending, ChangeRefused, RegistryError
+from registry.sync.sources import own_sources
 
 Result = TypeVar("Result")
 
 
-def under_lock(ground: Ground, change: Callable[[Ground], Result]) -> Result:
-    """Run a change with the source's lock held and everything unfinished brought to an end."""
-    ground.state.ensure()
+def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Result]) -> Result:
+    """Run a change with the source's lock held and everything unfinished brought to an end.
+
+    Raises `SourceElsewhere`, `ChangeRefused`, and what the change raises.
+    """
+    context = ChangeContext.of(core, source_id)
+    context.state.ensure()
     try:
-        return _attempt(ground, change)
+        return _attempt(context, change)
     except CrossDevice:
         # Only the rename itself tells: what lies beside the root is on another file system.
-        inside = replace(ground, state=StateFolder(ground.source.path, inside=True))
+        inside = replace(context, state=StateFolder(context.source.path, inside=True))
         inside.state.ensure()
         try:
             return _attempt(inside, change)
         except CrossDevice as error:
             reason = "it holds another file system; changes need renames within one"
-            raise ChangeRefused(path=ground.source.path, reason=reason) from error
+            raise ChangeRefused(path=context.source.path, reason=reason) from error
 
 
-def _attempt(ground: Ground, change: Callable[[Ground], Result]) -> Result:
-    with locked(ground):
+def recover_all(core: Core) -> int:
+    """Finish or undo what dead processes left unfinished; return how much that was."""
+    waiting = waiting_sources(core.reader, core.host)
+    finished = 0
+    for source in own_sources(core) if waiting else ():
+        state = StateFolder(source.path)
+        if source.id not in waiting or not state.exists:
+            continue
+        with state.lock() as probe:
+            if not probe.acquire(0):
+                continue  # its owner lives, and ends its change itself
+        context = ChangeContext.of(core, source.id)
+        with context.locked():
+            finished += recover(context)
+    return finished
+
+
+def _attempt(context: ChangeContext, change: Callable[[ChangeContext], Result]) -> Result:
+    with context.locked():
         try:
-            recover(ground)
-            return change(ground)
+            recover(context)
+            return change(context)
         except ChangePending:
             raise  # what is staged is still needed to finish or undo it
         except OSError as error:
-            _tidy(ground)
-            raise refuse(ground.source.path, error) from error
+            _clear_up(context)
+            raise refusal(context.source.path, error) from error
         except RegistryError:
-            _tidy(ground)
+            _clear_up(context)
             raise
 
 
-def _tidy(ground: Ground) -> None:
+def _clear_up(context: ChangeContext) -> None:
     with suppress(OSError):  # the next change comes by here, too
-        sweep(ground)
+        sweep(context)

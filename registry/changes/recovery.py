@@ -1,4 +1,4 @@
-"""Finish or undo what a change left: the table of RELIABILITY, then the database follows the disk.
+"""Bring a change to one of its ends: the table of RELIABILITY, then the database follows the disk.
 
 The same code ends a change that went well, one that failed, and one whose process died, so each
 of its branches is used every day.
@@ -6,57 +6,57 @@ of its branches is used every day.
 
 import json
 import os
+import secrets
+import time
 from contextlib import suppress
 from typing import TypeAlias
 
-from sqlalchemy import select
-
-from registry.changes.protocol import Ground, discard, keep
-from registry.db.schema import skills
+from registry.changes.context import ChangeContext
+from registry.db.queries.journal import waiting_sources
 from registry.db.writes.journal import Entry, drop_entry, entries
-from registry.db.writes.versions import bury, publish, stage
+from registry.db.writes.versions import delete_retired, live_version, publish, stage
 from registry.disk.atomic import digest_path, exchange, remove_tree, rename_new, sync_folder
 from registry.disk.paths import join
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
 from registry.sync.folder import Previous, Reading, make_version, read_folder
-from registry.times import from_ns, now_ns
+from registry.text import utc_now, utc_text
 
 Leftover: TypeAlias = tuple[str, str | None]
 """A path that may be removed, and the digest that it must have for that."""
 
 
-def recover(ground: Ground) -> int:
+def recover(context: ChangeContext) -> int:
     """Finish or undo everything unfinished in a source; return how much that was.
 
     The state lock is held, so whoever began it is dead.
     """
+    core, source = context.core, context.source
     found = []
     # Nearly always there is nothing, and that is seen without waiting for other writers.
-    waiting = "SELECT 1 FROM journal WHERE source_id = ? AND host = ? LIMIT 1"
-    if ground.reader.rows(waiting, (ground.source.id, ground.host)):
-        with ground.writer.transaction() as connection:
-            found = entries(connection, ground.source.id, ground.host)
+    if source.id in waiting_sources(core.reader, core.host):
+        with core.writer.transaction() as connection:
+            found = entries(connection, source.id, core.host)
     for entry in found:
-        finish(ground, entry)
-    sweep(ground)
+        finish(context, entry)
+    sweep(context)
     return len(found)
 
 
-def finish(ground: Ground, entry: Entry) -> None:
+def finish(context: ChangeContext, entry: Entry) -> None:
     """Bring one change to an end on disk, write down what the disk says, then clear up.
 
     Clearing up comes last: a tree that is removed by half would look like an edit made by hand.
     """
-    left = mend(ground, entry)
-    record(ground, entry)
+    left = repair(context, entry)
+    record(context, entry)
     for path, known in left:
-        discard(ground, path, known)
+        _discard(context, path, known)
     with suppress(OSError):
-        remove_tree(ground.state.room("ops", entry.id))
+        remove_tree(context.state.path_of("ops", entry.id))
 
 
-def mend(ground: Ground, entry: Entry) -> list[Leftover]:
+def repair(context: ChangeContext, entry: Entry) -> list[Leftover]:
     """Bring the disk to one of both ends of a change (RELIABILITY, Recovery).
 
     Returns what may be removed once the end is written down. What holds somebody's edit is live
@@ -67,28 +67,28 @@ def mend(ground: Ground, entry: Entry) -> list[Leftover]:
         # A skill that could not be restored simply stays in the trash.
         left = [(entry.staged, entry.new)] if entry.uid is None else []
     elif entry.kind == "delete":
-        left = _mend_delete(ground, entry, live)
+        left = _end_delete(context, entry, live)
     elif entry.exchange:
-        left = _mend_exchange(ground, entry, live)
+        left = _end_exchange(context, entry, live)
     else:
-        left = _mend_two_renames(entry, live)
+        left = _end_two_renames(entry, live)
     for folder in {os.path.dirname(live), os.path.dirname(entry.staged)}:
         with suppress(FileNotFoundError, NotADirectoryError):
             sync_folder(folder)
     return left
 
 
-def _mend_delete(ground: Ground, entry: Entry, live: str) -> list[Leftover]:
+def _end_delete(context: ChangeContext, entry: Entry, live: str) -> list[Leftover]:
     staged = digest_path(entry.staged)
     if staged not in {None, entry.base}:
         if os.path.lexists(live):
-            keep(ground, entry.staged)
+            _set_aside(context, entry.staged)
         else:
             rename_new(entry.staged, live)
     return []
 
 
-def _mend_exchange(ground: Ground, entry: Entry, live: str) -> list[Leftover]:
+def _end_exchange(context: ChangeContext, entry: Entry, live: str) -> list[Leftover]:
     staged = digest_path(entry.staged)
     if staged is None:
         return []
@@ -97,11 +97,11 @@ def _mend_exchange(ground: Ground, entry: Entry, live: str) -> list[Leftover]:
     if digest_path(live) == entry.new:
         exchange(entry.staged, live)  # the edit made by hand wins
         return [(entry.staged, entry.new)]
-    keep(ground, entry.staged)
+    _set_aside(context, entry.staged)
     return []
 
 
-def _mend_two_renames(entry: Entry, live: str) -> list[Leftover]:
+def _end_two_renames(entry: Entry, live: str) -> list[Leftover]:
     old = f"{entry.staged}.old"
     if not os.path.lexists(live):
         if digest_path(old) == entry.base and digest_path(entry.staged) == entry.new:
@@ -114,63 +114,81 @@ def _mend_two_renames(entry: Entry, live: str) -> list[Leftover]:
     return [(entry.staged, entry.new), (old, entry.base), (f"{entry.staged}.new", entry.new)]
 
 
-def record(ground: Ground, entry: Entry) -> None:
+def _discard(context: ChangeContext, path: str, known: str | None) -> None:
+    """Remove what a change left over, after making sure that its digest is ``known``.
+
+    Anything else holds somebody's edit and goes to ``conflict``.
+    """
+    found = digest_path(path)
+    if found is None:
+        return
+    if found == known:
+        with suppress(OSError):  # what can't be removed now is removed when recovery comes by
+            remove_tree(path)
+        return
+    _set_aside(context, path)
+
+
+def _set_aside(context: ChangeContext, path: str) -> None:
+    """Move something that nobody may lose to ``conflict``."""
+    name = f"{utc_now().replace(':', '')}-{secrets.token_hex(4)}"
+    target = context.state.path_of("conflict", name)
+    rename_new(path, target)
+    sync_folder(os.path.dirname(target))
+
+
+def record(context: ChangeContext, entry: Entry) -> None:
     """Make the database say what the disk says of the entry's folder, and strike the entry out.
 
     Raises `SkillInaccessible` where the disk does not answer: that a folder can't be read proves
     neither that it is gone nor what is in it, so the entry stays.
     """
-    reading = _read(ground, entry)
-    moment = now_ns()
-    with ground.writer.transaction() as connection:
-        live = connection.execute(
-            select(skills.c.id, skills.c.uid, skills.c.created_at, skills.c.content_hash).where(
-                skills.c.source_id == entry.source_id,
-                skills.c.folder == entry.folder,
-                skills.c.live == 1,
-            )
-        ).first()
-        removed = [] if live is None else [live.id]
+    reading = _read(context, entry)
+    moment = time.time_ns()
+    with context.core.writer.transaction() as connection:
+        live = live_version(connection, entry.source_id, entry.folder)
         if reading is not None and reading.transient and (live is None or live.content_hash):
             # It was readable a moment ago, or when it was stored last.
             raise _unanswered(entry, reading.findings[0].message)
         if reading is not None:
             previous = None if live is None else Previous(live.id, live.uid, live.created_at)
-            version = make_version(reading, entry.source_id, moment, from_ns(moment), previous)
+            version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
             if previous is None and entry.uid is not None:
                 version.columns["uid"] = entry.uid
                 version.columns["created_at"] = entry.created_at
             publish(connection, stage(connection, [version]), [])
-        elif removed:
-            publish(connection, [], removed)
-        for dead in removed:
-            bury(connection, version=dead)
+        elif live is not None:
+            publish(connection, [], [live.id])
+        if live is not None:
+            delete_retired(connection, version=live.id)
         drop_entry(connection, entry.id)
 
 
-def _read(ground: Ground, entry: Entry) -> Reading | None:
-    walk = Walk(entry.root, ground.limits, ground.roots)
+def _read(context: ChangeContext, entry: Entry) -> Reading | None:
+    limits = context.core.settings.limits
+    walk = Walk(entry.root, limits, context.roots)
     found = walk.one(entry.folder)
     for notice in walk.notices:
         if notice.lost and (found is None or notice.folder == found.folder):
             raise _unanswered(entry, notice.diagnostic.message)
     if found is None or not found.is_skill:
         return None
-    return read_folder(entry.root, found, ground.limits, {})
+    return read_folder(entry.root, found, limits, {})
 
 
 def _unanswered(entry: Entry, reason: str) -> SkillInaccessible:
     return SkillInaccessible(path=join(entry.root, entry.folder), reason=reason)
 
 
-def sweep(ground: Ground) -> None:
+def sweep(context: ChangeContext) -> None:
     """Clear away what changes of this database staged and never wrote down."""
-    for room, note in (("ops", "owner"), ("trash", "meta.json")):
-        with os.scandir(ground.state.room(room)) as listing:
+    database = context.core.writer.path
+    for name, note in (("ops", "owner"), ("trash", "meta.json")):
+        with os.scandir(context.state.path_of(name)) as listing:
             left = [entry.path for entry in listing]
         for path in left:
-            if _is_ours(f"{path}/{note}", ground.writer.path) and (
-                room == "ops" or not os.path.lexists(f"{path}/tree")
+            if _is_ours(f"{path}/{note}", database) and (
+                name == "ops" or not os.path.lexists(f"{path}/tree")
             ):
                 with suppress(OSError):
                     remove_tree(path)

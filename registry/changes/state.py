@@ -12,7 +12,7 @@ from registry.disk.locks import FileLock
 from registry.disk.paths import STATE_SUFFIX
 from registry.errors import SkillInaccessible
 
-_ROOMS = ("ops", "trash", "conflict")
+_FOLDERS = ("ops", "trash", "conflict")
 
 
 class StateFolder:
@@ -29,14 +29,14 @@ class StateFolder:
         self.path = within if inside else beside
 
     def ensure(self) -> None:
-        """Make the folder and its rooms. Raises `SkillInaccessible`."""
+        """Make the folder, and ops, trash and conflict in it. Raises `SkillInaccessible`."""
         try:
             if not os.path.isdir(self.path):
                 with suppress(FileExistsError):
                     os.mkdir(self.path, 0o700)
                 sync_folder(os.path.dirname(self.path))
-            for room in _ROOMS:
-                os.makedirs(self.room(room), mode=0o700, exist_ok=True)
+            for folder in _FOLDERS:
+                os.makedirs(self.path_of(folder), mode=0o700, exist_ok=True)
             ignore = f"{self.path}/.gitignore"
             if not os.path.exists(ignore):
                 with open(ignore, "w", encoding="ascii") as file:
@@ -45,8 +45,8 @@ class StateFolder:
         except OSError as error:
             raise SkillInaccessible(path=self.path, reason=error.strerror or str(error)) from error
 
-    def room(self, name: str, *below: str) -> str:
-        """Return the path of one of the rooms: ops, trash, conflict."""
+    def path_of(self, name: str, *below: str) -> str:
+        """Return the path of one of its folders (ops, trash, conflict), or of something in it."""
         return os.path.join(self.path, name, *below)
 
     def lock(self) -> FileLock:

@@ -2,17 +2,22 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from registry.changes.context import ChangeContext
+from registry.changes.create import recorded
 from registry.changes.locking import under_lock
-from registry.changes.operations import compare
-from registry.changes.protocol import Ground, carry_out, new_entry, new_operation
+from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.state import StateFolder
-from registry.db.queries.detail import Version
+from registry.changes.update import base_of, compare
+from registry.core import Core
+from registry.db.queries.skills import StoredSkill
 from registry.disk.atomic import digest_path, remove_tree, sync_folder, write_file
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
-from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists
+from registry.errors import ChangeRefused, NotInTrash, SkillChangedOnDisk, SkillExists
+from registry.sync.sources import own_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,65 +34,79 @@ class Trashed:
     path: str
 
 
-def delete(ground: Ground, version: Version, name: str, *, force: bool = False) -> Trashed:
+def delete(
+    core: Core, stored: StoredSkill, *, if_hash: str | None = None, force: bool = False
+) -> Trashed:
     """Move a skill's folder to the trash.
 
     Raises `SkillChangedOnDisk` unless ``force``, `ChangeRefused` for the root of a source and for
     a folder that holds other skills, and what `protocol.carry_out` raises.
     """
+    base = base_of(core, stored, if_hash, force=force)
 
-    def change(ground: Ground) -> Trashed:
-        live = join(ground.source.path, version.folder)
-        if version.folder == ROOT:
+    def change(context: ChangeContext) -> Trashed:
+        if base.folder == ROOT:
             reason = "the skill is the root of its source; 'source remove' forgets it"
-            raise ChangeRefused(path=live, reason=reason)
-        _refuse_nested(ground, version.folder, live)
-        base = digest_path(live)
-        if base is None:
-            raise SkillChangedOnDisk(name=name, path=live)
-        compare(ground, None if force else version, name)
-        operation = new_operation(ground)
-        kept = ground.state.room("trash", operation)
+            raise ChangeRefused(path=base.path, reason=reason)
+        _refuse_nested(context, base)
+        before = digest_path(base.path)
+        if before is None:
+            raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
+        compare(context, None if force else base)
+        operation = new_operation(context)
+        kept = context.state.path_of("trash", operation)
         entry = new_entry(
-            ground,
+            context,
             operation,
             kind="delete",
-            folder=version.folder,
-            target=version.folder,
+            folder=base.folder,
+            target=base.folder,
             staged=f"{kept}/tree",
-            base=base,
+            base=before,
             new=None,
         )
         trashed = Trashed(
             id=operation,
-            name=name,
-            source=ground.source.name,
-            folder=version.folder,
+            name=base.skill.name,
+            source=base.skill.source,
+            folder=base.folder,
             deleted_at=entry.started_at,
-            created_at=version.created_at,
-            uid=version.uid,
+            created_at=base.skill.created_at,
+            uid=base.uid,
             path=f"{kept}/tree",
         )
-        _write_note(kept, trashed, ground.writer.path)
-        carry_out(ground, entry, name)
+        _write_note(kept, trashed, core.writer.path)
+        carry_out(context, entry, base.skill.ref)
         return trashed
 
-    return under_lock(ground, change)
+    return under_lock(core, base.source_id, change)
 
 
-def restore(ground: Ground, trashed: Trashed) -> None:
-    """Bring a deleted skill back, byte for byte, with the ``created_at`` it had.
+def restore(core: Core, name: str, *, source: str | None = None) -> StoredSkill:
+    """Bring back the latest deleted skill of this name (or trash id, or source/folder).
 
-    Raises `SkillExists` where its folder is taken, and what `protocol.carry_out` raises.
+    It comes back byte for byte, with the ``created_at`` it had. Raises `NotInTrash` where there is
+    none, `SkillExists` where its folder is taken, and what `protocol.carry_out` raises.
     """
+    trashed = next(
+        (
+            one
+            for one in list_trash(core)
+            if name in {one.name, one.id, f"{one.source}/{one.folder}"}
+            and source in {None, one.source}
+        ),
+        None,
+    )
+    if trashed is None:
+        raise NotInTrash(name[:200])
 
-    def change(ground: Ground) -> None:
-        live = join(ground.source.path, trashed.folder)
+    def change(context: ChangeContext) -> None:
+        live = join(context.source.path, trashed.folder)
         if os.path.lexists(live):
             raise SkillExists(name=trashed.name, path=live)
         entry = new_entry(
-            ground,
-            new_operation(ground),
+            context,
+            new_operation(context),
             kind="create",
             folder=trashed.folder,
             target=trashed.folder,
@@ -99,21 +118,50 @@ def restore(ground: Ground, trashed: Trashed) -> None:
         )
         if entry.new is None:
             raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
-        carry_out(ground, entry, trashed.name)
+        carry_out(context, entry, trashed.name)
         remove_tree(os.path.dirname(trashed.path))
 
-    under_lock(ground, change)
+    source_id = _source_ids(core)[trashed.source]
+    under_lock(core, source_id, change)
+    return recorded(core, source_id, trashed.folder)
 
 
-def list_trash(source: str, state: StateFolder) -> list[Trashed]:
-    """Return what the trash of a source holds, the latest first."""
+def list_trash(core: Core) -> list[Trashed]:
+    """Return what can be restored, the latest first."""
+    found = [one for source in own_sources(core) for one in _kept(source.name, source.path)]
+    return sorted(found, key=lambda one: (one.deleted_at, one.id), reverse=True)
+
+
+def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
+    """Remove deleted skills (None: all) for good; return how many."""
+    chosen = list_trash(core) if chosen is None else chosen
+    source_ids = _source_ids(core)
+    for trashed in chosen:
+
+        def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
+            # Out of the trash in one step: what is removed by half must not look restorable.
+            operation = context.state.path_of("ops", new_operation(context))
+            os.rename(os.path.dirname(trashed.path), f"{operation}/trash")
+            remove_tree(operation)
+
+        under_lock(core, source_ids[trashed.source], change)
+    return len(chosen)
+
+
+def _source_ids(core: Core) -> dict[str, int]:
+    return {source.name: source.id for source in own_sources(core)}
+
+
+def _kept(source: str, root: str) -> list[Trashed]:
+    """Return what the trash of a source holds."""
+    state = StateFolder(root)
     found = []
     try:
-        names = os.listdir(state.room("trash"))
+        names = os.listdir(state.path_of("trash"))
     except OSError:
         return []
     for name in names:
-        kept = state.room("trash", name)
+        kept = state.path_of("trash", name)
         try:
             with open(f"{kept}/meta.json", encoding="utf-8") as file:
                 note = json.load(file)
@@ -123,28 +171,16 @@ def list_trash(source: str, state: StateFolder) -> list[Trashed]:
             continue
         if os.path.isdir(f"{kept}/tree"):
             found.append(Trashed(id=name, source=source, path=f"{kept}/tree", **facts))
-    return sorted(found, key=lambda one: (one.deleted_at, one.id), reverse=True)
+    return found
 
 
-def empty_trash(ground: Ground, trashed: Trashed) -> None:
-    """Remove one deleted skill for good."""
-
-    def change(ground: Ground) -> None:
-        # Out of the trash in one step: what is removed by half must not look restorable.
-        operation = ground.state.room("ops", new_operation(ground))
-        os.rename(os.path.dirname(trashed.path), f"{operation}/trash")
-        remove_tree(operation)
-
-    under_lock(ground, change)
-
-
-def _refuse_nested(ground: Ground, folder: str, live: str) -> None:
-    walk = Walk(ground.source.path, ground.limits, ground.roots)
-    nested = [found.folder for found in walk.below(folder) if found.is_skill]
-    nested = [other for other in nested if other != folder]
+def _refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
+    walk = Walk(base.root, context.core.settings.limits, context.roots)
+    nested = [found.folder for found in walk.below(base.folder) if found.is_skill]
+    nested = [other for other in nested if other != base.folder]
     if nested:
         reason = f"it holds other skills: {', '.join(sorted(nested)[:5])}"
-        raise ChangeRefused(path=live, reason=reason)
+        raise ChangeRefused(path=base.path, reason=reason)
 
 
 def _write_note(kept: str, trashed: Trashed, database: str) -> None:

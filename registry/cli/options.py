@@ -97,7 +97,7 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
     if chosen["source"] is not None:
         from registry.sync.sources import find
 
-        chosen["source"] = find(session.registry, chosen["source"]).name
+        chosen["source"] = find(session.registry.core, chosen["source"]).name
     found = Filters(**chosen)
     return found if personality is None else session.registry.seen_by(personality, found)
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.db.backend import Backend
-from registry.db.sqlite.dialect import State
+from registry.db.interface import Backend, State
 from registry.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -41,10 +40,10 @@ def copy(
     `DatabaseProblem`.
     """
     for backend in (source, target):
-        backend.reader.empty = backend.state() is State.EMPTY
+        backend.reader.empty = backend.reader.state() is State.EMPTY
     if source.reader.empty:
         raise UsageProblem(message=f"there is no registry at {source.path}")
-    if source.state() is State.BEHIND:
+    if source.reader.state() is State.BEHIND:
         source.make_current()
     target.make_current()
     target.reader.empty = False
@@ -98,7 +97,7 @@ class _Copy:
         condition: str = "1 = 1",
         size: int = PAGE,
     ) -> int:
-        from registry.db.writes.bulk import insert_rows
+        from registry.db.writes.statements import insert_rows
 
         columns = [column.name for column in table.columns]
         start = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {condition}"
@@ -117,8 +116,8 @@ class _Copy:
 
     def _skills(self) -> int:
         from registry.db import schema
-        from registry.db.writes.bulk import insert_rows
-        from registry.db.writes.fulltext import UNINDEXED, Indexed, add_to_index
+        from registry.db.writes.indexed import UNINDEXED, Indexed
+        from registry.db.writes.statements import dialect_of, insert_rows
 
         reader = self._source.reader
         ids = [row[0] for row in reader.rows("SELECT id FROM skills WHERE live = 1 ORDER BY id")]
@@ -132,12 +131,12 @@ class _Copy:
                 (schema.skill_tags, "skill_id"),
             ):
                 columns = [column.name for column in table.columns]
-                sql = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {key} IN {reader.among}"
+                sql = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {key} IN {reader.in_json_array}"
                 found = reader.rows(f"{sql} ORDER BY {key}", [some])
                 rows[table.name] = [dict(zip(columns, row, strict=True)) for row in found]
                 insert_rows(self._connection, table, rows[table.name])
             named = {row["id"]: row for row in rows["skills"]}
-            add_to_index(
+            dialect_of(self._connection).add_to_index(
                 self._connection,
                 [
                     Indexed(

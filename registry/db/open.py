@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from registry.db.backend import Backend
+from registry.db.interface import Backend
 from registry.db.postgres.dialect import SCHEMES
 from registry.errors import DatabaseProblem
 from registry.settings import Settings, default_database

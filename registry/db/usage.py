@@ -7,17 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from registry.db.backend import Backend
+from registry.db.interface import Backend, Counts
 from registry.errors import DatabaseProblem
-from registry.times import from_ns
+from registry.text import utc_text
 
-if TYPE_CHECKING:
-    from registry.db.backend import Counts
-
-Deed: TypeAlias = Literal["listed", "found", "read"]
-DEEDS: Final[tuple[Deed, ...]] = ("listed", "found", "read")
+UsageEvent: TypeAlias = Literal["listed", "found", "read"]
+EVENTS: Final[tuple[UsageEvent, ...]] = ("listed", "found", "read")
 
 WRITE_AFTER: Final = 5.0
 """Seconds after the first count that was not written yet."""
@@ -48,37 +45,39 @@ class Place(NamedTuple):
 
 
 class _Counts:
-    """How often, and when last, each deed was done to the skill at each place."""
+    """How often, and when last, each event happened to the skill at each place."""
 
     def __init__(self) -> None:
-        self.often: dict[Deed, Counter[tuple[str, str]]] = {deed: Counter() for deed in DEEDS}
-        self.last: dict[Deed, dict[tuple[str, str], int]] = {deed: {} for deed in DEEDS}
+        self.often: dict[UsageEvent, Counter[tuple[str, str]]] = {
+            event: Counter() for event in EVENTS
+        }
+        self.last: dict[UsageEvent, dict[tuple[str, str], int]] = {event: {} for event in EVENTS}
 
-    def add(self, deed: Deed, skills: Sequence[Located]) -> None:
+    def add(self, event: UsageEvent, skills: Sequence[Located]) -> None:
         # All in C: a listing of ten thousand skills costs a few milliseconds more by this.
         places = list(map(_place, skills))
-        self.often[deed].update(places)
-        self.last[deed].update(zip(places, repeat(time.time_ns())))
+        self.often[event].update(places)
+        self.last[event].update(zip(places, repeat(time.time_ns())))
 
     def merge(self, later: "_Counts") -> None:
-        for deed in DEEDS:
-            self.often[deed].update(later.often[deed])
-            self.last[deed].update(later.last[deed])
+        for event in EVENTS:
+            self.often[event].update(later.often[event])
+            self.last[event].update(later.last[event])
 
-    def by_place(self) -> "dict[tuple[str, str], Counts]":
+    def by_place(self) -> dict[tuple[str, str], Counts]:
         """Return for each place the three numbers and the three times."""
-        places = dict.fromkeys(place for deed in DEEDS for place in self.often[deed])
+        places = dict.fromkeys(place for event in EVENTS for place in self.often[event])
         return {
             place: (
-                [self.often[deed][place] for deed in DEEDS],
-                [self._when(deed, place) for deed in DEEDS],
+                [self.often[event][place] for event in EVENTS],
+                [self._when(event, place) for event in EVENTS],
             )
             for place in places
         }
 
-    def _when(self, deed: Deed, place: tuple[str, str]) -> str | None:
-        moment = self.last[deed].get(place)
-        return None if moment is None else from_ns(moment)
+    def _when(self, event: UsageEvent, place: tuple[str, str]) -> str | None:
+        moment = self.last[event].get(place)
+        return None if moment is None else utc_text(moment)
 
 
 class Usage:
@@ -118,7 +117,7 @@ class Usage:
             except (DatabaseProblem, OSError):
                 done = False
             if not done:
-                self._keep(waiting)
+                self._put_back(waiting)
 
     def close(self) -> None:
         """Write down the rest."""
@@ -129,19 +128,19 @@ class Usage:
         if self._process == os.getpid():
             self.write()
 
-    def _keep(self, unwritten: _Counts) -> None:
+    def _put_back(self, unwritten: _Counts) -> None:
         with self._lock:
             if self._waiting is not None:
                 unwritten.merge(self._waiting)
             self._waiting = unwritten
 
-    def _note(self, deed: Deed, skills: Sequence[Located]) -> None:
+    def _note(self, event: UsageEvent, skills: Sequence[Located]) -> None:
         if not self._enabled or not skills:
             return
         with self._lock:
             if self._waiting is None:
                 self._waiting = _Counts()
-            self._waiting.add(deed, skills)
+            self._waiting.add(event, skills)
             if self._timer is None:
                 self._timer = threading.Timer(WRITE_AFTER, self.write)
                 self._timer.daemon = True

@@ -1,4 +1,4 @@
-"""Bring a skill in from an archive, trusting nothing that the archive says of itself."""
+"""Import a skill from an archive, trusting nothing that the archive says of itself."""
 
 import gzip
 import io
@@ -7,9 +7,11 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
-from registry.changes import changing
+from registry.catalog.reading import detail
+from registry.changes.create import create_files
+from registry.core import Core
 from registry.disk.files import read_file
 from registry.disk.paths import is_ignored, is_safe_relative
 from registry.document.names import check_folder_name
@@ -22,15 +24,13 @@ from registry.errors import (
 )
 from registry.model import DOCUMENT_NAMES, SkillDetail
 from registry.settings import Limits
+from registry.sync.sources import target_source
 from registry.text import name_key
 
-if TYPE_CHECKING:
-    from registry.api import SkillRegistry
-
-MOST_PACKED: Final = 64 << 20
+MAX_PACKED: Final = 64 << 20
 """Bytes of an archive."""
 
-ROOM: Final = 2 << 20
+TAR_OVERHEAD: Final = 2 << 20
 """Bytes of a tar beyond those of its files: headers and padding."""
 
 GZIP: Final = b"\x1f\x8b"
@@ -56,8 +56,8 @@ class Unpacked(NamedTuple):
     executable: frozenset[str]
 
 
-def bring(
-    registry: "SkillRegistry", path: str, *, source: str | None = None, name: str | None = None
+def import_archive(
+    core: Core, path: str, *, source: str | None = None, name: str | None = None
 ) -> SkillDetail:
     """Create the skill that an archive (.skill, .zip, .tar.gz) holds, and return it.
 
@@ -66,8 +66,8 @@ def bring(
     """
     from registry.document import parse_document
 
-    home = changing.target_source(registry, source)
-    files, executable = read_archive(path, registry.settings.limits)
+    home = target_source(core, source)
+    files, executable = read_archive(path, core.settings.limits)
     document = next(one for one in DOCUMENT_NAMES if one in files)
     parsed = parse_document(files[document], folder_name=name or "")
     if not parsed.usable:
@@ -76,8 +76,8 @@ def bring(
     reason = check_folder_name(folder)
     if reason is not None:
         raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
-    made = changing.create(registry, home, folder, parsed.name, files, executable)
-    return changing.detail_of(registry, made)
+    made = create_files(core, home, folder, parsed.name, files, executable)
+    return detail(core, made)
 
 
 def read_archive(path: str, limits: Limits) -> Unpacked:
@@ -86,11 +86,11 @@ def read_archive(path: str, limits: Limits) -> Unpacked:
     The skill file lies at the archive's root, or in the one folder there. Raises `ArchiveRefused`.
     """
     try:
-        data = read_file(os.path.realpath(os.path.expanduser(path)), MOST_PACKED).data
+        data = read_file(os.path.realpath(os.path.expanduser(path)), MAX_PACKED).data
     except FileNotFoundError:
         raise ArchiveRefused(path=path, reason="there is no such file") from None
     except FileTooLarge as error:
-        reason = f"it has {error.facts['size']} bytes, {MOST_PACKED} are allowed"
+        reason = f"it has {error.facts['size']} bytes, {MAX_PACKED} are allowed"
         raise ArchiveRefused(path=path, reason=reason) from error
     except SkillInaccessible as error:
         raise ArchiveRefused(path=path, reason=str(error.facts["reason"])) from error
@@ -108,7 +108,7 @@ def _unpacked(path: str, data: bytes, limits: Limits) -> Unpacked:
     executable: set[str] = set()
     seen: set[str] = set()
     total = 0
-    for given, can_run, opened in _members(data, limits.skill_bytes + ROOM):
+    for given, can_run, opened in _members(data, limits.skill_bytes + TAR_OVERHEAD):
         member = _checked(path, given, seen)
         if len(files) >= limits.files:
             raise ArchiveRefused(path=path, reason=f"it has more than {limits.files} files")

@@ -3,14 +3,15 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from registry.catalog import resolve
-from registry.db.queries import detail
-from registry.db.queries.detail import Version
+from registry.catalog.reading import CurrentSkill
+from registry.core import Core
+from registry.db.queries import skills
 from registry.db.queries.revisions import content
+from registry.db.queries.skills import StoredSkill
 from registry.disk.files import digest, read_inside, tree_digest
-from registry.disk.paths import is_safe_relative, join
+from registry.disk.paths import is_safe_relative
 from registry.errors import (
     FileChanging,
     OutsideSkill,
@@ -19,9 +20,6 @@ from registry.errors import (
     SkillInvalid,
 )
 from registry.model import DOCUMENT_NAMES, Skill, SkillFile
-
-if TYPE_CHECKING:
-    from registry.api import SkillRegistry
 
 ATTEMPTS: Final = 3
 """How often a skill that changes while it is read is read."""
@@ -36,31 +34,28 @@ class Entry:
     executable: bool = False
 
 
-def content_of(registry: "SkillRegistry", skill: Skill) -> list[Entry]:
+def content_of(core: Core, skill: Skill) -> list[Entry]:
     """Return the files of a skill as it is now, by path; a change meanwhile is never half in them.
 
     Raises `SkillInvalid` for what can't be used, `SkillInaccessible` where the bytes of a file are
     to be had neither from the database nor from the disk, `FileChanging`, `OutsideSkill`, and as
     `SkillRegistry.get`.
     """
-    place = f"{skill.source}/{skill.folder}"
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
-        known = registry.get(place)
-        if known.status not in {"ok", "warning"}:
-            raise SkillInvalid(name=known.ref, problems=known.diagnostics)
-        version = detail.version(registry.reader, resolve.find(registry.reader, place)[0])
-        if version is None or version.tree_hash != known.tree_hash:
-            continue  # it changed in this moment
+        stored = CurrentSkill.of(core, f"{skill.source}/{skill.folder}").stored
+        if stored.skill.status not in {"ok", "warning"}:
+            problems = skills.findings(core.reader, stored.id)
+            raise SkillInvalid(name=stored.skill.ref, problems=problems)
         try:
             entries = [
-                Entry(file.path, _bytes(registry, version, file), file.executable)
-                for file in known.files
+                Entry(file.path, _bytes(core, stored, file), file.executable)
+                for file in skills.files(core.reader, stored.id)
             ]
         except SkillInaccessible as error:
             problem = error  # or it changed in this moment: the next attempt tells
             continue
-        if tree_hash(entries) == known.tree_hash:
+        if tree_hash(entries) == stored.skill.tree_hash:
             return entries
     raise problem
 
@@ -76,27 +71,26 @@ def document_of(entries: Sequence[Entry]) -> Entry | None:
     return next((by_path[name] for name in DOCUMENT_NAMES if name in by_path), None)
 
 
-def _bytes(registry: "SkillRegistry", version: Version, file: SkillFile) -> bytes:
+def _bytes(core: Core, stored: StoredSkill, file: SkillFile) -> bytes:
     """Return a file's bytes from the database, else from the disk, where they have its hash."""
-    home = join(version.root, version.folder)
-    path = f"{home}/{file.path}"
+    path = f"{stored.path}/{file.path}"
     if not is_safe_relative(file.path):
         raise OutsideSkill(path=path)  # a database may have come from elsewhere
     if file.hash is None:
         raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
     try:
-        data = content(registry.reader, version.uid, file.hash)
+        data = content(core.reader, stored.uid, file.hash)
     except zlib.error:
         data = None
-    here = version.host == registry.backend.host
+    here = stored.host == core.host
     if here and (data is None or digest(data) != file.hash):
         try:
-            data = read_inside(path, file.size, home, version.root).data
+            data = read_inside(path, file.size, stored.path, stored.root).data
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:
         reason = "its content is neither stored nor on disk as it was synced"
         if not here:
-            reason = f"its folder is on {version.host}, and its content is not in the database"
+            reason = f"its folder is on {stored.host}, and its content is not in the database"
         raise SkillInaccessible(path=path, reason=reason)
     return data

@@ -11,17 +11,15 @@ import tarfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from registry.core import Core
 from registry.disk.atomic import sync_folder, write_file
 from registry.disk.files import digest
 from registry.document.names import check_new_name
 from registry.errors import ExportRefused, RegistryError
 from registry.exchange.content import Entry, content_of
 from registry.model import Skill
-
-if TYPE_CHECKING:
-    from registry.api import SkillRegistry
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 FOLDER: Final = ".well-known/agent-skills"
@@ -48,7 +46,7 @@ class Export:
     left_out: tuple[tuple[str, str], ...]
 
 
-def export(registry: "SkillRegistry", skills: Sequence[Skill], to: str) -> Export:
+def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     """Write the index and the artifacts of these skills below ``to``, replacing what is there.
 
     A skill whose name the specification does not allow, or that another one has, or that can't be
@@ -68,7 +66,7 @@ def export(registry: "SkillRegistry", skills: Sequence[Skill], to: str) -> Expor
                 left_out.append((skill.ref, reason))
                 continue
             try:
-                entries = content_of(registry, skill)
+                entries = content_of(core, skill)
             except RegistryError as error:
                 left_out.append((skill.ref, str(error)))
                 continue

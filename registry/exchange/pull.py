@@ -4,8 +4,10 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from registry.catalog.resolve import resolve
+from registry.core import Core
 from registry.disk.atomic import digest_path
 from registry.disk.files import digest
 from registry.document.names import check_folder_name
@@ -23,9 +25,6 @@ from registry.exchange.lockfile import Locked
 from registry.exchange.staging import alone_in, rooms
 from registry.model import Skill
 from registry.text import name_key
-
-if TYPE_CHECKING:
-    from registry.api import SkillRegistry
 
 State: TypeAlias = Literal[
     "added", "updated", "unchanged", "behind", "missing", "edited", "gone", "failed"
@@ -49,9 +48,7 @@ class Pulled:
     reason: str | None = None
 
 
-def pull(
-    registry: "SkillRegistry", skills: Sequence[Skill], to: str, *, force: bool = False
-) -> list[Pulled]:
+def pull(core: Core, skills: Sequence[Skill], to: str, *, force: bool = False) -> list[Pulled]:
     """Write skills into folders of their names below ``to``; what is equal is left alone.
 
     A folder that was edited since it was pulled, or that no pull made, is left alone, too, unless
@@ -62,7 +59,7 @@ def pull(
     to = os.path.abspath(os.path.expanduser(to))
     try:
         with alone_in(to):
-            run = _Run(registry, to, force=force)
+            run = _Run(core, to, force=force)
             try:
                 return [run.pull(folder, skill) for folder, skill in places.items()]
             finally:
@@ -71,7 +68,7 @@ def pull(
         raise PullRefused(path=error.filename or to, reason=error.strerror or str(error)) from error
 
 
-def check(registry: "SkillRegistry", skills: Sequence[Skill] | None, to: str) -> list[Pulled]:
+def check(core: Core, skills: Sequence[Skill] | None, to: str) -> list[Pulled]:
     """Say how ``to`` differs from the registry, for these skills or (None) all that were pulled.
 
     Raises `PullClash`, `PullRefused` and `LockFileInvalid` as `pull`.
@@ -88,7 +85,7 @@ def check(registry: "SkillRegistry", skills: Sequence[Skill] | None, to: str) ->
                 _compare(skill, to, folder, locked.get(folder))
                 for folder, skill in _places(skills).items()
             ]
-        return [_find(registry, to, folder, entry) for folder, entry in sorted(locked.items())]
+        return [_find(core, to, folder, entry) for folder, entry in sorted(locked.items())]
     except OSError as error:
         raise PullRefused(path=error.filename or to, reason=error.strerror or str(error)) from error
 
@@ -99,8 +96,8 @@ class _Run:
     Begins with what killed pulls left unfinished.
     """
 
-    def __init__(self, registry: "SkillRegistry", to: str, *, force: bool) -> None:
-        self._registry = registry
+    def __init__(self, core: Core, to: str, *, force: bool) -> None:
+        self._core = core
         self._to = to
         self._force = force
         self._written = lockfile.read_lock(to)
@@ -115,7 +112,7 @@ class _Run:
     def pull(self, folder: str, skill: Skill) -> Pulled:
         target = os.path.join(self._to, folder)
         try:
-            entries = content_of(self._registry, skill)
+            entries = content_of(self._core, skill)
         except DatabaseProblem:
             raise
         except RegistryError as error:
@@ -204,11 +201,11 @@ def _is_safe(folder: str) -> bool:
     return check_folder_name(folder) is None and name_key(folder) != lockfile.NAME
 
 
-def _find(registry: "SkillRegistry", to: str, folder: str, entry: Locked) -> Pulled:
+def _find(core: Core, to: str, folder: str, entry: Locked) -> Pulled:
     """Compare a pulled skill with what the registry has in the place that it came from."""
     place = f"{entry.source}/{entry.folder}"
     try:
-        skill = registry.resolve(place)
+        skill = resolve(core.reader, place).skill
     except (SkillNotFound, SkillAmbiguous):
         return Pulled(place, os.path.join(to, folder), "gone")
     return _compare(skill, to, folder, entry)

@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
-from registry.toolsets.context import Tool
+from registry.toolsets.base import Tool
 
 log = logging.getLogger(__name__)
 

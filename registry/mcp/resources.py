@@ -8,13 +8,17 @@ import mimetypes
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from registry.catalog.reading import CurrentSkill, read_bytes, read_file
+from registry.catalog.resolve import resolve
 from registry.db.queries.filters import Filters
+from registry.db.queries.listing import list_skills
 from registry.db.queries.manifests import Manifest, manifests
+from registry.db.queries.skills import StoredSkill
 from registry.document.names import check_new_name
 from registry.document.verbatim import front_matter_json
 from registry.errors import RegistryError
 from registry.mcp.uris import base, file_uri, targets
-from registry.model import DOCUMENT_NAMES, Skill, SkillDetail
+from registry.model import DOCUMENT_NAMES
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
@@ -43,7 +47,7 @@ class SkillResources:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._registry = view.registry
+        self._core = view.core
         self._left_out: set[str] = set()
 
     def page(self, cursor: str | None) -> tuple[list[Json], str | None]:
@@ -76,7 +80,7 @@ class SkillResources:
         found = self._find(uri)
         if found is None or found[1] not in DOCUMENT_NAMES:
             return None
-        manifest = self._manifest(found[0])
+        manifest = self._manifest(found[0].stored)
         return None if manifest is None or _uri(manifest) != uri else self._entry(manifest)
 
     def read(self, uri: str) -> Content | None:
@@ -84,31 +88,30 @@ class SkillResources:
         found = self._find(uri)
         if found is None:
             return None
-        skill, path = found
-        place = f"{skill.source}/{skill.folder}"
+        current, path = found
         try:
-            if path in DOCUMENT_NAMES and skill.location.endswith(f"/{path}"):
-                data = self._registry.read_bytes(place)
+            if path == current.stored.document:
+                data = read_bytes(self._core, current)
             else:
-                data = self._registry.read_file(place, path)
+                data = read_file(self._core, current, path)
         except RegistryError as error:
             log.info("%s is not served: %s", uri[:200], error)
             return None
-        self._registry.usage.read(skill.source, skill.folder)
+        self._core.usage.read(current.stored.skill.source, current.stored.folder)
         kind = "text/markdown" if path.lower().endswith(".md") else mimetypes.guess_type(path)[0]
         return Content(kind or "application/octet-stream", data)
 
     def uri_of(self, ref: str) -> str | None:
         """Return the URI of the SKILL.md of the skill with this ref."""
         try:
-            manifest = self._manifest(self._registry.resolve(ref))
+            manifest = self._manifest(resolve(self._core.reader, ref))
         except RegistryError:
             return None
         return None if manifest is None else _uri(manifest)
 
     def complete(self, argument: str, value: str, given: Json) -> list[str]:
         """Return what an argument of `TEMPLATE` may be, by how it begins."""
-        found = self._registry.list(self._view.filters(Filters()))
+        found = list_skills(self._core.reader, self._view.filters(Filters()))
         if argument == "source":
             names: Iterable[str] = dict.fromkeys(skill.source for skill in found)
         else:
@@ -126,31 +129,23 @@ class SkillResources:
         if start < 0:
             raise ValueError(cursor)
         wanted = self._view.filters(Filters())
-        found = manifests(self._registry.reader, wanted, limit=PAGE + 1, offset=start)
+        found = manifests(self._core.reader, wanted, limit=PAGE + 1, offset=start)
         return found[:PAGE], str(start + PAGE) if len(found) > PAGE else None
 
-    def _find(self, uri: str) -> tuple[SkillDetail, str] | None:
+    def _find(self, uri: str) -> tuple[CurrentSkill, str] | None:
         for target in targets(uri):
             try:
-                skill = self._view.find(f"{target.source}/{target.folder}")
+                current = self._view.locate(f"{target.source}/{target.folder}")
             except RegistryError:
                 continue
+            skill = current.stored.skill
             here = (skill.source, skill.folder, skill.name)
             if here == (target.source, target.folder, target.name):
-                return skill, target.path
+                return current, target.path
         return None
 
-    def _manifest(self, skill: Skill) -> Manifest | None:
-        reader = self._registry.reader
-        ids = [
-            row[0]
-            for row in reader.rows(
-                "SELECT s.id FROM skills s JOIN sources src ON src.id = s.source_id "
-                "WHERE s.live = 1 AND src.name = ? AND s.folder = ?",
-                (skill.source, skill.folder),
-            )
-        ]
-        return next(iter(manifests(reader, Filters(ids=ids))), None)
+    def _manifest(self, stored: StoredSkill) -> Manifest | None:
+        return next(iter(manifests(self._core.reader, Filters(ids=[stored.id]))), None)
 
     def _entry(self, skill: Manifest) -> Json | None:
         """Return the extension's entry, or None for a skill that it can't carry."""

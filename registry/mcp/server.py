@@ -34,7 +34,7 @@ from registry.mcp.protocol import (
 )
 from registry.mcp.resources import MOST_COMPLETIONS, TEMPLATE, SkillResources
 from registry.sync.watch import Changes, Watcher
-from registry.toolsets.context import Context, Tool, Toolset, shown
+from registry.toolsets.base import Context, Tool, Toolset, shown
 from registry.toolsets.schemas import is_error
 from registry.toolsets.view import View
 
@@ -77,7 +77,7 @@ class SkillServer:
         self._serving = serving
         self._toolsets = [registry.toolset(name, **serving.limits) for name in serving.toolsets]
         self._homes = self._assign()
-        self._resources = SkillResources(View(Context(registry, **serving.limits)))
+        self._resources = SkillResources(View(Context(registry.core, **serving.limits)))
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="tool")
 
     def build(self) -> Server[Any]:
@@ -140,7 +140,7 @@ class SkillServer:
             await tasks.start(self.notices.run)
             watcher = None
             if self._serving.watch:
-                watcher = Watcher(self._registry, on_change=self._tell, on_note=log.warning)
+                watcher = Watcher(self._registry.core, on_change=self._tell, on_note=log.warning)
                 watcher.start()
             try:
                 yield {}

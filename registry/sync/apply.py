@@ -7,14 +7,13 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from registry.db.queries.detail import Version, version
+from registry.db.interface import Reader, Writer
 from registry.db.queries.known import known_hashes
-from registry.db.reader import Reader
-from registry.db.writer import Writer
+from registry.db.queries.skills import StoredSkill, by_id
 from registry.db.writes.sources import record_sync
 from registry.db.writes.versions import (
     NewVersion,
-    bury,
+    delete_retired,
     publish,
     refresh_fingerprints,
     replace_notices,
@@ -32,7 +31,7 @@ BATCH: Final = 400
 BATCH_CHARACTERS: Final = 8_000_000
 """A batch ends at whichever comes first, so that memory stays flat for files of any size."""
 
-MUCH: Final = 500
+STATISTICS_AFTER: Final = 500
 """So many new versions change what the database should know of itself."""
 
 _KEYS: Final = {"path", "hash"}
@@ -46,7 +45,7 @@ class Job(NamedTuple):
     replaces: int | None
 
 
-class Live(NamedTuple):
+class PublishedVersion(NamedTuple):
     """A version that a sync made live."""
 
     id: int
@@ -65,7 +64,7 @@ def apply_plan(
     check: Callable[[Connection], None],
     *,
     keep: bool,
-) -> list[Live]:
+) -> list[PublishedVersion]:
     """Write what the plan says; readers see all of it or nothing.
 
     ``check`` raises, before anything is published, where the lock of this sync was lost.
@@ -74,11 +73,11 @@ def apply_plan(
     """
     clear(writer)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
-    staged: dict[int, Live] = {}
+    staged: dict[int, PublishedVersion] = {}
     # Storing happens inside SQLite, which lets other threads run: the next batch is read and
     # parsed meanwhile. At most one batch waits, so memory stays flat.
     with ThreadPoolExecutor(1, "registry-store") as pool:
-        storing: Future[list[Live]] | None = None
+        storing: Future[list[PublishedVersion]] | None = None
         for batch in _batches(_versions(reader, _jobs(plan), scan_ns, now, keep=keep)):
             if storing is not None:
                 staged.update((one.id, one) for one in storing.result())
@@ -98,17 +97,17 @@ def apply_plan(
             replace_notices(connection, part.source.id, part.notices)
             record_sync(connection, part.source.id, now, part.outcome)
     clear(writer)
-    if len(live) >= MUCH:
-        writer.tidy()
+    if len(live) >= STATISTICS_AFTER:
+        writer.update_statistics()
     return [staged[new] for new in live]
 
 
-def _store(writer: Writer, batch: list[NewVersion]) -> list[Live]:
+def _store(writer: Writer, batch: list[NewVersion]) -> list[PublishedVersion]:
     with writer.transaction() as connection:
         ids = stage(connection, batch)
     rows = [version.columns for version in batch]
     return [
-        Live(new, row["replaces"], row["folder"], row["status"])
+        PublishedVersion(new, row["replaces"], row["folder"], row["status"])
         for new, row in zip(ids, rows, strict=True)
     ]
 
@@ -117,7 +116,7 @@ def clear(writer: Writer) -> None:
     """Delete the versions that nobody sees. Only the holder of the sync lock may call this."""
     while True:
         with writer.transaction() as connection:
-            if not bury(connection, host=writer.host):
+            if not delete_retired(connection, host=writer.host):
                 return
 
 
@@ -136,7 +135,7 @@ def _versions(
     reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str, *, keep: bool
 ) -> Iterator[NewVersion]:
     for part, folder, replaces in jobs:
-        before = version(reader, replaces) if replaces is not None else None
+        before = by_id(reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:
             continue  # changed by somebody else since the plan was made
         found = part.look(folder)
@@ -153,7 +152,7 @@ def read_version(
     reader: Reader,
     walk: Walk,
     found: Found,
-    before: Version | None,
+    before: StoredSkill | None,
     source_id: int,
     scan_ns: int,
     now: str,
@@ -169,7 +168,7 @@ def read_version(
     reading = read_folder(walk.root, found, limits, trusted, keep=keep)
     if reading.transient and before is not None:
         return None
-    previous = Previous(before.id, before.uid, before.created_at) if before else None
+    previous = Previous(before.id, before.uid, before.skill.created_at) if before else None
     return make_version(reading, source_id, scan_ns, now, previous)
 
 

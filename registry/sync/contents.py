@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from registry.db.interface import Reader, Writer
 from registry.db.queries.revisions import missing_contents
-from registry.db.reader import Reader
-from registry.db.writer import Writer
 from registry.db.writes.revisions import Packed, add_contents, pack
 from registry.disk.files import digest, read_inside
 from registry.disk.paths import join
@@ -19,7 +18,7 @@ BATCH: Final = 400
 """Files that are stored in one transaction."""
 
 
-def keep_contents(
+def store_missing(
     reader: Reader, writer: Writer, limit: int, versions: Sequence[int] | None = None
 ) -> int:
     """Store the bytes of all files of these versions (None: of all live ones) that are not yet.

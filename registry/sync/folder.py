@@ -17,8 +17,7 @@ from registry.document.security import check_security
 from registry.model import Diagnostic, Document, SkillFile
 from registry.settings import Limits
 from registry.sync.hashing import KnownHashes, hash_files, tree_hash
-from registry.text import name_key
-from registry.times import from_ns
+from registry.text import name_key, utc_text
 
 RACY_NS = 2_000_000_000
 """Timestamps this close to the scan's start may hide a later change of the same size."""
@@ -126,7 +125,7 @@ def make_version(
         "compatibility": document.compatibility if document else None,
         "tags": "\n".join(document.tags) if document else "",
         "created_at": _created(reading, previous, now),
-        "updated_at": from_ns(max((file.mtime_ns for file in found.files), default=0))
+        "updated_at": utc_text(max((file.mtime_ns for file in found.files), default=0))
         if found.files
         else now,
         "indexed_at": now,
@@ -202,7 +201,7 @@ def _created(reading: Reading, previous: Previous | None, now: str) -> str:
     if reading.document and reading.document.created:
         return reading.document.created
     files = reading.found.files
-    return from_ns(min(file.mtime_ns for file in files)) if files else now
+    return utc_text(min(file.mtime_ns for file in files)) if files else now
 
 
 def _folders_between(folder: str) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from registry.db.queries.known import Known
+from registry.db.queries.known import StoredFingerprint
 from registry.disk.found import Found
 from registry.disk.paths import position
 
@@ -13,11 +13,11 @@ class Difference(NamedTuple):
 
     kind: Literal["new", "gone", "suspect", "same"]
     found: Found | None
-    known: Known | None
+    known: StoredFingerprint | None
 
 
 def compare(
-    scanned: Iterable[Found], known: Iterable[Known], *, verify: bool
+    scanned: Iterable[Found], known: Iterable[StoredFingerprint], *, verify: bool
 ) -> Iterator[Difference]:
     """Merge both streams, each in the order of `position`, into their differences.
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from registry.db.queries.detail import refs_of
-from registry.db.queries.known import Gone, gone
-from registry.db.reader import Reader
+from registry.db.interface import Reader
+from registry.db.queries.known import RemovedSkill, removed_skills
+from registry.db.queries.skills import refs_of
 from registry.model import Source
 from registry.settings import Limits
 from registry.sync.hashing import hash_files, tree_hash
@@ -32,8 +32,8 @@ class Plan:
     """What a sync has to do. ``moves``: the version that went to (source id, folder)."""
 
     sources: list[SourcePlan]
-    moves: dict[tuple[int, str], Gone]
-    removed: list[Gone]
+    moves: dict[tuple[int, str], RemovedSkill]
+    removed: list[RemovedSkill]
 
     @property
     def is_idle(self) -> bool:
@@ -54,10 +54,10 @@ def make_plan(
         plan_source(reader, source, roots, limits, verify=options.verify, progress=progress)
         for source in targets
     ]
-    leaving = {part.source.id: gone(reader, part.gone) for part in parts}
+    leaving = {part.source.id: removed_skills(reader, part.gone) for part in parts}
     moves = _find_moves(parts, [one for some in leaving.values() for one in some])
     moved = {one.id for one in moves.values()}
-    removed: list[Gone] = []
+    removed: list[RemovedSkill] = []
     for part in parts:
         lost = [one for one in leaving[part.source.id] if one.id not in moved]
         if _is_held(part, lost, len(leaving[part.source.id]), prune=options.allow_prune):
@@ -67,7 +67,7 @@ def make_plan(
     return Plan(parts, moves, removed)
 
 
-def _is_held(part: SourcePlan, lost: Sequence[Gone], leaving: int, *, prune: bool) -> bool:
+def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool) -> bool:
     """Decide whether a source keeps the rows of the skills it lost, and note why.
 
     That a folder can't be read never proves that its skills are gone; anything else that looks
@@ -86,8 +86,8 @@ def _is_held(part: SourcePlan, lost: Sequence[Gone], leaving: int, *, prune: boo
 
 
 def _find_moves(
-    parts: Sequence[SourcePlan], leaving: Sequence[Gone]
-) -> dict[tuple[int, str], Gone]:
+    parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]
+) -> dict[tuple[int, str], RemovedSkill]:
     candidates = {one.id: one for one in leaving if one.tree_hash}
     if not candidates:
         return {}

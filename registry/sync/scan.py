@@ -3,9 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from registry.db.queries.detail import findings
-from registry.db.queries.known import Known, known, known_hashes, notice_digest
-from registry.db.reader import Reader
+from registry.db.interface import Reader
+from registry.db.queries.known import (
+    StoredFingerprint,
+    fingerprints,
+    known_hashes,
+    notice_digest,
+)
+from registry.db.queries.skills import findings
 from registry.disk.found import WALK_CODES, Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT
 from registry.disk.walk import Walk
@@ -77,10 +82,10 @@ def plan_source(
 ) -> SourcePlan:
     """Walk one source and compare it with the database. Nothing is written."""
     plan = SourcePlan(source, Walk(source.path, limits, roots))
-    gone: list[Known] = []
-    suspects: list[tuple[Found, Known]] = []
+    gone: list[StoredFingerprint] = []
+    suspects: list[tuple[Found, StoredFingerprint]] = []
     try:
-        for difference in compare(plan.walk, known(reader, source.id), verify=verify):
+        for difference in compare(plan.walk, fingerprints(reader, source.id), verify=verify):
             _sort_in(plan, difference, suspects, gone)
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
@@ -107,8 +112,8 @@ def plan_source(
 def _sort_in(
     plan: SourcePlan,
     difference: Difference,
-    suspects: list[tuple[Found, Known]],
-    gone: list[Known],
+    suspects: list[tuple[Found, StoredFingerprint]],
+    gone: list[StoredFingerprint],
 ) -> None:
     kind, found, row = difference
     plan.seen += found is not None and found.is_skill
@@ -129,7 +134,7 @@ def _sort_in(
 def _without_root(
     plan: SourcePlan, reader: Reader, error: RootMissing | RootUnreadable
 ) -> SourcePlan:
-    rows = list(known(reader, plan.source.id))
+    rows = list(fingerprints(reader, plan.source.id))
     fresh = SourcePlan(plan.source, plan.walk)
     fresh.gone = [row.id for row in rows if row.status != "no_document"]
     fresh.gone_placeholders = [row.id for row in rows if row.status == "no_document"]
@@ -140,7 +145,9 @@ def _without_root(
     return fresh
 
 
-def _examine(plan: SourcePlan, reader: Reader, found: Found, row: Known, *, verify: bool) -> None:
+def _examine(
+    plan: SourcePlan, reader: Reader, found: Found, row: StoredFingerprint, *, verify: bool
+) -> None:
     """Find out whether a folder whose stat facts moved really has another content."""
     if not found.is_skill or row.status == "no_document":
         if found.is_skill or row.status != "no_document":

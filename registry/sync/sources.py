@@ -4,23 +4,24 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from registry.core import Core
+from registry.db.queries.sources import list_sources, roots
 from registry.disk.paths import STATE_SUFFIX
+from registry.disk.walk import Walk
 from registry.errors import (
     SourceElsewhere,
     SourceExists,
     SourceInvalid,
     SourceNotFound,
+    SourceUnclear,
     UsageProblem,
 )
 from registry.model import DOCUMENT_NAMES, Scope, Source
-from registry.times import now
+from registry.text import utc_now
 
-if TYPE_CHECKING:
-    from registry.api import SkillRegistry
-
-LONGEST_NAME: Final = 64
+MAX_NAME: Final = 64
 
 AGENT_FOLDERS: Final = (
     ".agents/skills",
@@ -53,7 +54,7 @@ class Discovered:
 
 
 def choose(
-    registry: "SkillRegistry",
+    core: Core,
     targets: Sequence[str],
     *,
     scope: Scope | None,
@@ -65,8 +66,8 @@ def choose(
     Without ``register`` a new folder is returned as a source that is not stored. Raises
     `SourceNotFound`, `SourceInvalid`, `UsageProblem`.
     """
-    known = registry.sources(counted=False)
-    host = registry.backend.host
+    known = list_sources(core.reader, counted=False)
+    host = core.host
     if not targets:
         if name or scope:
             raise UsageProblem(message="--name and --scope go with a folder to sync")
@@ -79,51 +80,83 @@ def choose(
         if source is not None and source.host != host:
             raise SourceElsewhere(name=source.name, host=source.host)
         if source is None:
-            source = _new(registry, known, target, scope or "personal", name, register=register)
+            source = _new(core, known, target, scope or "personal", name, register=register)
             known = [*known, source]
         elif scope and scope != source.scope and register:
-            source = _rescope(registry, source, scope)
+            source = _rescope(core, source, scope)
         chosen[source.path] = source
     return list(chosen.values())
 
 
-def find(registry: "SkillRegistry", name: str) -> Source:
+def own_sources(core: Core) -> list[Source]:
+    """Return the sources whose folders are on this machine, the strongest first, not counted."""
+    known = list_sources(core.reader, counted=False)
+    return [source for source in known if source.host == core.host]
+
+
+def check_own(core: Core, name: str, host: str) -> None:
+    """Raise `SourceElsewhere` for a source whose folder is on another machine."""
+    if host != core.host:
+        raise SourceElsewhere(name=name, host=host)
+
+
+def walk_of(core: Core, root: str) -> Walk:
+    """Return a walk of the source at ``root`` that knows all other sources."""
+    return Walk(root, core.settings.limits, roots(core.reader, core.host))
+
+
+def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
+    """Return the source to write to: the one named, else the only one, else the setting's.
+
+    ``to_read``: a source of another machine will do where there is none here. Raises
+    `SourceNotFound`, `SourceUnclear`.
+    """
+    every = list_sources(core.reader, counted=False)
+    known = [one for one in every if one.host == core.host] or (every if to_read else [])
+    if name is None and len(known) == 1:
+        return known[0]
+    name = name or core.settings.default_source
+    if name is None:
+        raise SourceUnclear(known=[source.name for source in known])
+    return _found(core, every, name)
+
+
+def find(core: Core, name: str) -> Source:
     """Return the source of this name or path, without a count. Raises `SourceNotFound`."""
-    known = registry.sources(counted=False)
-    found = _existing(known, name, registry.backend.host)
+    return _found(core, list_sources(core.reader, counted=False), name)
+
+
+def _found(core: Core, known: Sequence[Source], name: str) -> Source:
+    found = _existing(known, name, core.host)
     if found is None:
         raise SourceNotFound(name=name, known=[source.name for source in known])
     return found
 
 
-def add(
-    registry: "SkillRegistry", path: str, *, name: str | None, scope: Scope, priority: int
-) -> Source:
+def add(core: Core, path: str, *, name: str | None, scope: Scope, priority: int) -> Source:
     """Register a folder; see `SkillRegistry.add_source`."""
-    known = registry.sources()
+    known = list_sources(core.reader)
     for source in known:
-        if source.path == _resolved(path) and source.host == registry.backend.host:
+        if source.path == _resolved(path) and source.host == core.host:
             raise SourceExists(name=source.name, path=source.path)
-    return _new(registry, known, path, scope, name, priority=priority, register=True)
+    return _new(core, known, path, scope, name, priority=priority, register=True)
 
 
-def remove(registry: "SkillRegistry", name: str) -> Source:
+def remove(core: Core, name: str) -> Source:
     """Forget a source; see `SkillRegistry.remove_source`."""
     from registry.db.writes.sources import remove_source
 
-    wanted = find(registry, name)
-    source = next(one for one in registry.sources() if one.id == wanted.id)
-    with registry.writer.transaction() as connection:
+    wanted = find(core, name)
+    source = next(one for one in list_sources(core.reader) if one.id == wanted.id)
+    with core.writer.transaction() as connection:
         remove_source(connection, source.id)
     return source
 
 
-def discover(
-    registry: "SkillRegistry", home: str, project: str | None = None
-) -> Iterable[Discovered]:
+def discover(core: Core, home: str, project: str | None = None) -> Iterable[Discovered]:
     """Yield the well-known skill folders that exist below ``home`` and ``project``."""
-    every = registry.sources()
-    known = {one.path: one for one in every if one.host == registry.backend.host}
+    every = list_sources(core.reader)
+    known = {one.path: one for one in every if one.host == core.host}
     taken = {source.name for source in every}
     places: list[tuple[str, str, Scope]] = [(home, below, "personal") for below in AGENT_FOLDERS]
     if project is not None and _resolved(project) != _resolved(home):
@@ -152,7 +185,7 @@ def suggest_name(path: str, taken: Iterable[str]) -> str:
     candidates += [f"{candidates[0]}-{number}" for number in range(2, 10_000)]
     for candidate in candidates:
         name = "".join(c if c.isprintable() and not c.isspace() else "-" for c in candidate)
-        name = name.encode("utf-8", "replace").decode()[-LONGEST_NAME:]
+        name = name.encode("utf-8", "replace").decode()[-MAX_NAME:]
         if name not in used:
             return name
     raise UsageProblem(message="no free name was found: give one with --name")
@@ -176,7 +209,7 @@ def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
 
 
 def _new(
-    registry: "SkillRegistry",
+    core: Core,
     known: Sequence[Source],
     target: str,
     scope: Scope,
@@ -185,7 +218,7 @@ def _new(
     register: bool,
     priority: int = 0,
 ) -> Source:
-    host = registry.backend.host
+    host = core.host
     path = _resolved(target)
     _check_folder(target, path, known)
     taken = [source.name for source in known]
@@ -198,17 +231,17 @@ def _new(
     if register:
         from registry.db.writes.sources import add_source
 
-        with registry.writer.transaction() as connection:
-            number = add_source(connection, name, path, scope, priority, now(), host=host)
+        with core.writer.transaction() as connection:
+            number = add_source(connection, name, path, scope, priority, utc_now(), host=host)
     return Source(number, name, path, scope, priority, True, None, None, 0, host)
 
 
-def _rescope(registry: "SkillRegistry", source: Source, scope: Scope) -> Source:
+def _rescope(core: Core, source: Source, scope: Scope) -> Source:
     from registry.db.writes.sources import change_source
 
-    with registry.writer.transaction() as connection:
+    with core.writer.transaction() as connection:
         change_source(connection, source.id, scope, source.priority)
-    return find(registry, source.name)
+    return find(core, source.name)
 
 
 def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
@@ -231,8 +264,8 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
 
 
 def _check_name(name: str) -> None:
-    if not name or len(name) > LONGEST_NAME or not name.isprintable() or "/" in name:
-        message = f"a source's name has 1 to {LONGEST_NAME} printable characters and no slash"
+    if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
+        message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
         raise UsageProblem(message=message)
 
 

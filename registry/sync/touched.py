@@ -1,14 +1,15 @@
 """From paths that file events name to what has to be looked at again, and no more than that."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from registry.db.reader import Reader
+from registry.db.interface import Reader
+from registry.db.queries.skills import has_below, innermost
 from registry.disk.paths import ROOT, is_below, is_ignored
 from registry.model import DOCUMENT_NAMES, Source
 
-MOST_SKILLS: Final = 20
+MAX_SKILLS: Final = 20
 """More skills than this are seen to by one walk of their source."""
 
 
@@ -40,27 +41,19 @@ def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list
         if folder is None or _may_be_more(reader, source, folder, path, below):
             return None
         folders[folder] = None
-        if len(folders) > MOST_SKILLS:
+        if len(folders) > MAX_SKILLS:
             return None
     return list(folders)
 
 
 def _skill_of(reader: Reader, source: Source, below: str) -> str | None:
     """Return the folder of the innermost skill that holds the path ``below`` the source."""
-    above = []
+    above = [ROOT]
     folder = os.path.dirname(below)
     while folder:
         above.append(folder)
         folder = os.path.dirname(folder)
-    marks = ", ".join("?" * (len(above) + 1))
-    rows = reader.rows(
-        f"SELECT folder FROM skills WHERE source_id = ? AND live = 1 AND folder IN ({marks}) "
-        "AND status <> 'no_document' ORDER BY length(folder) DESC",
-        [source.id, *above, ROOT],
-    )
-    known: Mapping[str, int] = {row[0]: len(row[0]) for row in rows}
-    inner = [folder for folder in known if folder != ROOT]
-    return inner[0] if inner else (ROOT if ROOT in known else None)
+    return innermost(reader, source.id, above)
 
 
 def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: str) -> bool:
@@ -72,9 +65,4 @@ def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: 
     if name in DOCUMENT_NAMES and not os.path.lexists(path):
         return True
     # What is gone may have been a folder with skills in it.
-    return not os.path.lexists(path) and bool(
-        reader.rows(
-            "SELECT 1 FROM skills WHERE source_id = ? AND live = 1 AND folder >= ? AND folder < ?",
-            (source.id, below, below + "0"),
-        )
-    )
+    return not os.path.lexists(path) and has_below(reader, source.id, below)

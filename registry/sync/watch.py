@@ -11,17 +11,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from registry.core import Core
 from registry.db.queries.offered import tree_hashes
+from registry.db.queries.skills import by_place
 from registry.disk.mounts import file_system
-from registry.errors import RegistryError, SyncRunning
+from registry.errors import RegistryError, SkillNotFound, SyncRunning
 from registry.model import Source
+from registry.sync.refresh import refresh
 from registry.sync.report import SyncReport
+from registry.sync.run import sync
+from registry.sync.sources import own_sources
 from registry.sync.touched import by_source, touched_skills
-
-if TYPE_CHECKING:
-    from registry.api import SkillRegistry
 
 SETTLE_MS: Final = 200
 """Events that come in such a time are one; an editor's save is several."""
@@ -76,13 +78,13 @@ class Watcher:
 
     def __init__(
         self,
-        registry: "SkillRegistry",
+        core: Core,
         *,
         on_change: Callable[[Changes], None] = lambda _: None,
         on_sync: Callable[[SyncReport], None] = lambda _: None,
         on_note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._registry = registry
+        self._core = core
         self._on_change, self._on_sync, self._on_note = on_change, on_sync, on_note
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -141,7 +143,7 @@ class Watcher:
         """Return the sources whose folders exist, without what a sync changes of them."""
         return [
             replace(one, last_sync_at=None, last_result=None, skills=0)
-            for one in self._registry.own_sources()
+            for one in own_sources(self._core)
             if one.enabled and os.path.isdir(one.path)
         ]
 
@@ -179,17 +181,25 @@ class Watcher:
         for source in sources:
             if source.name not in touched or source.name in self._owed:
                 continue
-            folders = touched_skills(self._registry.reader, source, touched[source.name])
+            folders = touched_skills(self._core.reader, source, touched[source.name])
             for folder in folders or ():
                 try:
-                    changed = self._registry.refresh(f"{source.name}/{folder}")
+                    changed = self._refresh(source, folder)
                 except RegistryError:
                     folders = None
                     break
                 if changed is not None:
-                    self._on_sync(SyncReport(updated=[changed.ref]))
+                    self._on_sync(SyncReport(updated=[changed]))
             if folders is None:
                 self._owed.add(source.name)
+
+    def _refresh(self, source: Source, folder: str) -> str | None:
+        """Bring a skill in line with its folder; return its ref where that changed anything."""
+        before = by_place(self._core.reader, source.id, folder)
+        if before is None:
+            raise SkillNotFound(folder)
+        after = refresh(self._core, before)
+        return None if after is None or after[0].id == before.id else after[0].skill.ref
 
     def _sync(self) -> None:
         """Sync the sources that are owed one; what fails is noted, and tried at the next event."""
@@ -198,7 +208,7 @@ class Watcher:
         started = time.monotonic()
         owed = sorted(self._owed)
         try:
-            report = self._registry.sync(*owed)
+            report = sync(self._core, owed)
         except SyncRunning:
             return  # it is owed until the other one has ended
         except RegistryError as error:
@@ -221,9 +231,9 @@ class Watcher:
     def _compare(self) -> Changes:
         """Return what is offered differently than at the last call."""
         with suppress(RegistryError):
-            version = self._registry.reader.version()
+            version = self._core.reader.version()
             if version != self._version or version is None:
-                before, now = self._seen, tree_hashes(self._registry.reader)
+                before, now = self._seen, tree_hashes(self._core.reader)
                 self._version, self._seen = version, now
                 return Changes(
                     added=tuple(ref for ref in now if ref not in before),

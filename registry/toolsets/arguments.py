@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.toolsets.context import Json
+from registry.toolsets.base import Json
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

@@ -1,8 +1,15 @@
-"""What a toolset is: tools as a model sees them, and one way to call them."""
+"""What a toolset is: tools as a model sees them, and one way to call them.
 
-from collections.abc import Sequence
+A contract is a file of its own; what all of them share is here.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
+
+from registry.core import Core
+from registry.model import Scope
 
 Json: TypeAlias = dict[str, Any]
 """A JSON object; schemas, arguments and results are such."""
@@ -40,3 +47,44 @@ class Toolset(Protocol):
         ``arguments`` may be anything a model sends: a wrong type, a missing or unknown key or a
         tool that does not exist is answered with the contract's own error.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a toolset is bound to; toolsets use what their contract knows of.
+
+    ``source``: the one source that is shown and written to; contracts that know a single skills
+    folder need one. ``scope``: the one scope that is shown. ``personality``: the visibility policy,
+    by its name in the settings. ``workdir``: the folder of the project whose skills are shown;
+    without it those of all projects are. ``environ``: the variables that skills may need.
+    """
+
+    core: Core
+    source: str | None = None
+    scope: Scope | None = None
+    personality: str | None = None
+    workdir: str | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+MAX_SHOWN: Final = 200
+"""Characters of what a model sent that an answer repeats."""
+
+
+def schema(properties: Mapping[str, Json], required: Sequence[str] = ()) -> Json:
+    """Return the JSON Schema of an object with these properties."""
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
+
+
+def shown(value: object) -> str:
+    """Return what a model sent, as an answer repeats it: encodable, and not for pages."""
+    text = "" if value is None else str(value)
+    text = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "\u2026"
+    return text.encode("utf-8", "replace").decode()
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` on one line, for lists that have a line for each skill."""
+    if text.isprintable():  # as nearly all are: six times as fast
+        return text
+    return " ".join(text.split())

@@ -7,15 +7,16 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from registry.changes.changing import target_source
-from registry.db.queries.detail import row_of
+from registry.catalog.reading import CurrentSkill, read_bytes
+from registry.db.queries import skills
 from registry.db.usage import Place
 from registry.disk.files import read_inside
 from registry.disk.links import Leads, follow
 from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES
-from registry.toolsets.context import Context, Json, Tool, schema, shown
+from registry.sync.sources import target_source
+from registry.toolsets.base import Context, Json, Tool, schema, shown
 
 MOST_BYTES: Final = 1 << 20
 """The contract's "1MB"; a document of exactly this size is read (NOTES.md)."""
@@ -40,19 +41,14 @@ TOOLS: Final = (
 )
 
 
-def make(context: Context) -> "BasicToolset":
-    """Return the toolset, bound to a source. Raises `SourceUnclear`, `SourceNotFound`."""
-    return BasicToolset(context)
-
-
 class BasicToolset:
-    """The folders of one source."""
+    """The folders of one source. Raises `SourceUnclear`, `SourceNotFound` when it is made."""
 
     name = "basic"
 
     def __init__(self, context: Context) -> None:
-        self._registry = context.registry
-        self._source = target_source(context.registry, context.source, to_read=True)
+        self._core = context.core
+        self._source = target_source(context.core, context.source, to_read=True)
 
     def tools(self) -> Sequence[Tool]:
         """Return `list_skills` and `get_skill`."""
@@ -78,12 +74,10 @@ class BasicToolset:
             return {"error": f"Skills folder not found at path: {root}"}
         except OSError:
             return {"error": "Permission denied reading skills folder"}
-        rows = self._registry.reader.rows(
-            "SELECT folder FROM skills WHERE source_id = ? AND live = 1", (self._source.id,)
-        )
-        names = {row[0].partition("/")[0] for row in rows}
+        folders = skills.folders(self._core.reader, self._source.id)
+        names = {folder.partition("/")[0] for folder in folders}
         listed = sorted(name for name in names if name != "." and is_valid(name))
-        self._registry.usage.listed([Place(self._source.name, name) for name in listed])
+        self._core.usage.listed([Place(self._source.name, name) for name in listed])
         return {"skills": listed}
 
     def _get(self, arguments: Any) -> Json:
@@ -104,21 +98,21 @@ class BasicToolset:
             return missing
         answer = read_document(home.target, name)
         if "documentation" in answer:
-            self._registry.usage.read(self._source.name, os.path.relpath(home.target, root))
+            self._core.usage.read(self._source.name, os.path.relpath(home.target, root))
         return answer
 
     @property
     def _is_here(self) -> bool:
-        return self._source.host == self._registry.backend.host
+        return self._source.host == self._core.host
 
     def _stored(self, name: str, missing: Json) -> Json:
         """Return the document of a skill whose folder is on another machine."""
-        place = (self._source.id, name)
-        if row_of(self._registry.reader, *place) is None:
+        stored = skills.by_place(self._core.reader, self._source.id, name)
+        if stored is None:
             return missing
-        answer = understood(self._registry.read_bytes(f"{self._source.name}/{name}"), name)
+        answer = understood(read_bytes(self._core, CurrentSkill(stored, None)), name)
         if "documentation" in answer:
-            self._registry.usage.read(self._source.name, name)
+            self._core.usage.read(self._source.name, name)
         return answer
 
 

@@ -4,9 +4,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from registry.catalog.visibility.decisions import decide_all, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import SCOPES, Skill
-from registry.toolsets.context import Context, Json, Tool, one_line, schema, shown
+from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
@@ -41,23 +42,19 @@ TOOLS: Final = (
 )
 
 
-def make(context: Context) -> "EthosToolset":
-    """Return the toolset for the context's personality.
-
-    Raises `PersonalityNotFound` where the settings don't know it, `SourceNotFound`.
-    """
-    return EthosToolset(context)
-
-
 class EthosToolset:
-    """What one personality sees of the registry; without one, all that is visible."""
+    """What one personality sees of the registry; without one, all that is visible.
+
+    Raises `PersonalityNotFound` where the settings don't know it, and `SourceNotFound`.
+    """
 
     name = "ethos"
 
     def __init__(self, context: Context) -> None:
         self._view = View(context)
         if context.personality is not None and log.isEnabledFor(logging.INFO):
-            for skill, choice in context.registry.decisions(context.personality):
+            chosen = personality(context.core.settings, context.personality)
+            for skill, choice in decide_all(context.core.reader, chosen):
                 if not choice.visible:
                     log.info("%s is filtered out: %s", one_line(skill.ref), choice.reason)
 
@@ -70,7 +67,7 @@ class EthosToolset:
         try:
             if tool == "skills_list":
                 skills = self._view.skills()
-                self._view.registry.usage.listed(skills)
+                self._view.core.usage.listed(skills)
                 return _value(list_text(skills))
             if tool == "skill_view":
                 return self._read(arguments)
@@ -94,7 +91,7 @@ class EthosToolset:
             raise
         except RegistryError:  # whatever the reason, it tells nothing of what can't be listed
             return _error("not_available", refused)
-        self._view.registry.usage.read(found.source, found.folder)
+        self._view.core.usage.read(found.source, found.folder)
         return _value(view_text((found.body or "").strip("\r\n").rstrip(), found.location))
 
 

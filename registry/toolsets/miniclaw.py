@@ -7,13 +7,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from registry.changes import changing
+from registry.catalog.reading import read_text
+from registry.db.queries.skills import is_known
 from registry.document.names import check_folder_name, check_snake_case, is_built_in
 from registry.errors import ChangeRefused, RegistryError, SkillNotFound
 from registry.model import DOCUMENT_NAMES, Parameter, Skill
-from registry.times import now
+from registry.sync.sources import target_source
+from registry.text import utc_now
 from registry.toolsets.arguments import Arguments
-from registry.toolsets.context import Context, Json, Tool, schema, shown
+from registry.toolsets.base import Context, Json, Tool, schema, shown
 from registry.toolsets.miniclaw_errors import SkillError, creating, deleting, reading
 from registry.toolsets.view import View
 
@@ -72,18 +74,13 @@ TOOLS: Final = (
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 
 
-def make(context: Context) -> "MiniclawToolset":
-    """Return the toolset. Raises `PersonalityNotFound`, `SourceNotFound`."""
-    return MiniclawToolset(context)
-
-
 class MiniclawToolset:
     """Create, list, read and delete skills by miniclaw's names and shapes."""
 
     name = "miniclaw"
 
     def __init__(self, context: Context) -> None:
-        self._registry = context.registry
+        self._core = context.core
         self._source = context.source
         self._view = View(context)
 
@@ -93,7 +90,7 @@ class MiniclawToolset:
 
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool; see `Toolset.call`."""
-        deeds = {
+        actions = {
             "create_skill": self._create,
             "list_skills": self._list,
             "read_skill": self._read,
@@ -101,11 +98,12 @@ class MiniclawToolset:
         }
         try:
             _check(tool, arguments)
-            return {"success": True, **deeds[tool](arguments)}
+            return {"success": True, **actions[tool](arguments)}
         except SkillError as error:
             return {"success": False, "error": {"type": error.type, "message": str(error)}}
 
     def _create(self, arguments: Json) -> Json:
+        from registry.changes.create import create_files
         from registry.document.render import render_miniclaw
 
         name = arguments["name"]
@@ -114,7 +112,7 @@ class MiniclawToolset:
             raise SkillError("InvalidName", name=shown(name), reason=reason)
         if is_built_in(name):
             raise SkillError("BuiltInToolConflict", name=name)
-        created_at = now()
+        created_at = utc_now()
         try:
             text = render_miniclaw(
                 name=name,
@@ -126,14 +124,14 @@ class MiniclawToolset:
         except (ValueError, TypeError, RecursionError) as error:  # a default that is no JSON
             raise SkillError("InvalidSchema", msg=str(error)) from error
         path, data = name, text.encode()
-        most = self._registry.settings.limits.document_bytes
+        most = self._core.settings.limits.document_bytes
         if len(data) > most:
             raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
         try:
-            source = changing.target_source(self._registry, self._source)
+            source = target_source(self._core, self._source)
             path = os.path.join(source.path, name)
             files = {DOCUMENT_NAMES[0]: data}
-            skill = changing.create(self._registry, source, name, name, files)
+            skill = create_files(self._core, source, name, name, files).skill
         except RegistryError as error:
             raise creating(name, path, error, known=self._is_known(name)) from error
         except OSError as error:
@@ -146,9 +144,8 @@ class MiniclawToolset:
         }
 
     def _is_known(self, name: str) -> bool:
-        sql = "SELECT 1 FROM skills WHERE name = ? AND live = 1"
         try:
-            return bool(self._registry.reader.rows(sql, (name,)))
+            return is_known(self._core.reader, name)
         except RegistryError:  # the database itself is what failed
             return False
 
@@ -157,29 +154,31 @@ class MiniclawToolset:
             skills = self._view.skills()
         except RegistryError as error:
             raise reading("", error) from error
-        self._registry.usage.listed(skills)
+        self._core.usage.listed(skills)
         newest_first = sorted(skills, key=lambda skill: skill.created_at, reverse=True)
         return {"skills": [_described(skill) for skill in newest_first]}
 
     def _read(self, arguments: Json) -> Json:
         name = arguments["name"]
         try:
-            skill = self._view.find(name)
-            content = self._registry.read(f"{skill.source}/{skill.folder}")
+            current = self._view.locate(name)
+            content = read_text(self._core, current)
         except RegistryError as error:
             raise _unfound(name, error) or reading(name, error) from error
-        self._registry.usage.read(skill.source, skill.folder)
+        self._core.usage.read(current.stored.skill.source, current.stored.folder)
         return {"name": name, "content": content}
 
     def _delete(self, arguments: Json) -> Json:
+        from registry.changes.trash import delete
+
         name = arguments["name"]
         if is_built_in(name):
             raise SkillError("BuiltInSkillDeletion", name=name)
         try:
-            skill = self._view.resolve(name)
-            if is_built_in(skill.name):
+            stored = self._view.resolve(name)
+            if is_built_in(stored.skill.name):
                 raise SkillError("BuiltInSkillDeletion", name=name)
-            self._registry.delete(f"{skill.source}/{skill.folder}")
+            delete(self._core, stored)
         except RegistryError as error:
             raise _unfound(name, error) or deleting(name, error) from error
         except OSError as error:

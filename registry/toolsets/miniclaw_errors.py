@@ -14,7 +14,7 @@ from registry.errors import (
     SourceNotFound,
     SourceUnclear,
 )
-from registry.toolsets.context import one_line, shown
+from registry.toolsets.base import one_line, shown
 
 MESSAGES: Final[Mapping[str, str]] = {
     "InvalidName": "Invalid skill name '{name}': {reason}",

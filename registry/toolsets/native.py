@@ -10,12 +10,18 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from registry import records
+from registry.catalog.reading import check_path, read_file
+from registry.catalog.search import search
 from registry.db.queries.filters import Filters
+from registry.db.queries.listing import list_skills
+from registry.db.queries.sources import list_sources
 from registry.document.dates import parse_when
 from registry.errors import RegistryError, SourceNotFound, UsageProblem
 from registry.model import Parameter, Skill
+from registry.sync.planning import SyncOptions
+from registry.sync.run import sync
 from registry.toolsets.arguments import Arguments
-from registry.toolsets.context import Context, Json, Tool, shown
+from registry.toolsets.base import Context, Json, Tool, shown
 from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
 from registry.toolsets.native_tools import TOOLS
 from registry.toolsets.view import View
@@ -33,18 +39,13 @@ _TOOLS_FOR: Final = {
 _DATES: Final = ("created_since", "created_until", "updated_since", "updated_until")
 
 
-def make(context: Context) -> "NativeToolset":
-    """Return the toolset. Raises `PersonalityNotFound`, `SourceNotFound`."""
-    return NativeToolset(context)
-
-
 class NativeToolset:
     """The registry's own tools."""
 
     name = "native"
 
     def __init__(self, context: Context) -> None:
-        self._registry = context.registry
+        self._core = context.core
         self._source = context.source
         self._view = View(context)
 
@@ -67,20 +68,21 @@ class NativeToolset:
 
     def _list_skills(self, *, limit: int = PAGE, offset: int = 0, **given: Any) -> Json:
         order = {key: given.pop(key) for key in ("sort", "reverse") if key in given}
-        page = self._registry.list(self._filters(given), limit=limit, offset=offset, **order)
-        self._registry.usage.listed(page)
+        filters = self._filters(given)
+        page = list_skills(self._core.reader, filters, limit=limit, offset=offset, **order)
+        self._core.usage.listed(page)
         return _page([_skill(skill) for skill in page], page.total, offset)
 
     def _search_skills(self, *, query: str, limit: int = 10, offset: int = 0, **given: Any) -> Json:
         filters = self._filters(given)
-        hits, total = self._registry.search(query, filters, limit=limit, offset=offset)
-        self._registry.usage.found(hits)
+        hits, total = search(self._core.reader, query, filters, limit=limit, offset=offset)
+        self._core.usage.found(hits)
         found = [{**_skill(hit), "score": hit.score, "snippet": hit.snippet} for hit in hits]
         return _page(found, total, offset)
 
     def _read_skill(self, *, name: str, offset: int = 0, max_chars: int = PIECE) -> Json:
         skill = self._view.find(name)
-        self._registry.usage.read(skill.source, skill.folder)
+        self._core.usage.read(skill.source, skill.folder)
         body = skill.body or ""
         whole = records.detail(skill)
         more = ("path", "tree_hash", "compatibility", "required_tools", "parameters", "files")
@@ -94,9 +96,11 @@ class NativeToolset:
     def _read_skill_file(
         self, *, name: str, path: str, offset: int = 0, max_chars: int = PIECE
     ) -> Json:
-        skill = self._view.find(name)
-        data = self._registry.read_file(_place(skill), path)
-        self._registry.usage.read(skill.source, skill.folder)
+        check_path(path)
+        current = self._view.locate(name)
+        data = read_file(self._core, current, path)
+        skill = current.stored.skill
+        self._core.usage.read(skill.source, skill.folder)
         try:
             text = data.decode()
         except UnicodeDecodeError:
@@ -117,19 +121,25 @@ class NativeToolset:
     def _create_skill(
         self, *, name: str, description: str, source: str | None = None, **given: Any
     ) -> Json:
-        made = self._registry.create(
-            name, description=description, source=self._home(source), **_fields(given)
+        from registry.changes.create import create_skill
+
+        home = self._home(source)
+        made = create_skill(
+            self._core, name, description=description, source=home, **_fields(given)
         )
         return {"skill": _changed(made)}
 
     def _update_skill(self, *, name: str, if_hash: str | None = None, **given: Any) -> Json:
-        skill = self._view.resolve(name)
-        done = self._registry.update(_place(skill), if_hash=if_hash, **_fields(given))
+        from registry.changes.update import update_skill
+
+        stored = self._view.resolve(name)
+        done = update_skill(self._core, stored, if_hash=if_hash, **_fields(given))
         return {"skill": _changed(done)}
 
     def _delete_skill(self, *, name: str, if_hash: str | None = None) -> Json:
-        skill = self._view.resolve(name)
-        trashed = self._registry.delete(_place(skill), if_hash=if_hash)
+        from registry.changes.trash import delete
+
+        trashed = delete(self._core, self._view.resolve(name), if_hash=if_hash)
         return {
             "deleted": {
                 "name": trashed.name,
@@ -140,16 +150,19 @@ class NativeToolset:
         }
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
-        return {"skill": _changed(self._registry.restore(name, source=self._home(source)))}
+        from registry.changes.trash import restore
+
+        back = restore(self._core, name, source=self._home(source))
+        return {"skill": _changed(back.skill)}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:
         """Sync registered sources only: a tool registers no folder of the host."""
-        known = [source.name for source in self._registry.sources()]
+        known = [source.name for source in list_sources(self._core.reader, counted=False)]
         for name in sources:
             if name not in known or self._home(name) != name:
                 raise SourceNotFound(name=name, known=known)
         chosen = sources or ([] if self._source is None else [str(self._home(None))])
-        report = self._registry.sync(*chosen, dry_run=dry_run, wait=True)
+        report = sync(self._core, chosen, SyncOptions(dry_run=dry_run), wait=True)
         done = records.sync(report)
         keys = ("added", "updated", "moved", "removed", "unchanged", "invalid")
         return {
@@ -209,10 +222,6 @@ def _bytes(text: str | None) -> bytes | None:
         return text.encode()
     except UnicodeEncodeError as error:
         raise UsageProblem(message="a file's text has half characters (surrogates)") from error
-
-
-def _place(skill: Skill) -> str:
-    return f"{skill.source}/{skill.folder}"
 
 
 def _skill(skill: Skill) -> Json:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from registry.model import SCOPES
-from registry.toolsets.context import Json
+from registry.toolsets.base import Json
 
 PAGE: Final = 20
 MOST_ON_PAGE: Final = 200

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from registry.toolsets.context import Tool
+from registry.toolsets.base import Tool
 from registry.toolsets.native_shapes import (
     DESCRIPTION,
     FIELDS,

@@ -1,34 +1,54 @@
-"""All toolsets by name, each in a module of its own."""
+"""All toolsets by name, each in a module of its own, imported when it is asked for."""
 
 import difflib
-from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from registry.errors import ToolsetNotFound
-from registry.toolsets.context import Context, Tool, Toolset
-
-if TYPE_CHECKING:
-    from registry.api import SkillRegistry
-    from registry.toolsets.context import Factory
+from registry.toolsets.base import Context, Tool, Toolset
 
 TOOLSETS: Final = ("native", "basic", "miniclaw", "ethos", "wave")
 
+Definition: TypeAlias = tuple[Callable[[Context], Toolset], Sequence[Tool]]
+"""What makes a toolset, and its tools without a registry, so without a list of its skills."""
 
-def open_toolset(registry: "SkillRegistry", name: str, **limits: Any) -> Toolset:
-    """Return a toolset for what `Context` is limited to.
+
+def open_toolset(name: str, context: Context) -> Toolset:
+    """Return a toolset for what the context is limited to.
 
     Raises `ToolsetNotFound`, and what the toolset needs: `SourceUnclear`, `SourceNotFound`,
     `PersonalityNotFound`.
     """
-    if name not in TOOLSETS:
-        near = difflib.get_close_matches(name, TOOLSETS, n=1, cutoff=0.4)
-        raise ToolsetNotFound(name=name, similar=near, known=TOOLSETS)
-    make = cast("Factory", import_module(f"registry.toolsets.{name}").make)
-    return make(Context(registry, **limits))
+    make, _ = _definition(name)
+    return make(context)
 
 
 def tools_of(name: str) -> Sequence[Tool]:
-    """Return the tools of a toolset without a registry, so without a list of its skills."""
-    tools: Sequence[Tool] = import_module(f"registry.toolsets.{name}").TOOLS
-    return tools
+    """Return the tools of a toolset. Raises `ToolsetNotFound`."""
+    return _definition(name)[1]
+
+
+def _definition(name: str) -> Definition:
+    match name:
+        case "native":
+            from registry.toolsets import native, native_tools
+
+            return native.NativeToolset, native_tools.TOOLS
+        case "basic":
+            from registry.toolsets import basic
+
+            return basic.BasicToolset, basic.TOOLS
+        case "miniclaw":
+            from registry.toolsets import miniclaw
+
+            return miniclaw.MiniclawToolset, miniclaw.TOOLS
+        case "ethos":
+            from registry.toolsets import ethos
+
+            return ethos.EthosToolset, ethos.TOOLS
+        case "wave":
+            from registry.toolsets import wave
+
+            return wave.WaveToolset, wave.TOOLS
+    near = difflib.get_close_matches(name, TOOLSETS, n=1, cutoff=0.4)
+    raise ToolsetNotFound(name=name, similar=near, known=TOOLSETS)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final, Literal, TypeAlias
 
-from registry.toolsets.context import Json, Tool
+from registry.toolsets.base import Json, Tool
 
 Style: TypeAlias = Literal["openai", "anthropic", "mcp"]
 STYLES: Final = ("openai", "anthropic", "mcp")

@@ -9,13 +9,18 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
+from registry.catalog.reading import CurrentSkill, detail
+from registry.catalog.resolve import resolve
 from registry.catalog.similar import near as similar
-from registry.catalog.visibility import decide_all, decisions
-from registry.catalog.visibility import personality as personality_of
+from registry.catalog.visibility.decisions import decide_all, decisions
+from registry.catalog.visibility.decisions import personality as personality_of
+from registry.db.interface import Reader
 from registry.db.queries import offered
+from registry.db.queries import skills as stored_skills
 from registry.db.queries.filters import Filters
+from registry.db.queries.listing import list_skills
 from registry.db.queries.offered import Offer
-from registry.db.reader import Reader
+from registry.db.queries.skills import StoredSkill
 from registry.disk.paths import is_below
 from registry.errors import (
     RegistryError,
@@ -27,9 +32,9 @@ from registry.errors import (
 from registry.model import Skill, SkillDetail
 from registry.settings import Personality
 from registry.sync.sources import find as find_source
-from registry.toolsets.context import Context
+from registry.toolsets.base import Context
 
-S = TypeVar("S", bound=Skill)
+S = TypeVar("S", StoredSkill, CurrentSkill)
 
 _numbers = count(1)
 
@@ -41,15 +46,15 @@ class View:
     """
 
     def __init__(self, context: Context) -> None:
-        self.registry = context.registry
+        self.core = context.core
         self._key = f"seen by view {next(_numbers)}"
         self._environ = context.environ
         self._scope = context.scope
         self._workdir = context.workdir and os.path.realpath(context.workdir)
         self._personality: Personality | None = None
         if context.personality is not None:
-            self._personality = personality_of(context.registry.settings, context.personality)
-        self._source = context.source and find_source(context.registry, context.source).name
+            self._personality = personality_of(context.core.settings, context.personality)
+        self._source = context.source and find_source(context.core, context.source).name
 
     @property
     def _is_whole(self) -> bool:
@@ -59,7 +64,7 @@ class View:
     def offers(self) -> list[Offer]:
         """Return what is seen, by name, as a list for models has it."""
         if self._is_whole:
-            return offered.offers(self.registry.reader)
+            return offered.offers(self.core.reader)
         return [
             Offer(skill.ref, skill.scope, skill.description, skill.source, skill.folder)
             for skill in self.skills()
@@ -71,7 +76,7 @@ class View:
         Costs the same among however many skills, where nothing narrows the view.
         """
         if self._is_whole:
-            return offered.some_offers(self.registry.reader, first, most)
+            return offered.some_offers(self.core.reader, first, most)
         offers = self.offers()
         chosen = [offer for ref in first for offer in offers if offer.ref == ref]
         chosen += [offer for offer in offers if offer.ref not in first]
@@ -80,8 +85,8 @@ class View:
     def skills(self, name: str | None = None) -> list[Skill]:
         """Return the skills (of one ``name``, if given) that are seen, by name."""
         if self._is_whole and name is None:
-            return list(self.registry.list(Filters(offered=True)))
-        decided = decide_all(self.registry.reader, self._personality, self._environ, name=name)
+            return list(list_skills(self.core.reader, Filters(offered=True)))
+        decided = decide_all(self.core.reader, self._personality, self._environ, name=name)
         return [skill for skill, choice in decided if choice.visible and self._is_within(skill)]
 
     def filters(self, wanted: Filters) -> Filters:
@@ -100,47 +105,54 @@ class View:
         just one of the skills seen here. Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`,
         `SkillNotVisible`, and what `SkillRegistry.get` raises.
         """
-        return self._choose(handle, self.registry.get)
+        return detail(self.core, self.locate(handle).stored)
 
-    def resolve(self, handle: str) -> Skill:
+    def locate(self, handle: str) -> CurrentSkill:
+        """Return the skill that `find` describes, for a read of its files."""
+        return self._choose(handle, lambda one: CurrentSkill.of(self.core, one))
+
+    def resolve(self, handle: str) -> StoredSkill:
         """Return what a name or ref means here, as the database knows it; raises as `find`.
 
         For changes: they are refused where the disk is not what the database knows.
         """
-        return self._choose(handle, self.registry.resolve)
+        return self._choose(handle, lambda one: resolve(self.core.reader, one))
 
     def _choose(self, handle: str, look: Callable[[str], S]) -> S:
         problem: RegistryError
         try:
-            skill = look(handle)
+            found = look(handle)
         except RegistryError as error:
             problem = error
         else:
             # Only what was read is judged: reading may have found it changed.
-            if self._sees(skill):
-                return skill
-            problem = self._refusal(handle, skill)
+            if self._sees(found):
+                return found
+            problem = self._refusal(handle, _stored(found))
         named = self.skills(handle)
         if len(named) > 1:
             raise SkillAmbiguous(handle, [skill.ref for skill in named])
         if named:
-            skill = look(f"{named[0].source}/{named[0].folder}")
-            if self._sees(skill):
-                return skill
+            found = look(f"{named[0].source}/{named[0].folder}")
+            if self._sees(found):
+                return found
         if isinstance(problem, SkillNotFound | SkillAmbiguous):
             raise SkillNotFound(handle, self.near(handle))
         raise problem
 
     def near(self, handle: str) -> list[str]:
         """Return refs of skills seen here whose names look like ``handle``, the nearest first."""
-        near = similar(self.registry.reader, handle)
+        near = similar(self.core.reader, handle)
         offers, _ = self.some_offers(near, len(near))
         seen = {offer.ref for offer in offers}
         return [ref for ref in near if ref in seen]
 
-    def _sees(self, wanted: Skill) -> bool:
-        place = wanted.source, wanted.folder
-        return any((skill.source, skill.folder) == place for skill in self.skills(wanted.name))
+    def _sees(self, found: StoredSkill | CurrentSkill) -> bool:
+        stored = _stored(found)
+        if self._personality is None:
+            return stored.is_visible and not stored.hidden and self._is_within(stored.skill)
+        place = stored.skill.source, stored.folder
+        return any((one.source, one.folder) == place for one in self.skills(stored.skill.name))
 
     def _is_within(self, skill: Skill) -> bool:
         if self._source is not None and skill.source != self._source:
@@ -162,17 +174,18 @@ class View:
                 if choice.visible and self._is_within(skill)
             ]
 
-        return self.registry.reader.remembered(self._key, load)
+        return self.core.reader.remembered(self._key, load)
 
-    def _refusal(self, handle: str, skill: Skill) -> RegistryError:
+    def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
         """Say why a skill that exists is not shown, as far as this view may know of it."""
+        skill = stored.skill
         others = self._personality is not None and skill.scope == "team"
         if not self._is_within(skill) or (others and skill.source != self._team):
             return SkillNotFound(handle, self.near(handle))
         if skill.status not in {"ok", "warning"}:
-            problems = skill.diagnostics if isinstance(skill, SkillDetail) else ()
+            problems = stored_skills.findings(self.core.reader, stored.id)
             return SkillInvalid(name=handle, problems=problems)
-        found = decisions(self.registry.reader, self._personality, self._environ, skill.name)
+        found = decisions(self.core.reader, self._personality, self._environ, skill.name)
         for _, one, choice in found:
             if (one.source, one.folder) == (skill.source, skill.folder):
                 return SkillNotVisible(name=handle, rule=choice.rule, reason=choice.reason)
@@ -182,3 +195,7 @@ class View:
     @property
     def _team(self) -> str | None:
         return None if self._personality is None else self._personality.team
+
+
+def _stored(found: StoredSkill | CurrentSkill) -> StoredSkill:
+    return found.stored if isinstance(found, CurrentSkill) else found

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from registry.errors import RegistryError, SkillAmbiguous, SkillNotFound, SkillNotVisible
-from registry.toolsets.context import Context, Json, Tool, one_line, schema, shown
+from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown
 from registry.toolsets.view import View
 from registry.toolsets.wave_errors import SkillErrorDetails, describe, not_available, not_found
 from registry.toolsets.wave_skills import SkillManager, kind_of
@@ -37,11 +37,6 @@ TOOLS: Final = (
 )
 
 
-def make(context: Context) -> "WaveToolset":
-    """Return the toolset. Raises `PersonalityNotFound`, `SourceNotFound`."""
-    return WaveToolset(context)
-
-
 class WaveToolset:
     """One tool, `Skill`, whose description carries the list of skills as it is now."""
 
@@ -58,7 +53,7 @@ class WaveToolset:
     def description(self) -> str:
         """Return the tool's description with a line for each skill."""
         offers = self._view.offers()
-        self._view.registry.usage.listed(offers)
+        self._view.core.usage.listed(offers)
         return DESCRIPTION + (
             "\n".join(
                 f"\u2022 **{ref}** ({kind_of(scope)}): {one_line(description)}"
@@ -77,7 +72,7 @@ class WaveToolset:
             skill = self.skills.read(str(name))
         except Exception as error:  # noqa: BLE001  # the contract's "Unexpected system error"
             return self._failed(*self._details(str(name), error))
-        self._view.registry.usage.read(skill.source, skill.folder)
+        self._view.core.usage.read(skill.source, skill.folder)
         return {
             "success": True,
             "content": (

@@ -14,7 +14,7 @@ from registry.errors import (
     SkillMissing,
 )
 from registry.model import Diagnostic
-from registry.toolsets.context import one_line, shown
+from registry.toolsets.base import one_line, shown
 
 SkillErrorType: TypeAlias = Literal[
     "skill_not_found",  # requested skill doesn't exist

@@ -4,23 +4,22 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from registry.db.queries import detail
-from registry.db.queries.filters import FROM
+from registry.catalog.reading import read_text
+from registry.db.queries import skills
+from registry.db.queries.sources import list_sources
 from registry.disk.files import read_file
 from registry.disk.paths import join
 from registry.errors import RegistryError, SkillInaccessible
 from registry.model import Document, JsonValue, Scope
 from registry.settings import Limits
-
-if TYPE_CHECKING:
-    from registry.toolsets.view import View
+from registry.toolsets.view import View
 
 SkillType: TypeAlias = Literal["personal", "project"]
 
 NAME: Final = re.compile(r"[a-z0-9-]+")
-MOST_CHARS: Final = 1024
+MAX_CHARS: Final = 1024
 """Characters of a description ("SKILL.md Contract")."""
 
 
@@ -86,7 +85,7 @@ def kind_of(scope: Scope) -> SkillType:
 class SkillManager:
     """Discovers and loads skills; safe for many threads, nothing is kept between calls."""
 
-    def __init__(self, view: "View") -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
 
     def initialize(self) -> SkillDiscoveryResult:
@@ -98,7 +97,8 @@ class SkillManager:
 
     def available_skills(self) -> list[SkillMetadata]:
         """Return what can be invoked, by name."""
-        roots = {source.name: source.path for source in self._view.registry.sources()}
+        known = list_sources(self._view.core.reader, counted=False)
+        roots = {source.name: source.path for source in known}
         return [
             SkillMetadata(ref, description, kind_of(scope), join(roots[source], folder))
             for ref, scope, description, source, folder in self._view.offers()
@@ -113,8 +113,9 @@ class SkillManager:
 
     def read(self, name: str) -> LoadedSkill:
         """Return a skill as it is on disk now. Raises what `View.find` and `read` raise."""
-        skill = self._view.find(name)
-        text = self._view.registry.read(f"{skill.source}/{skill.folder}")
+        current = self._view.locate(name)
+        text = read_text(self._view.core, current)
+        skill = current.stored.skill
         return LoadedSkill(
             skill.ref,
             skill.description,
@@ -126,14 +127,10 @@ class SkillManager:
         )
 
     def _errors(self) -> Iterator[SkillError]:
-        reader = self._view.registry.reader
-        rows = reader.rows(
-            f"SELECT s.id, src.path, s.folder FROM {FROM} "
-            "WHERE s.live = 1 AND src.enabled = 1 AND s.status = 'invalid' ORDER BY s.ref"
-        )
-        for skill_id, root, folder in rows:
-            problems = [f.message for f in detail.findings(reader, skill_id)]
-            yield SkillError(join(root, folder), problems[0] if problems else "it can't be used")
+        reader = self._view.core.reader
+        for skill_id, path in skills.invalid(reader):
+            problems = [finding.message for finding in skills.findings(reader, skill_id)]
+            yield SkillError(path, problems[0] if problems else "it can't be used")
 
 
 def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile:
@@ -184,5 +181,5 @@ def _violations(document: Document, folder: str) -> Iterator[str]:
     description = document.front_matter.get("description")
     if not isinstance(description, str) or not description.strip():
         yield "description is required"
-    elif len(description) > MOST_CHARS:
-        yield f"description must be 1-{MOST_CHARS} characters, not {len(description)}"
+    elif len(description) > MAX_CHARS:
+        yield f"description must be 1-{MAX_CHARS} characters, not {len(description)}"

@@ -61,8 +61,8 @@ def test_an_error_names_what_is_near(library):
 def test_a_name_that_another_process_added_is_known(registry, root, skill, database):
     skill("alpha")
     registry.sync(str(root))
-    assert near(registry.reader, "betas") == []
+    assert near(registry.core.reader, "betas") == []
     skill("beta")
     with SkillRegistry.open(database, settings=Settings()) as other:
         other.sync()
-    assert near(registry.reader, "betas") == ["beta"]
+    assert near(registry.core.reader, "betas") == ["beta"]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.db.interface import Pattern
 from registry.db.postgres.search import text_query
-from registry.db.queries.patterns import Pattern
 from registry.text import fold, lexemes
 
 

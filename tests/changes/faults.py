@@ -14,7 +14,9 @@ from pathlib import Path
 from types import FrameType
 
 from registry.api import SkillRegistry
-from registry.changes import changing
+from registry.catalog.resolve import resolve
+from registry.changes.create import create_files
+from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
 from registry.settings import Settings
 from tests.conftest import REPOSITORY
@@ -79,32 +81,38 @@ def make_world(base: Path, *, deleted: bool = False, database: Path | None = Non
     with world.open() as registry:
         registry.sync(str(world.root))
         source = registry.sources()[0]
-        changing.create(registry, source, "alpha", "alpha", {"SKILL.md": OLD, "a/b.txt": b"b"})
+        create_files(registry.core, source, "alpha", "alpha", {"SKILL.md": OLD, "a/b.txt": b"b"})
         if deleted:
-            changing.delete(registry, "alpha")
+            registry.delete("alpha")
     world.save()
     return world
 
 
 def create(registry: SkillRegistry) -> None:
     source = registry.sources()[0]
-    changing.create(registry, source, "beta", "beta", {"SKILL.md": NEW.replace(b"alpha", b"beta")})
+    create_files(
+        registry.core, source, "beta", "beta", {"SKILL.md": NEW.replace(b"alpha", b"beta")}
+    )
 
 
 def update(registry: SkillRegistry) -> None:
-    changing.update(registry, "alpha", {"SKILL.md": NEW})
+    update_files(registry.core, resolve(registry.core.reader, "alpha"), {"SKILL.md": NEW})
 
 
 def update_many(registry: SkillRegistry) -> None:
-    changing.update(registry, "alpha", {"SKILL.md": NEW, "a/b.txt": None, "c.txt": b"c"})
+    update_files(
+        registry.core,
+        resolve(registry.core.reader, "alpha"),
+        {"SKILL.md": NEW, "a/b.txt": None, "c.txt": b"c"},
+    )
 
 
 def delete(registry: SkillRegistry) -> None:
-    changing.delete(registry, "alpha")
+    registry.delete("alpha")
 
 
 def restore(registry: SkillRegistry) -> None:
-    changing.restore(registry, "alpha")
+    registry.restore("alpha")
 
 
 CHANGES = {f.__name__: f for f in (create, update, update_many, delete, restore)}
@@ -186,7 +194,7 @@ def steps_of(world: World, change: Callable[[SkillRegistry], None], traced=TRACE
 
 def recover(world: World) -> None:
     with world.open() as registry:
-        changing.recover_all(registry)
+        registry.finish_changes()
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -217,7 +225,7 @@ def broken_promises(world: World, change: str, *, whole: bool = True) -> list[st
     with world.open() as registry:
         if registry.check_database():
             broken.append("the database is not sound")
-        if registry.reader.rows("SELECT id FROM journal"):
+        if registry.core.reader.rows("SELECT id FROM journal"):
             broken.append("the journal is not empty")
         difference = registry.sync(dry_run=True, verify=True)
         if difference.added or difference.updated or difference.moved or difference.removed:
@@ -227,7 +235,7 @@ def broken_promises(world: World, change: str, *, whole: bool = True) -> list[st
         if listed != stored:
             broken.append(f"listed {listed}, on disk {stored}")
         if whole and "alpha" not in stored:
-            trash = [t.name for t in changing.trash(registry)]
+            trash = [t.name for t in registry.trash()]
             if trash != ["alpha"]:
                 broken.append(f"alpha is lost: {trash}")
     return broken

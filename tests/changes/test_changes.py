@@ -3,7 +3,9 @@ import shutil
 
 import pytest
 
-from registry.changes import changing
+from registry.catalog.resolve import resolve
+from registry.changes.create import create_files
+from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
 from registry.disk import atomic as change_files
 from registry.errors import (
@@ -35,7 +37,7 @@ def _swap(request, monkeypatch):
 
 @pytest.fixture
 def alpha(registry, source, root):
-    changing.create(registry, source, "alpha", "alpha", {"SKILL.md": DOCUMENT, "a/b.txt": b"b"})
+    create_files(registry.core, source, "alpha", "alpha", {"SKILL.md": DOCUMENT, "a/b.txt": b"b"})
     return root / "alpha"
 
 
@@ -46,8 +48,8 @@ def state(root):
 def settled(registry, root):
     """Disk and database agree, and nothing is left over."""
     assert registry.check_database() == []
-    assert registry.reader.rows("SELECT count(*) FROM journal") == [(0,)]
-    assert registry.reader.rows("SELECT count(*) FROM skills WHERE live = 0") == [(0,)]
+    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    assert registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 0") == [(0,)]
     assert list((state(root) / "ops").iterdir()) == []
     report = registry.sync(verify=True)
     assert (report.added, report.updated, report.moved, report.removed) == ([], [], [], [])
@@ -62,18 +64,18 @@ def test_a_created_skill_is_on_disk_and_listed_at_once(registry, root, alpha):
 
 
 def test_what_is_staged_or_deleted_lies_outside_the_skills_folder(registry, root, alpha):
-    changing.delete(registry, "alpha")
+    registry.delete("alpha")
     assert sorted(path.name for path in root.iterdir()) == ["keep"]
     assert (state(root) / ".gitignore").read_text() == "*\n"
 
 
 def test_a_folder_or_name_that_is_taken_is_refused_and_left_alone(registry, source, root, alpha):
     with pytest.raises(SkillExists):
-        changing.create(registry, source, "alpha", "other", {"SKILL.md": b"x"})
+        create_files(registry.core, source, "alpha", "other", {"SKILL.md": b"x"})
     with pytest.raises(SkillExists):
-        changing.create(registry, source, "elsewhere", "alpha", {"SKILL.md": b"x"})
+        create_files(registry.core, source, "elsewhere", "alpha", {"SKILL.md": b"x"})
     with pytest.raises(SkillExists):
-        changing.create(registry, source, "keep", "keep", {"SKILL.md": b"x"})
+        create_files(registry.core, source, "keep", "keep", {"SKILL.md": b"x"})
     assert (alpha / "SKILL.md").read_bytes() == DOCUMENT
     settled(registry, root)
 
@@ -87,17 +89,17 @@ def test_a_lock_that_cannot_be_signed_is_refused_and_given_back(
 
     monkeypatch.setattr(os, step, full)
     with pytest.raises(ChangeRefused, match="No space left"):
-        changing.delete(registry, "alpha")
+        registry.delete("alpha")
     monkeypatch.undo()
-    assert changing.delete(registry, "alpha").name == "alpha"
+    assert registry.delete("alpha").name == "alpha"
 
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", "", "a\0b"])
 def test_no_change_leads_out_of_the_skills_folder(registry, source, alpha, path):
     with pytest.raises(OutsideSkill):
-        changing.create(registry, source, path, "beta", {"SKILL.md": b"x"})
+        create_files(registry.core, source, path, "beta", {"SKILL.md": b"x"})
     with pytest.raises(OutsideSkill):
-        changing.update(registry, "alpha", {path: b"x"})
+        update_files(registry.core, resolve(registry.core.reader, "alpha"), {path: b"x"})
 
 
 @pytest.mark.usefixtures("_swap")
@@ -106,7 +108,11 @@ class TestUpdates:
         before = registry.list()[0]
         (alpha / "SKILL.md").chmod(0o640)
         registry.sync()
-        changing.update(registry, "alpha", {"SKILL.md": DOCUMENT.replace(b"One.", b"Two.")})
+        update_files(
+            registry.core,
+            resolve(registry.core.reader, "alpha"),
+            {"SKILL.md": DOCUMENT.replace(b"One.", b"Two.")},
+        )
         after = registry.list()[0]
         assert (after.description, after.created_at) == ("Two.", before.created_at)
         assert (alpha / "a" / "b.txt").read_bytes() == b"b"
@@ -122,16 +128,18 @@ class TestUpdates:
         settled(registry, root)
 
     def test_a_file_is_added_and_removed(self, registry, root, alpha):
-        changing.update(registry, "alpha", {"new.txt": b"n"})
+        update_files(registry.core, resolve(registry.core.reader, "alpha"), {"new.txt": b"n"})
         assert (alpha / "new.txt").read_bytes() == b"n"
-        changing.update(registry, "alpha", {"new.txt": None})
+        update_files(registry.core, resolve(registry.core.reader, "alpha"), {"new.txt": None})
         assert not (alpha / "new.txt").exists()
         settled(registry, root)
 
     def test_an_edit_made_by_hand_is_never_overwritten(self, registry, root, alpha):
         (alpha / "SKILL.md").write_bytes(b"by hand")
         with pytest.raises(SkillChangedOnDisk):
-            changing.update(registry, "alpha", {"SKILL.md": DOCUMENT})
+            update_files(
+                registry.core, resolve(registry.core.reader, "alpha"), {"SKILL.md": DOCUMENT}
+            )
         assert (alpha / "SKILL.md").read_bytes() == b"by hand"
 
     @pytest.mark.parametrize("several", [False, True])
@@ -149,7 +157,7 @@ class TestUpdates:
         monkeypatch.setattr(protocol, "add_entry", edit)
         edits = {"SKILL.md": b"mine"} | ({"x": b"x"} if several else {})
         with pytest.raises(SkillChangedOnDisk):
-            changing.update(registry, "alpha", edits)
+            update_files(registry.core, resolve(registry.core.reader, "alpha"), edits)
         monkeypatch.undo()
         assert b"By hand." in (alpha / "SKILL.md").read_bytes()
         assert registry.list()[0].description == "By hand."
@@ -158,15 +166,30 @@ class TestUpdates:
 
 def test_compare_and_swap_refuses_a_stale_hash(registry, root, alpha):
     seen = registry.list()[0].content_hash
-    changing.update(registry, "alpha", {"SKILL.md": DOCUMENT + b"1"}, if_hash=seen)
+    update_files(
+        registry.core,
+        resolve(registry.core.reader, "alpha"),
+        {"SKILL.md": DOCUMENT + b"1"},
+        if_hash=seen,
+    )
     with pytest.raises(SkillChangedOnDisk):
-        changing.update(registry, "alpha", {"SKILL.md": DOCUMENT + b"2"}, if_hash=seen)
+        update_files(
+            registry.core,
+            resolve(registry.core.reader, "alpha"),
+            {"SKILL.md": DOCUMENT + b"2"},
+            if_hash=seen,
+        )
     assert (alpha / "SKILL.md").read_bytes() == DOCUMENT + b"1"
 
 
 def test_force_changes_what_is_on_disk_now(registry, root, alpha):
     (alpha / "SKILL.md").write_bytes(DOCUMENT + b"by hand")
-    changing.update(registry, "alpha", {"SKILL.md": DOCUMENT + b"forced"}, force=True)
+    update_files(
+        registry.core,
+        resolve(registry.core.reader, "alpha"),
+        {"SKILL.md": DOCUMENT + b"forced"},
+        force=True,
+    )
     assert (alpha / "SKILL.md").read_bytes() == DOCUMENT + b"forced"
     settled(registry, root)
 
@@ -178,43 +201,43 @@ class TestDeleteAndRestore:
         registry.sync()
         before = registry.list()[0]
         digest = change_files.digest_path(str(alpha))
-        changing.delete(registry, "alpha")
+        registry.delete("alpha")
         assert (len(registry.list()), alpha.exists()) == (0, False)
-        changing.restore(registry, "alpha")
+        registry.restore("alpha")
         after = registry.list()[0]
         assert change_files.digest_path(str(alpha)) == digest
         assert (after.created_at, after.tree_hash) == (before.created_at, before.tree_hash)
-        assert changing.trash(registry) == []
+        assert registry.trash() == []
         settled(registry, root)
 
     def test_a_skill_deleted_by_its_ref_is_restored_by_its_name(self, registry, alpha):
-        assert changing.delete(registry, "mine/alpha").name == "alpha"
-        assert changing.restore(registry, "alpha").ref == "alpha"
+        assert registry.delete("mine/alpha").name == "alpha"
+        assert registry.restore("alpha").ref == "alpha"
 
     def test_what_the_trash_does_not_hold_is_said_to_be_missing_there(self, registry, alpha):
         with pytest.raises(NotInTrash, match="trash list"):
-            changing.restore(registry, "alpha")
+            registry.restore("alpha")
 
     def test_of_several_the_latest_is_restored(self, registry, source, root, alpha):
-        changing.delete(registry, "alpha")
-        changing.create(registry, source, "alpha", "alpha", {"SKILL.md": DOCUMENT + b"second"})
-        changing.delete(registry, "alpha")
-        assert len(changing.trash(registry)) == 2
-        names = {t.id: t for t in changing.trash(registry)}
-        changing.restore(registry, next(iter(names)))
+        registry.delete("alpha")
+        create_files(registry.core, source, "alpha", "alpha", {"SKILL.md": DOCUMENT + b"second"})
+        registry.delete("alpha")
+        assert len(registry.trash()) == 2
+        names = {t.id: t for t in registry.trash()}
+        registry.restore(next(iter(names)))
         settled(registry, root)
 
     def test_a_place_that_is_taken_stays_taken(self, registry, root, alpha):
-        changing.delete(registry, "alpha")
+        registry.delete("alpha")
         write_skill(alpha, description="Another.")
         with pytest.raises(SkillExists):
-            changing.restore(registry, "alpha")
-        assert len(changing.trash(registry)) == 1
+            registry.restore("alpha")
+        assert len(registry.trash()) == 1
 
     def test_an_edit_made_by_hand_is_never_deleted(self, registry, root, alpha):
         (alpha / "notes.txt").write_text("mine")
         with pytest.raises(SkillChangedOnDisk):
-            changing.delete(registry, "alpha")
+            registry.delete("alpha")
         assert (alpha / "notes.txt").read_text() == "mine"
 
     def test_an_edit_between_the_comparison_and_the_rename_is_given_back(
@@ -230,32 +253,32 @@ class TestDeleteAndRestore:
 
         monkeypatch.setattr(protocol, "add_entry", edit)
         with pytest.raises(SkillChangedOnDisk):
-            changing.delete(registry, "alpha")
+            registry.delete("alpha")
         monkeypatch.undo()
         assert (alpha / "late.txt").read_text() == "late"
-        assert changing.trash(registry) == []
+        assert registry.trash() == []
         settled(registry, root)
 
     def test_a_folder_that_holds_other_skills_is_not_deleted_with_them(self, registry, root, alpha):
         write_skill(alpha / "inner")
         registry.sync()
         with pytest.raises(ChangeRefused, match="other skills"):
-            changing.delete(registry, "alpha")
+            registry.delete("alpha")
         assert (alpha / "inner" / "SKILL.md").exists()
 
     def test_emptying_the_trash_ends_it(self, registry, root, alpha):
-        changing.delete(registry, "alpha")
-        assert changing.empty_trash(registry) == 1
+        registry.delete("alpha")
+        assert registry.empty_trash() == 1
         with pytest.raises(SkillNotFound):
-            changing.restore(registry, "alpha")
+            registry.restore("alpha")
         settled(registry, root)
 
     def test_a_skill_at_the_root_of_a_source_is_not_deleted(self, registry, tmp_path):
         write_skill(tmp_path / "whole")
         registry.sync(str(tmp_path / "whole"))
         with pytest.raises(ChangeRefused):
-            changing.delete(registry, "whole")
-        changing.update(registry, "whole", {"SKILL.md": DOCUMENT})
+            registry.delete("whole")
+        update_files(registry.core, resolve(registry.core.reader, "whole"), {"SKILL.md": DOCUMENT})
         assert registry.get("alpha").description == "One."
 
 
@@ -267,7 +290,7 @@ def test_a_source_that_may_not_be_written_says_so_and_nothing_happens(
 
     monkeypatch.setattr("registry.changes.protocol.rename_new", refuse)
     with pytest.raises(ChangeRefused, match="Permission denied"):
-        changing.create(registry, source, "beta", "beta", {"SKILL.md": DOCUMENT})
+        create_files(registry.core, source, "beta", "beta", {"SKILL.md": DOCUMENT})
     monkeypatch.undo()
     assert not (root / "beta").exists()
     settled(registry, root)
@@ -286,10 +309,10 @@ def test_where_beside_is_another_file_system_the_state_lies_inside(
         real(staged, live)
 
     monkeypatch.setattr(protocol, "rename_new", rename)
-    changing.create(registry, source, "beta", "beta", {"SKILL.md": DOCUMENT})
+    create_files(registry.core, source, "beta", "beta", {"SKILL.md": DOCUMENT})
     monkeypatch.undo()
     assert (root / ".skill-registry" / "lock").exists()
-    changing.delete(registry, "alpha")
+    registry.delete("alpha")
     assert os.listdir(root / ".skill-registry" / "trash")
     assert registry.sync(verify=True).unchanged == 0
     assert registry.list(Filters(all=True)).total == 0
@@ -308,19 +331,19 @@ def test_opening_the_registry_finishes_what_a_dead_process_left(
         raise Dead
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("registry.changes.protocol.settle", die)
+        patch.setattr("registry.changes.protocol.roll_forward_or_back", die)
         with pytest.raises(Dead):
-            changing.delete(registry, "alpha")
-    assert registry.reader.rows("SELECT count(*) FROM journal") == [(1,)]
+            registry.delete("alpha")
+    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(1,)]
     with SkillRegistry.open(database, settings=Settings()) as opened:
         assert opened.list().total == 0
         settled(opened, root)
 
 
 def test_the_trash_survives_a_new_database(registry, source, root, alpha, database):
-    changing.delete(registry, "alpha")
+    registry.delete("alpha")
     registry.remove_source("mine")
     registry.sync(str(root))
-    changing.restore(registry, "alpha")
+    registry.restore("alpha")
     assert alpha.exists()
     shutil.rmtree(alpha)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from registry.changes import changing, protocol, recovery
-from registry.db import writer as transactions
+from registry.changes import protocol, recovery
+from registry.db import interface as transactions
 from registry.errors import ChangePending, DatabaseProblem, RegistryError
 from tests.changes import faults
 from tests.changes.faults import CHANGES, TRACED, World, at_step, broken_promises, run_in_child
@@ -197,7 +197,7 @@ class TestControls:
         monkeypatch.setattr(os, "fsync", lambda _: None)
         second = world
         with second.open() as registry:
-            faults.changing.delete(registry, "beta")
+            faults.registry.delete("beta")
         assert unsynced_at_the_rename(second, change, monkeypatch, real=False) != set()
 
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 
-from registry.changes import changing
 from registry.db.queries.filters import Filters
 from tests.conftest import REPOSITORY
 
@@ -15,7 +14,9 @@ CHANGES = int(os.environ.get("SKILL_REGISTRY_TEST_CHANGES", "25"))
 WORKER = """
 import json, random, sys
 from registry import Settings, SkillRegistry
-from registry.changes import changing
+from registry.catalog.resolve import resolve
+from registry.changes.create import create_files
+from registry.changes.update import update_files
 from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists, SkillNotFound
 path, number, changes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 rng = random.Random(number)
@@ -25,18 +26,18 @@ with SkillRegistry.open(path, settings=Settings()) as registry:
     for turn in range(changes):
         mine, shared = f"own-{number}-{turn}", f"shared-{rng.randrange(6)}"
         text = lambda name: f"---\\nname: {name}\\ndescription: By {number} in {turn}.\\n---\\n".encode()
-        changing.create(registry, source, mine, mine, {"SKILL.md": text(mine)})
+        create_files(registry.core, source, mine, mine, {"SKILL.md": text(mine)})
         done["made"].append(mine)
         try:
             what = rng.randrange(4)
             if what == 0:
-                changing.create(registry, source, shared, shared, {"SKILL.md": text(shared)})
+                create_files(registry.core, source, shared, shared, {"SKILL.md": text(shared)})
             elif what == 1:
-                changing.update(registry, shared, {"SKILL.md": text(shared)})
+                update_files(registry.core, resolve(registry.core.reader, shared), {"SKILL.md": text(shared)})
             elif what == 2:
-                changing.delete(registry, shared)
+                registry.delete(shared)
             else:
-                changing.restore(registry, shared)
+                registry.restore(shared)
         except (SkillExists, SkillNotFound, SkillChangedOnDisk, ChangeRefused):
             done["lost"] += 1
 print(json.dumps(done))
@@ -62,11 +63,9 @@ def test_mixed_changes_of_many_processes_neither_fail_nor_get_lost(registry, roo
     own = {f"own-{number}-{turn}" for number in range(PROCESSES) for turn in range(CHANGES)}
     assert own <= listed
     assert registry.check_database() == []
-    assert registry.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(0,)]
     report = registry.sync(verify=True)
     assert (report.added, report.updated, report.moved, report.removed) == ([], [], [], [])
     on_disk = {path.parent.name for path in root.glob("*/SKILL.md")}
     assert listed == on_disk
-    assert len({trashed.id for trashed in changing.trash(registry)}) == len(
-        changing.trash(registry)
-    )
+    assert len({trashed.id for trashed in registry.trash()}) == len(registry.trash())

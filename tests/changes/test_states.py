@@ -16,7 +16,9 @@ from hypothesis.stateful import (
 )
 
 from registry.api import SkillRegistry
-from registry.changes import changing
+from registry.catalog.resolve import resolve
+from registry.changes.create import create_files
+from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
 from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists, SkillNotFound
 from registry.settings import Settings
@@ -55,8 +57,8 @@ class Registry(RuleBasedStateMachine):
     @rule(name=names, text=texts)
     def create(self, name, text):
         try:
-            changing.create(
-                self.registry, self.source, name, name, {"SKILL.md": document(name, text)}
+            create_files(
+                self.registry.core, self.source, name, name, {"SKILL.md": document(name, text)}
             )
         except SkillExists:
             assert name in self.disk or name in self.known
@@ -67,7 +69,11 @@ class Registry(RuleBasedStateMachine):
     @rule(name=names, text=texts)
     def update(self, name, text):
         try:
-            changing.update(self.registry, name, {"SKILL.md": document(name, text)})
+            update_files(
+                self.registry.core,
+                resolve(self.registry.core.reader, name),
+                {"SKILL.md": document(name, text)},
+            )
         except SkillNotFound:
             assert name not in self.known
         except (SkillChangedOnDisk, ChangeRefused):
@@ -79,7 +85,7 @@ class Registry(RuleBasedStateMachine):
     @rule(name=names)
     def delete(self, name):
         try:
-            changing.delete(self.registry, name)
+            self.registry.delete(name)
         except SkillNotFound:
             assert name not in self.known
         except SkillChangedOnDisk:
@@ -91,16 +97,14 @@ class Registry(RuleBasedStateMachine):
 
     @rule(name=names)
     def restore(self, name):
-        mine = {
-            trashed.id: trashed for trashed in changing.trash(self.registry) if trashed.name == name
-        }
+        mine = {trashed.id: trashed for trashed in self.registry.trash() if trashed.name == name}
         if not mine:
             assert name not in [kept for kept, _ in self.trash]
             return
         latest = next(iter(mine.values()))
         content = (Path(latest.path) / "SKILL.md").read_bytes()
         try:
-            changing.restore(self.registry, latest.id)
+            self.registry.restore(latest.id)
         except SkillExists:
             assert name in self.disk
         else:
@@ -141,7 +145,7 @@ class Registry(RuleBasedStateMachine):
         if hasattr(self, "disk"):
             listed = {skill.name for skill in self.registry.list(Filters(all=True))}
             assert listed == set(self.known)
-            assert len(changing.trash(self.registry)) == len(self.trash)
+            assert len(self.registry.trash()) == len(self.trash)
             assert self.registry.check_database() == []
 
 

@@ -6,7 +6,10 @@ import os
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import changing, protocol, recovery
+from registry.catalog.resolve import resolve
+from registry.changes import protocol, recovery
+from registry.changes.create import create_files
+from registry.changes.update import update_files
 from registry.errors import ChangePending, ChangeRefused
 from registry.settings import Settings
 from tests.changes.faults import NEW, OLD
@@ -29,7 +32,7 @@ def source(registry, alpha):
 
 
 def journal(registry):
-    return registry.reader.rows("SELECT count(*) FROM journal")[0][0]
+    return registry.core.reader.rows("SELECT count(*) FROM journal")[0][0]
 
 
 def failing_on(monkeypatch, function, path, *, module=os):
@@ -64,7 +67,7 @@ def test_a_created_folder_that_can_not_be_read_stays_in_the_journal(
 
         patch.setattr(recovery, "record", record)
         with pytest.raises(ChangePending, match="Input/output error"):
-            changing.create(registry, source, "beta", "beta", {"SKILL.md": BETA})
+            create_files(registry.core, source, "beta", "beta", {"SKILL.md": BETA})
         assert journal(registry) == 1
     with SkillRegistry.open(database, settings=Settings()) as again:
         assert again.get("beta").description == "New."
@@ -83,8 +86,8 @@ def test_an_updated_document_that_can_not_be_read_buries_nothing(
 
         patch.setattr(recovery, "record", record)
         with pytest.raises(ChangePending):
-            changing.update(registry, "alpha", {"SKILL.md": NEW})
-        assert registry.reader.rows("SELECT count(*) FROM skills WHERE live = 1") == [(1,)]
+            update_files(registry.core, resolve(registry.core.reader, "alpha"), {"SKILL.md": NEW})
+        assert registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 1") == [(1,)]
     with SkillRegistry.open(database, settings=Settings()) as again:
         assert again.get("alpha").description == "New."
         assert journal(again) == 0
@@ -95,7 +98,7 @@ def test_a_rename_that_the_disk_does_not_confirm_is_not_called_undone(
 ):
     failing_on(monkeypatch, "sync_folder", root, module=protocol)
     with pytest.raises(ChangePending, match="Input/output error"):
-        changing.create(registry, source, "beta", "beta", {"SKILL.md": BETA})
+        create_files(registry.core, source, "beta", "beta", {"SKILL.md": BETA})
     assert registry.get("beta").description == "New."
 
 
@@ -104,7 +107,7 @@ def test_a_disk_that_fails_while_unfinished_changes_are_ended_is_a_refusal(
 ):
     failing_on(monkeypatch, "scandir", root_of(alpha) / "ops", module=os)
     with pytest.raises(ChangeRefused, match="Input/output error"):
-        changing.delete(registry, "alpha")
+        registry.delete("alpha")
 
 
 def root_of(alpha):

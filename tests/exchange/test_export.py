@@ -77,7 +77,7 @@ def test_what_is_exported_can_be_imported(library, registry, root, tmp_path):
     archive = tmp_path / "site" / ".well-known" / "agent-skills" / "beta.tar.gz"
     before = library.resolve("beta").content_hash
     library.delete("beta")
-    assert library.bring(str(archive)).content_hash == before
+    assert library.import_archive(str(archive)).content_hash == before
     assert (root / "beta" / "bin" / "run").read_text() == "#!/bin/sh\n"
 
 

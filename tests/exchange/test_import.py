@@ -50,7 +50,7 @@ def refused(home, root):
 
     def run(path):
         with pytest.raises(ArchiveRefused) as caught:
-            home.bring(path)
+            home.import_archive(path)
         assert list(root.iterdir()) == []
         assert home.list().total == 0
         return caught.value.facts["reason"]
@@ -64,21 +64,21 @@ def refused(home, root):
 )
 def test_both_layouts_of_all_kinds_are_accepted(home, root, tmp_path, pack, suffix, wrap):
     files = {wrap + name: data for name, data in FILES.items()}
-    made = home.bring(pack(tmp_path / f"box.{suffix}", files))
+    made = home.import_archive(pack(tmp_path / f"box.{suffix}", files))
     assert (made.ref, made.description) == ("packed", "Came in a box.")
     for name, data in FILES.items():
         assert (root / "packed" / name).read_bytes() == data
 
 
 def test_the_folder_may_have_another_name(home, root, tmp_path):
-    home.bring(zipped(tmp_path / "a.zip", FILES), name="elsewhere")
+    home.import_archive(zipped(tmp_path / "a.zip", FILES), name="elsewhere")
     assert (root / "elsewhere" / "SKILL.md").exists()
 
 
 def test_a_skill_that_is_there_is_left_alone(home, root, tmp_path):
-    home.bring(zipped(tmp_path / "a.zip", FILES))
+    home.import_archive(zipped(tmp_path / "a.zip", FILES))
     with pytest.raises(SkillExists):
-        home.bring(zipped(tmp_path / "b.zip", {"SKILL.md": DOCUMENT + b"Other.\n"}))
+        home.import_archive(zipped(tmp_path / "b.zip", {"SKILL.md": DOCUMENT + b"Other.\n"}))
     assert (root / "packed" / "SKILL.md").read_bytes() == DOCUMENT
 
 
@@ -134,10 +134,10 @@ def test_bombs_are_not_unpacked(database, root, tmp_path):
             with pytest.raises(
                 ArchiveRefused, match=r"larger than a skill may be|when it is unpacked"
             ):
-                registry.bring(bomb)
+                registry.import_archive(bomb)
             many = pack(tmp_path / "many", FILES | {f"f{n}": b"" for n in range(20)})
             with pytest.raises(ArchiveRefused, match="more than 10 files"):
-                registry.bring(many)
+                registry.import_archive(many)
         assert list(root.iterdir()) == []
 
 
@@ -159,7 +159,7 @@ def test_a_name_is_not_cut_off_at_a_nul(refused, tmp_path):
 
 
 def test_what_macos_adds_to_a_zip_is_passed_over(home, root, tmp_path):
-    home.bring(zipped(tmp_path / "a.zip", {**FILES, "__MACOSX/._SKILL.md": b"x"}))
+    home.import_archive(zipped(tmp_path / "a.zip", {**FILES, "__MACOSX/._SKILL.md": b"x"}))
     assert sorted(path.name for path in (root / "packed").iterdir()) == ["SKILL.md", "scripts"]
 
 
@@ -203,16 +203,16 @@ def test_no_broken_byte_fails_unspoken(home, root, tmp_path, place, byte, kind):
     data[place % len(data)] = byte
     path.write_bytes(data)
     with contextlib.suppress(RegistryError):
-        home.delete(home.bring(str(path)).ref)
+        home.delete(home.import_archive(str(path)).ref)
     assert list(root.iterdir()) == []
 
 
 def test_a_skill_that_cannot_be_used_is_refused_with_its_problems(home, root, tmp_path):
     with pytest.raises(SkillInvalid, match="empty"):
-        home.bring(zipped(tmp_path / "a.zip", {"SKILL.md": b""}))
+        home.import_archive(zipped(tmp_path / "a.zip", {"SKILL.md": b""}))
     bad = b"---\nname: ../evil\ndescription: D.\n---\n"
     with pytest.raises(InvalidName, match="--name"):
-        home.bring(zipped(tmp_path / "a.zip", {"SKILL.md": bad}))
+        home.import_archive(zipped(tmp_path / "a.zip", {"SKILL.md": bad}))
     assert list(root.iterdir()) == []
 
 
@@ -231,7 +231,7 @@ def test_no_name_of_a_member_gets_out_or_fails_unspoken(home, root, tmp_path, na
                 return
     before = set(tmp_path.iterdir())
     try:
-        home.bring(str(path))
+        home.import_archive(str(path))
         home.delete("packed")
     except RegistryError:
         pass
@@ -246,7 +246,7 @@ def test_what_could_be_executed_still_can(home, root, tmp_path):
             member = tarfile.TarInfo(f"packed/{name}")
             member.size, member.mode = len(data), 0o755 if name.endswith(".py") else 0o600
             archive.addfile(member, io.BytesIO(data))
-    home.bring(str(path))
+    home.import_archive(str(path))
     modes = {name: stat.S_IMODE((root / "packed" / name).stat().st_mode) for name in FILES}
     assert modes == {"SKILL.md": 0o644, "scripts/run.py": 0o755}
     box = tmp_path / "boxed.zip"
@@ -255,7 +255,7 @@ def test_what_could_be_executed_still_can(home, root, tmp_path):
             info = zipfile.ZipInfo(name)
             info.external_attr = (stat.S_IFREG | 0o755) << 16
             archive.writestr(info, data.replace(b"packed", b"boxed"))
-    home.bring(str(box))
+    home.import_archive(str(box))
     assert os.access(root / "boxed" / "scripts" / "run.py", os.X_OK)
 
 
@@ -286,4 +286,4 @@ def test_a_file_that_is_also_a_folder_is_refused(refused, tmp_path):
 
 def test_an_archive_may_be_reached_through_a_link(home, tmp_path):
     (tmp_path / "link.skill").symlink_to(zipped(tmp_path / "real.skill", FILES))
-    assert home.bring(str(tmp_path / "link.skill")).name == "packed"
+    assert home.import_archive(str(tmp_path / "link.skill")).name == "packed"

@@ -203,7 +203,7 @@ def test_a_change_is_finished_by_its_own_machine_only(machine, publisher, monkey
     machine("other")
     assert publisher.reader.rows(waiting) == [(1,)]
     again = machine("publisher")
-    assert again.reader.rows(waiting) == [(0,)]
+    assert again.core.reader.rows(waiting) == [(0,)]
     assert again.resolve("alpha").description == "New."
 
 
@@ -261,7 +261,7 @@ def test_a_machine_is_called_by_the_environment_else_the_settings_else_its_netwo
 
     def name(**settings):
         with SkillRegistry.open(server_database, settings=Settings(**settings)) as registry:
-            return registry.backend.host
+            return registry.core.backend.host
 
     assert name() == platform.node()
     assert name(host="set") == "set"

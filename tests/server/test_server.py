@@ -10,10 +10,11 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db import schema
 from registry.db.copy import copy
-from registry.db.open import open_backend, schema
+from registry.db.interface import SCHEMA_REVISION
+from registry.db.open import open_backend
 from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseTooNew, UsageProblem
-from registry.model import SCHEMA_REVISION
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill
 
@@ -269,7 +270,7 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
 
 
 def test_a_copy_that_fails_leaves_the_target_empty(filled, databases, server_database, monkeypatch):
-    from registry.db.writes import bulk
+    from registry.db.writes import statements as bulk
 
     real = bulk.insert_rows
 

@@ -6,12 +6,12 @@ from contextlib import closing
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db.interface import KNOWN_REVISIONS, SCHEMA_REVISION
 from registry.db.migrate import ensure_file_current, migrations_folder
 from registry.db.schema import metadata
-from registry.db.sqlite.dialect import KNOWN_REVISIONS, has_wal_reset_bug
+from registry.db.sqlite.dialect import has_wal_reset_bug
 from registry.db.sqlite.writer import make_engine
 from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew
-from registry.model import SCHEMA_REVISION
 from registry.settings import Settings
 from tests.conftest import write_skill
 

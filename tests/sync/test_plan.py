@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.db.queries.known import Known
+from registry.db.queries.known import StoredFingerprint
 from registry.disk.found import Found
 from registry.disk.paths import position
 from registry.sync.plan import compare, pair_moves
@@ -19,7 +19,7 @@ def found(folder, document="SKILL.md"):
 
 
 def row(folder, number=1, *, fingerprint=None, racy=0):
-    return Known(
+    return StoredFingerprint(
         position(folder), number, folder, fingerprint or found(folder).fingerprint, racy, "ok"
     )
 

@@ -103,7 +103,7 @@ def test_a_killed_sync_leaves_the_last_complete_state_and_the_next_one_finishes(
     registry.sync()
     assert len(registry.list(Filters(all=True))) == 40
     assert registry.get("old-0").description == "Changed."
-    left = registry.reader.rows("SELECT count(*) FROM skills WHERE live = 0")
+    left = registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 0")
     assert left == [(0,)]
     assert registry.check_database() == []
 

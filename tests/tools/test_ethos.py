@@ -12,7 +12,7 @@ from registry.api import SkillRegistry
 from registry.errors import PersonalityNotFound
 from registry.settings import parse_settings
 from registry.toolsets import ethos
-from registry.toolsets.context import Context
+from registry.toolsets.base import Context
 from tests.conftest import OLD, write_skill
 
 PERSONALITIES = {
@@ -56,7 +56,7 @@ def library(registry, root, skill):
 @pytest.fixture
 def call(registry):
     def run(tool, arguments=None, *, personality=None, environ=None):
-        toolset = ethos.make(Context(registry, personality=personality, environ=environ or {}))
+        toolset = ethos.make(Context(registry.core, personality=personality, environ=environ or {}))
         answer = toolset.call(tool, {} if arguments is None else arguments)
         json.dumps(answer, ensure_ascii=False).encode()
         assert set(answer) == ({"ok", "value"} if answer["ok"] else {"ok", "code", "error"})
@@ -88,14 +88,14 @@ def refusal(name):
 
 
 def test_two_tools_that_let_an_agent_discover_and_read_its_own_skill_library(registry):
-    toolset = ethos.make(Context(registry))
+    toolset = ethos.make(Context(registry.core))
     assert toolset.name == "ethos"
     assert [tool.name for tool in toolset.tools()] == ["skills_list", "skill_view"]
     assert all(tool.read_only and not tool.destructive for tool in toolset.tools())
 
 
 def test_skills_list_schema_has_no_parameters(registry):
-    tool = ethos.make(Context(registry)).tools()[0]
+    tool = ethos.make(Context(registry.core)).tools()[0]
     assert tool.parameters == {"type": "object", "properties": {}, "required": []}
 
 
@@ -154,7 +154,7 @@ def test_only_skills_that_would_inject_on_this_personalitys_next_turn_appear(
 
 
 def test_skill_view_requires_a_name_string(registry):
-    parameters = ethos.make(Context(registry)).tools()[1].parameters
+    parameters = ethos.make(Context(registry.core)).tools()[1].parameters
     assert parameters["properties"]["name"]["type"] == "string"
     assert parameters["required"] == ["name"]
 
@@ -460,7 +460,7 @@ def test_a_database_that_can_not_be_read_is_an_error_and_no_exception(library, c
 
 def test_an_unknown_personality_is_refused_when_the_toolset_is_made(registry):
     with pytest.raises(PersonalityNotFound) as caught:
-        ethos.make(Context(registry, personality="codr"))
+        ethos.make(Context(registry.core, personality="codr"))
     assert caught.value.facts["similar"][0] == "coder"
 
 

@@ -255,7 +255,7 @@ class TestCreate:
     @pytest.mark.file
     def test_a_damaged_database_is_an_answer_and_no_exception(self, registry, workspace):
         toolset = registry.toolset("miniclaw")
-        registry.reader.close()
+        registry.core.reader.close()
         for path in registry.path, f"{registry.path}-wal", f"{registry.path}-shm":
             with open(path, "wb") as file:
                 file.write(b"garbage" * 1000)

@@ -249,7 +249,7 @@ class TestOtherErrors:
 
     @pytest.mark.file
     def test_an_unusable_database_is_a_system_error(self, refused, registry, places):
-        registry.reader.close()
+        registry.core.reader.close()
         for path in registry.path, f"{registry.path}-wal", f"{registry.path}-shm":
             with open(path, "wb") as file:
                 file.write(b"garbage" * 1000)

@@ -4,24 +4,17 @@ import difflib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from registry.catalog.visibility.needs import MENTIONED, read_needs
+from registry.catalog.visibility.needs import read_needs
 from registry.catalog.visibility.rules import HIDDEN, NO_PERSONALITY, Decision, Facts, Host, decide
-from registry.db.queries.filters import FROM, USABLE, order
-from registry.db.queries.rows import COLUMNS, fill
-from registry.db.reader import Reader
+from registry.core import Core
+from registry.db.interface import Reader
+from registry.db.queries.candidates import candidates
+from registry.db.queries.filters import Filters
 from registry.errors import PersonalityNotFound
 from registry.model import Skill
 from registry.settings import Personality, Settings
-
-_LIVE = f"s.live = 1 AND src.enabled = 1 AND {USABLE}"
-
-_HERE = f"""{_LIVE} AND (s.shadowed = 0 OR NOT EXISTS (
-    SELECT 1 FROM skills other JOIN sources home ON home.id = other.source_id
-    WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
-      AND home.enabled = 1 AND home.strength < src.strength
-      AND (home.scope <> 'team' OR home.name = ?)))"""
-"""A skill of a team that is not seen hides nothing from this personality."""
 
 
 def decide_all(
@@ -46,44 +39,32 @@ def decisions(
     name: str | None = None,
 ) -> Iterator[tuple[int, Skill, Decision]]:
     """Yield what `decide_all` returns, each with the id of its stored version."""
-    values: list[str] = []
-    if personality is None:
-        columns, tables, condition = "NULL", FROM, f"{_LIVE} AND s.shadowed = 0"
-    else:
-        columns = f"CASE WHEN {MENTIONED} THEN d.front_matter END"
-        tables, condition = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id", _HERE
-        values.append(personality.team or "")
-    if name is not None:
-        condition += " AND s.name = ?"
-        values.append(name)
-    sql = (
-        f"SELECT s.id, s.hidden, s.required_tools, {columns}, {COLUMNS} FROM {tables} "
-        f"WHERE {condition} ORDER BY {order('name', reverse=False)}"
-    )
+    team = None if personality is None else personality.team or ""
     host = Host(environ)
-    for version, hidden, tools, front_matter, *row in reader.rows(sql, values):
-        skill = fill(Skill, tuple(row))
+    for one in candidates(reader, team=team, name=name):
         if personality is None:
-            yield version, skill, HIDDEN if hidden == 1 else NO_PERSONALITY
+            yield one.id, one.skill, HIDDEN if one.hidden == 1 else NO_PERSONALITY
             continue
+        tools = one.required_tools
         facts = Facts(
-            name=skill.name,
-            source=skill.source,
-            scope=skill.scope,
-            tags=skill.tags,
+            name=one.skill.name,
+            source=one.skill.source,
+            scope=one.skill.scope,
+            tags=one.skill.tags,
             required_tools=() if tools == "[]" else tuple(json.loads(tools)),
-            needs=read_needs(front_matter),
-            hidden=hidden == 1,
+            needs=read_needs(one.front_matter),
+            hidden=one.hidden == 1,
         )
-        yield version, skill, decide(facts, personality, host)
+        yield one.id, one.skill, decide(facts, personality, host)
 
 
-def seen_ids(
-    reader: Reader, personality: Personality | None, environ: Mapping[str, str] = os.environ
-) -> list[int]:
-    """Return the stored versions of all skills that are seen."""
-    found = decisions(reader, personality, environ)
-    return [version for version, _, choice in found if choice.visible]
+def seen_by(core: Core, name: str, filters: Filters) -> Filters:
+    """Return ``filters`` of only what the personality of this name sees now.
+
+    Raises `PersonalityNotFound`.
+    """
+    found = decisions(core.reader, personality(core.settings, name), os.environ)
+    return replace(filters, ids=[version for version, _, choice in found if choice.visible])
 
 
 def personality(settings: Settings, name: str) -> Personality:

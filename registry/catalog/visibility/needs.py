@@ -37,13 +37,6 @@ _KEYS: Final = {
 _SECTIONS: Final = frozenset({"ethos", "metadata", "metadataethos"})
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 
-MENTIONED: Final = (
-    "(lower(d.front_matter) LIKE '%fallback%for%tools%' "
-    "OR lower(d.front_matter) LIKE '%env%required%' "
-    "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
-)
-"""The SQL condition on ``d`` (documents) that every front matter with such a key meets."""
-
 
 def read_needs(front_matter: str | None) -> Needs:
     """Read the needs out of stored front matter JSON; a value of no known shape says nothing."""

@@ -37,7 +37,7 @@ def import_(
     FILE is a .skill, .zip or .tar.gz with one skill at its top, or in one folder. Paths that lead
     out of it, links, and more than a skill may hold are refused, and nothing is left of them.
     """
-    made = session.registry.bring(file, source=source, name=name)
+    made = session.registry.import_archive(file, source=source, name=name)
     if as_json:
         session.console.json(records.detail(made))
     else:

@@ -13,7 +13,7 @@ from registry.cli.run import Status
 from registry.cli.session import Session
 
 if TYPE_CHECKING:
-    from registry.db.backend import DatabaseInfo
+    from registry.db.interface import DatabaseInfo
 
 
 @click.group(

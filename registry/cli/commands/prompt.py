@@ -13,7 +13,7 @@ from registry.cli.session import Session
 from registry.cli.table import Column
 
 if TYPE_CHECKING:
-    from registry.catalog.visibility import Decision
+    from registry.catalog.visibility.rules import Decision
     from registry.model import Skill
 
 

@@ -74,10 +74,10 @@ def chosen_skills(
 def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Skill":
     if personality is None:
         return registry.resolve(name)
-    from registry.toolsets.context import Context
+    from registry.toolsets.base import Context
     from registry.toolsets.view import View
 
-    return View(Context(registry, personality=personality)).resolve(name)
+    return View(Context(registry.core, personality=personality)).resolve(name).skill
 
 
 @click.command(

@@ -50,11 +50,11 @@ def command(
     """
     console = session.console
     if personality is not None:
-        from registry.toolsets.context import Context
+        from registry.toolsets.base import Context
         from registry.toolsets.view import View
 
-        skill = View(Context(session.registry, personality=personality)).find(name)
-        name = f"{skill.source}/{skill.folder}"
+        context = Context(session.registry.core, personality=personality)
+        name = View(context).locate(name).stored.place
     if part == "raw" or revision is not None:
         if revision is None:
             data = session.registry.read_bytes(name)

@@ -125,10 +125,8 @@ def discover(session: Session, *, project: str, style: str | None) -> None:
     Looks below your home folder and below PROJECT, by default the current folder. Nothing is
     registered. In a pipe each line is a path, the scope, and the source or a hyphen.
     """
-    from registry.sync.sources import discover as find
-
     home = os.path.expanduser("~")
-    found = list(find(session.registry, home, os.path.expanduser(project)))
+    found = session.registry.discover(home, os.path.expanduser(project))
     emit(session.console, style, found, DISCOVERED)
     new = [one for one in found if one.source is None]
     if not found:

@@ -129,7 +129,7 @@ def _watch(session: Session, *, as_json: bool) -> None:
         console.flush()
 
     watcher = Watcher(
-        session.registry, on_sync=show, on_note=lambda text: console.note(escape.text(text))
+        session.registry.core, on_sync=show, on_note=lambda text: console.note(escape.text(text))
     )
     held = words.count(len(session.registry.own_sources()), "source")
     console.note(f"Watching {held}; Ctrl-C ends it.")

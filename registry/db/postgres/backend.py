@@ -5,16 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from registry.db.backend import SHARED_REFS, Backend, Counts, DatabaseInfo, Place
-from registry.db.postgres.dialect import label, load_driver, parse_url
-from registry.db.postgres.reader import PostgresReader, marked
-from registry.db.sqlite.dialect import State
+from registry.db.interface import Backend, Counts, DatabaseInfo, Place
+from registry.db.postgres.dialect import (
+    SYNCING,
+    load_driver,
+    parse_url,
+    redacted_url,
+    to_pyformat,
+)
+from registry.db.postgres.reader import PostgresReader
+from registry.db.queries.summary import SHARED_REFS, registered
 from registry.db.writes.usage import ADD
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from registry.db.backend import SyncLock
-    from registry.db.writer import Writer
+    from registry.db.interface import SyncLock, Writer
 
 
 class PostgresBackend(Backend):
@@ -22,20 +27,16 @@ class PostgresBackend(Backend):
 
     def __init__(self, url: str, host: str) -> None:
         self._url = parse_url(url)
-        load_driver(label(self._url))
+        load_driver(redacted_url(self._url))
         self.host = host
         self.reader: PostgresReader = PostgresReader(self._url)
         self._writer: Writer | None = None
 
-    def state(self) -> State:
-        """Say how the schema relates to this program."""
-        return self.reader.state()
-
     def make_current(self) -> None:
         """Create the schema, or upgrade it, as one transaction."""
-        from registry.db.migrate import ensure_server_current
+        from registry.db.postgres.upgrade import ensure_current
 
-        ensure_server_current(self._url)
+        ensure_current(self._url)
 
     def open_writer(self) -> "Writer":
         """Return the writing lane; there is one, whose connections are pooled."""
@@ -47,7 +48,7 @@ class PostgresBackend(Backend):
 
     def sync_lock(self) -> "SyncLock":
         """Return the lock of this host; two publishers of one source share the host's name."""
-        from registry.db.postgres.writer import SYNCING, ServerLock
+        from registry.db.postgres.lock import ServerLock
 
         doing = f"the sync of process {os.getpid()} on {self.host}"
         return ServerLock(self._url, SYNCING, self.host, doing)
@@ -65,7 +66,7 @@ class PostgresBackend(Backend):
         rows = [(*often, *when, *place) for place, (often, when) in counted.items()]
         try:
             with self.open_writer().transaction(wait) as connection:
-                connection.exec_driver_sql(marked(ADD), rows)
+                connection.exec_driver_sql(to_pyformat(ADD), rows)
         except DatabaseBusy:
             return False
         return True
@@ -74,17 +75,18 @@ class PostgresBackend(Backend):
         """Collect the facts."""
         version = self.reader.rows("SHOW server_version")
         size = self.reader.rows("SELECT pg_database_size(current_database())")
+        revision, sources, skills = registered(self.reader)
         return DatabaseInfo(
             path=self.path,
             exists=not self.reader.empty,
             bytes=int(size[0][0]) if size else 0,
-            revision=self.revision(),
+            revision=revision,
             journal_mode=None,
             sqlite_version=None,
             wal_reset_bug=False,
             file_system=None,
-            sources=self.count_sources(),
-            skills=self.count_skills(),
+            sources=sources,
+            skills=skills,
             server_version=version[0][0] if version else None,
             host=self.host,
         )

@@ -1,11 +1,11 @@
 """What both lanes to a PostgreSQL server agree on: its address, its revision and its errors."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.db.sqlite.dialect import KNOWN_REVISIONS, State
-from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseTooNew, DatabaseUnreachable
-from registry.model import SCHEMA_REVISION
+from registry.db.interface import State
+from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseUnreachable
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -17,9 +17,14 @@ OLDEST_SERVER: Final = 130000
 
 CONNECT_SECONDS: Final = 10
 
-UNPREPARED: Final = {"prepare_threshold": None}
+CONNECT_ARGS: Final = {"prepare_threshold": None}
 """For psycopg: a statement that is planned once for all values is planned badly for many, and one
 that is kept on the server would be missed behind a pooler."""
+
+# The first of the two numbers of an advisory lock; the second tells schemas (and hosts) apart.
+WRITING: Final = 0x736B7731
+SYNCING: Final = 0x736B7332
+UPGRADING: Final = 0x736B7533
 
 LOST: Final = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004"})
 """SQLSTATEs of a connection that broke, or that the server ended or did not take."""
@@ -46,7 +51,7 @@ def parse_url(given: str) -> "URL":
     )
 
 
-def label(url: "URL") -> str:
+def redacted_url(url: "URL") -> str:
     """Return the address as it is shown: without the password, and what is nobody's business.
 
     ``options`` stay: they may choose the schema, and two schemas are two registries.
@@ -93,11 +98,7 @@ def schema_state(one: Callable[[str], Any], path: str) -> State:
         return State.EMPTY
     if one("SELECT to_regclass('skills')") is None:
         raise DatabaseProblem(path=path, reason="it is the database of another program")
-    if found == SCHEMA_REVISION:
-        return State.CURRENT
-    if found in KNOWN_REVISIONS:
-        return State.BEHIND
-    raise DatabaseTooNew(path=path, revision=found)
+    return State.of(found, path)
 
 
 def translate(error: Exception, path: str, seconds: float) -> DatabaseProblem:
@@ -116,3 +117,9 @@ def translate(error: Exception, path: str, seconds: float) -> DatabaseProblem:
     if state in LOST or (state is None and isinstance(origin, psycopg.OperationalError)):
         return DatabaseUnreachable(path=path, reason=reason)
     return DatabaseProblem(path=path, reason=reason)
+
+
+@lru_cache(maxsize=500)
+def to_pyformat(sql: str) -> str:
+    """Return ``sql`` with its values marked as psycopg wants it."""
+    return sql.replace("%", "%%").replace("?", "%s")

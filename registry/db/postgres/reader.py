@@ -4,12 +4,17 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from registry.db.postgres.dialect import UNPREPARED, label, schema_state, translate
-from registry.db.reader import Reader, storable
-from registry.db.sqlite.dialect import State
+from registry.db.interface import Reader, State, storable
+from registry.db.postgres.dialect import (
+    CONNECT_ARGS,
+    redacted_url,
+    schema_state,
+    to_pyformat,
+    translate,
+)
+from registry.db.postgres.search import TextMatches
 from registry.errors import DatabaseUnreachable
 
 if TYPE_CHECKING:
@@ -22,24 +27,24 @@ MOST_CONNECTIONS: Final = 20
 class PostgresReader(Reader):
     """Reads the database at ``url``. What a dropped connection did not answer is asked again."""
 
-    among: ClassVar = (
+    in_json_array: ClassVar = (
         "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
     )
-    has_fts5: ClassVar = False
+    matches = staticmethod(TextMatches.of)
 
     def __init__(self, url: "URL") -> None:
-        super().__init__(label(url))
+        super().__init__(redacted_url(url))
         self._url = url
         self._lock = threading.Lock()
         self._made: tuple[int, Engine] | None = None
 
     @staticmethod
-    def each(column: str) -> str:
+    def json_each(column: str) -> str:
         """Return the table of the elements of a JSON array."""
         return f"json_array_elements(CAST({column} AS json))"
 
     @staticmethod
-    def item(number: int) -> str:
+    def json_item(number: int) -> str:
         """Return an element of the array that ``e`` is at."""
         return f"(e.value ->> {number})"
 
@@ -139,7 +144,7 @@ class PostgresReader(Reader):
         cursor = connection.cursor()
         try:
             if parameters:
-                cursor.execute(marked(sql), storable(parameters))
+                cursor.execute(to_pyformat(sql), storable(parameters))
             else:
                 cursor.execute(sql)
             return list(cursor.fetchall()) if fetch else []
@@ -178,7 +183,7 @@ def _make_engine(url: "URL") -> "Engine":
         isolation_level="AUTOCOMMIT",
         pool_size=5,
         max_overflow=MOST_CONNECTIONS - 5,
-        connect_args=UNPREPARED,
+        connect_args=CONNECT_ARGS,
     )
 
     @event.listens_for(engine, "connect")
@@ -190,9 +195,3 @@ def _make_engine(url: "URL") -> "Engine":
         connection.execute("SET jit = off")
 
     return engine
-
-
-@lru_cache(maxsize=500)
-def marked(sql: str) -> str:
-    """Return ``sql`` with its values marked as psycopg wants it."""
-    return sql.replace("%", "%%").replace("?", "%s")

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
-from registry.db.queries.filters import Filters, where
-from registry.db.queries.patterns import Pattern
-from registry.db.reader import Reader
-from registry.text import LONGEST_LEXEME, lexemes
+from registry.db.interface import Pattern, Reader
+from registry.text import MAX_LEXEME, lexemes
 
 WEIGHTS: Final = "{0.1, 0.4, 0.6, 1.0}"
 """Of body, description, tags and name: as PostgreSQL wants them, from D to A."""
@@ -63,10 +61,10 @@ class _Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TextSearch:
+class TextMatches:
     """Text queries, any of which may match, and the condition of the filters with its values.
 
-    The methods are those of `Fts5`.
+    See `interface.Matches`.
     """
 
     queries: tuple[str, ...]
@@ -75,9 +73,10 @@ class TextSearch:
     name: str
 
     @classmethod
-    def of(cls, reader: Reader, patterns: Sequence[Pattern], filters: Filters, name: str) -> Self:
-        """Return the question for skills that match one of the patterns, and the filters."""
-        condition, values = where(reader, filters)
+    def of(
+        cls, patterns: Sequence[Pattern], condition: str, values: Sequence[object], name: str
+    ) -> Self:
+        """Return the skills that match one of the patterns, and the condition."""
         found = dict.fromkeys(query for query in map(text_query, patterns) if query)
         return cls(tuple(found), condition, tuple(values), name)
 
@@ -132,7 +131,7 @@ class TextSearch:
         ranks = dict(
             reader.rows(
                 f"SELECT x.skill_id, -({rank}) FROM "
-                f"({whole} WHERE skill_id IN {reader.among} OFFSET 0) x",
+                f"({whole} WHERE skill_id IN {reader.in_json_array} OFFSET 0) x",
                 [
                     *(self.queries[number] for number in used),
                     json.dumps([skill_id for skill_id, _ in chosen]),
@@ -148,7 +147,7 @@ class TextSearch:
 def text_query(pattern: Pattern) -> str:
     """Return the text of a ``tsquery``; words are quoted, so none is an operator. Empty: none."""
     found = lexemes(" ".join(pattern.words)).split()
-    if not found or max(map(len, found)) > LONGEST_LEXEME:
+    if not found or max(map(len, found)) > MAX_LEXEME:
         return ""
     phrase = " <-> ".join(f"'{lexeme}'" for lexeme in found)
     return f"({phrase}:*)" if pattern.prefix else f"({phrase})"

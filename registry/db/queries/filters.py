@@ -5,12 +5,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from registry.db.reader import Reader
+from registry.db.interface import Reader
 
 Sort = Literal["name", "created", "updated"]
 
-MOST: Final = (1 << 63) - 1
-"""As a LIMIT: all."""
+NO_LIMIT: Final = (1 << 63) - 1
+"""As a LIMIT: all rows."""
 
 USABLE: Final = "s.status IN ('ok', 'warning')"
 VISIBLE: Final = f"s.live = 1 AND {USABLE} AND s.shadowed = 0 AND src.enabled = 1"
@@ -61,7 +61,7 @@ def where(reader: Reader, filters: Filters) -> tuple[str, list[object]]:
     else:
         clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
     if filters.ids is not None:
-        clauses.append(f"s.id IN {reader.among}")
+        clauses.append(f"s.id IN {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))
     elif not filters.all:
         clauses.append("s.shadowed = 0")

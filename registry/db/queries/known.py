@@ -1,12 +1,13 @@
 """What a sync compares the disk with: fingerprints, in the order of the walk."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from registry.db.reader import Reader
+from registry.db.interface import Reader
 
 
-class Known(NamedTuple):
+class StoredFingerprint(NamedTuple):
     """A stored version, as far as the comparison needs it."""
 
     position: str
@@ -17,13 +18,13 @@ class Known(NamedTuple):
     status: str
 
 
-def known(reader: Reader, source_id: int) -> Iterator[Known]:
+def fingerprints(reader: Reader, source_id: int) -> Iterator[StoredFingerprint]:
     """Yield the live versions of a source in the order of `disk.paths.position`."""
     sql = (
         "SELECT position, id, folder, fingerprint, racy, status FROM skills "
         "WHERE source_id = ? AND live = 1 ORDER BY position"
     )
-    return map(Known._make, reader.stream(sql, (source_id,)))
+    return map(StoredFingerprint._make, reader.stream(sql, (source_id,)))
 
 
 def known_hashes(reader: Reader, skill_id: int) -> dict[str, tuple[tuple[int, ...], str | None]]:
@@ -38,7 +39,7 @@ def known_hashes(reader: Reader, skill_id: int) -> dict[str, tuple[tuple[int, ..
     }
 
 
-class Gone(NamedTuple):
+class RemovedSkill(NamedTuple):
     """A version whose folder is gone, as far as finding its new place needs it."""
 
     id: int
@@ -50,21 +51,13 @@ class Gone(NamedTuple):
     bytes: int
 
 
-def gone(reader: Reader, ids: list[int]) -> list[Gone]:
+def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
     """Return the facts by which moved skills are recognised."""
-    found: list[Gone] = []
-    for start in range(0, len(ids), 500):
-        some = ids[start : start + 500]
-        marks = ",".join("?" * len(some))
-        found += map(
-            Gone._make,
-            reader.rows(
-                "SELECT id, ref, name, folder, tree_hash, file_count, bytes FROM skills "
-                f"WHERE id IN ({marks})",
-                some,
-            ),
-        )
-    return found
+    sql = (
+        "SELECT id, ref, name, folder, tree_hash, file_count, bytes FROM skills "
+        f"WHERE id IN {reader.in_json_array} ORDER BY id"
+    )
+    return [RemovedSkill(*row) for row in reader.rows(sql, (json.dumps(ids),))] if ids else []
 
 
 def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from registry.db.queries.filters import FROM, MOST, VISIBLE, Filters, Sort, order, where
+from registry.db.interface import Reader
+from registry.db.queries.filters import FROM, NO_LIMIT, VISIBLE, Filters, Sort, order, where
 from registry.db.queries.rows import COLUMNS, skills
-from registry.db.reader import Reader
 from registry.model import Page
 
 
@@ -24,7 +24,7 @@ def list_skills(
         items = skills(reader.rows(sql, values))
         return Page(items, len(items))
     with reader.snapshot():
-        bounds = [*values, MOST if limit is None else limit, offset]
+        bounds = [*values, NO_LIMIT if limit is None else limit, offset]
         items = skills(reader.rows(f"{sql} LIMIT ? OFFSET ?", bounds))
         return Page(items, count(reader, filters))
 

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from registry.db.queries.filters import FROM, MOST, Filters, order, where
-from registry.db.reader import Reader
+from registry.db.interface import Reader
+from registry.db.queries.filters import FROM, NO_LIMIT, Filters, order, where
 
 _NESTED: Final = "JOIN skills c ON c.source_id = p.source_id AND c.live = 1 AND c.id <> p.id "
 
@@ -49,7 +49,7 @@ class Manifest:
 
 
 def manifests(
-    reader: Reader, filters: Filters, *, limit: int = MOST, offset: int = 0
+    reader: Reader, filters: Filters, *, limit: int = NO_LIMIT, offset: int = 0
 ) -> tuple[Manifest, ...]:
     """Return a page (all by default) of the skills that pass the filters, by name."""
     condition, values = where(reader, filters)
@@ -62,7 +62,7 @@ def manifests(
         )
         files: dict[int, list[FileEntry]] = {row[0]: [] for row in rows}
         ids = json.dumps(list(files))
-        wanted = _FILES.format(chosen=reader.among)
+        wanted = _FILES.format(chosen=reader.in_json_array)
         for skill_id, *entry in reader.rows(wanted, (ids, ids, ids)):
             files[skill_id].append(FileEntry(*entry))
     facts = [(*row[1:], tuple(files[row[0]])) for row in rows]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, VISIBLE, order
-from registry.db.reader import Reader
 from registry.model import Scope
 
 OFFERED: Final = f"{VISIBLE} AND s.hidden = 0"

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from registry.db.reader import Reader
+from registry.db.interface import Reader
 from registry.model import SkillFile
 
 
@@ -35,10 +35,10 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
         "SELECT r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, r.files, "
         "EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        f"NOT EXISTS (SELECT 1 FROM {reader.each('r.files')} e WHERE {reader.item(3)} "
+        f"NOT EXISTS (SELECT 1 FROM {reader.json_each('r.files')} e WHERE {reader.json_item(3)} "
         "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash IS NOT NULL) "
-        f"OR {reader.item(3)} IS NULL) "
+        f"OR {reader.json_item(3)} IS NULL) "
         "FROM revisions r WHERE r.uid = ? ORDER BY r.number DESC",
         (uid,),
     )
@@ -100,7 +100,7 @@ def missing_contents(
     which = "s.live = 1"
     values: list[object] = []
     if versions is not None:
-        which = f"s.id IN {reader.among}"
+        which = f"s.id IN {reader.in_json_array}"
         values = [json.dumps(list(versions))]
     values.append(host)
     return reader.rows(

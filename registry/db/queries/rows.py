@@ -1,10 +1,9 @@
 """Rows into values. A listing of thousands spends its time here, so this is kept bare."""
 
-import json
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
-from registry.model import Diagnostic, Parameter, SearchHit, Skill
+from registry.model import Skill
 
 COLUMNS: Final = (
     "s.ref, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
@@ -55,18 +54,3 @@ def fill(kind: type[S], row: tuple[Any, ...], **more: object) -> S:
     if more:
         facts.update(more)
     return value
-
-
-def hit(row: tuple[Any, ...], score: float, snippet: str) -> SearchHit:
-    """Make a search result of a row of `COLUMNS`."""
-    return fill(SearchHit, row, score=score, snippet=snippet)
-
-
-def diagnostic(row: tuple[Any, ...]) -> Diagnostic:
-    """Make a finding of (code, severity, message, line, fix, path)."""
-    return Diagnostic(*row)
-
-
-def parameters(text: str) -> tuple[Parameter, ...]:
-    """Read the stored JSON of a skill's parameters."""
-    return tuple(Parameter(**entry) for entry in json.loads(text))

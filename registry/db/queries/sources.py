@@ -1,6 +1,6 @@
 """Registered sources, as the database knows them."""
 
-from registry.db.reader import Reader
+from registry.db.interface import Reader
 from registry.model import Source
 
 _SQL = """

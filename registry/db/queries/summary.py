@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, cast
 
+from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, VISIBLE
-from registry.db.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,21 @@ def stats(reader: Reader) -> Stats:
         oldest_sync=oldest,
         newest_sync=newest,
     )
+
+
+def registered(reader: Reader) -> tuple[str | None, int, int]:
+    """Return the schema's revision (None: there is none), and how many sources and skills."""
+    rows = reader.rows(
+        "SELECT (SELECT max(version_num) FROM alembic_version), (SELECT count(*) FROM sources), "
+        "(SELECT count(*) FROM skills WHERE live = 1 AND status <> 'no_document')"
+    )
+    return cast("tuple[str | None, int, int]", rows[0]) if rows else (None, 0, 0)
+
+
+SHARED_REFS: Final = (
+    "SELECT ref FROM skills WHERE live = 1 GROUP BY ref HAVING count(*) > 1 LIMIT 20"
+)
+"""Refs by which nobody can tell which skill is meant; there must be none."""
 
 
 def _one(reader: Reader, sql: str, width: int) -> tuple[int, ...]:

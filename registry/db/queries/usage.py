@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, USABLE
-from registry.db.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

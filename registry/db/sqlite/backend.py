@@ -6,30 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from registry.db.backend import SHARED_REFS, Backend, Counts, DatabaseInfo, Place
-from registry.db.sqlite.dialect import BUSY_SECONDS, State, has_wal_reset_bug, translate
+from registry.db.interface import Backend, Counts, DatabaseInfo, Place
+from registry.db.queries.summary import SHARED_REFS, registered
+from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
+from registry.db.sqlite.lock import SyncLockFile
 from registry.db.sqlite.reader import SqliteReader
+from registry.db.writes.usage import ADD
 from registry.disk.locks import FileLock
-from registry.errors import DatabaseProblem, UsageProblem
+from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from registry.db.writer import Writer
-
-
-class SyncFile(FileLock):
-    """The lock of a sync; whoever holds it is written into it."""
-
-    def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it."""
-        taken = super().acquire(wait)
-        if taken:
-            self.sign("sync")
-        return taken
-
-    def assert_held(self, _writing: "Connection") -> None:
-        """Nothing to ask: the system keeps it until this process ends."""
+    from registry.db.interface import Writer
 
 
 class SqliteBackend(Backend):
@@ -40,15 +27,11 @@ class SqliteBackend(Backend):
     def __init__(self, path: str) -> None:
         self.reader: SqliteReader = SqliteReader(path)
 
-    def state(self) -> State:
-        """Say how the file's schema relates to this program."""
-        return self.reader.state()
-
     def make_current(self) -> None:
         """Create the file, or upgrade it after a copy of it was made."""
-        from registry.db.migrate import ensure_file_current
+        from registry.db.sqlite.upgrade import ensure_current
 
-        ensure_file_current(self.path)
+        ensure_current(self.path)
 
     def open_writer(self) -> "Writer":
         """Return the writing lane."""
@@ -56,38 +39,56 @@ class SqliteBackend(Backend):
 
         return SqliteWriter(self.path)
 
-    def sync_lock(self) -> SyncFile:
+    def sync_lock(self) -> SyncLockFile:
         """Return the lock beside the file."""
-        return SyncFile(f"{self.path}.sync.lock")
+        return SyncLockFile(f"{self.path}.sync.lock")
 
     def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
         """Write ``now`` as the last sync of the sources."""
-        from registry.db.sqlite.bare import mark_unchanged
-
-        mark_unchanged(self.path, source_ids, now)
+        sql = "UPDATE sources SET last_sync_at = ?, last_result = 'ok' WHERE id = ?"
+        if not self._write(sql, [(now, source_id) for source_id in source_ids], BUSY_SECONDS):
+            raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
 
     def add_usage(self, counted: Mapping[Place, Counts], wait: float) -> bool:
         """Add counts of use; False: the file was busy for ``wait`` seconds."""
-        from registry.db.sqlite.bare import add_usage
+        rows = [(*often, *when, *place) for place, (often, when) in counted.items()]
+        return self._write(ADD, rows, wait)
 
-        return add_usage(self.path, counted, wait)
+    def _write(self, sql: str, rows: Sequence[Sequence[object]], wait: float) -> bool:
+        """Write without SQLAlchemy, under the file lock; False: it was held for ``wait`` seconds.
+
+        A tool call in a process of its own has counted something, and a sync that finds nothing to
+        do has looked: neither may pay for an import to say so (DESIGN.md, "Two lanes").
+        """
+        with FileLock(f"{self.path}.lock") as lock:
+            if not lock.acquire(wait):
+                return False
+            try:
+                with closing(sqlite3.connect(self.path, wait, isolation_level=None)) as connection:
+                    connection.execute("BEGIN IMMEDIATE")
+                    connection.executemany(sql, rows)
+                    connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise translate(error, self.path) from error
+        return True
 
     def info(self) -> DatabaseInfo:
         """Collect the facts."""
         from registry.disk.mounts import file_system
 
         journal = self.reader.rows("PRAGMA journal_mode")
+        revision, sources, skills = registered(self.reader)
         return DatabaseInfo(
             path=self.path,
             exists=os.path.exists(self.path),
             bytes=sum(_size(self.path + ending) for ending in ("", "-wal")),
-            revision=self.revision(),
+            revision=revision,
             journal_mode=journal[0][0] if journal else None,
             sqlite_version=sqlite3.sqlite_version,
             wal_reset_bug=has_wal_reset_bug(),
             file_system=file_system(self.path) or None,
-            sources=self.count_sources(),
-            skills=self.count_skills(),
+            sources=sources,
+            skills=skills,
         )
 
     def check(self) -> Sequence[str]:

@@ -1,35 +1,17 @@
-"""What both lanes to a SQLite file agree on: its revision, its waiting time and its errors."""
+"""What both lanes to a SQLite file agree on: its version, its waiting time and its errors."""
 
 import sqlite3
-from enum import Enum
 from typing import Final
 
-from registry.errors import (
-    DatabaseBusy,
-    DatabaseCorrupt,
-    DatabaseProblem,
-    DatabaseTooNew,
-    RegistryError,
-)
-from registry.model import SCHEMA_REVISION
+from registry.db.interface import State
+from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, RegistryError
 
 BUSY_SECONDS: Final = 5.0
 
 OLDEST_SQLITE: Final = (3, 37, 0)
 
-KNOWN_REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005")
-"""All migrations, the oldest first; a test holds them against the migrations folder."""
-
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
 """Patch releases without the bug that can lose a commit when a checkpoint meets a write."""
-
-
-class State(Enum):
-    """How the schema of a database relates to this program."""
-
-    EMPTY = "empty"
-    BEHIND = "behind"
-    CURRENT = "current"
 
 
 def schema_state(connection: sqlite3.Connection, path: str) -> State:
@@ -45,13 +27,7 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
         reason = "it is the database of another program (it has no alembic_version table)"
         raise DatabaseProblem(path=path, reason=reason)
     found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    if found is None:
-        return State.EMPTY
-    if found[0] == SCHEMA_REVISION:
-        return State.CURRENT
-    if found[0] in KNOWN_REVISIONS:
-        return State.BEHIND
-    raise DatabaseTooNew(path=path, revision=found[0])
+    return State.of(found and found[0], path)
 
 
 def check_version(path: str) -> None:

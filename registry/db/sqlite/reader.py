@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from registry.db.reader import Reader, storable
-from registry.db.sqlite.dialect import BUSY_SECONDS, State, schema_state, translate
+from registry.db.interface import Reader, State, storable
+from registry.db.sqlite.dialect import BUSY_SECONDS, schema_state, translate
+from registry.db.sqlite.search import Fts5Matches
 from registry.errors import DatabaseProblem
 
 
@@ -19,8 +20,8 @@ class SqliteReader(Reader):
     Readers never checkpoint: writes and checkpoints belong to whoever holds the write lock.
     """
 
-    among: ClassVar = "(SELECT value FROM json_each(?))"
-    has_fts5: ClassVar = True
+    in_json_array: ClassVar = "(SELECT value FROM json_each(?))"
+    matches = staticmethod(Fts5Matches.of)
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -28,12 +29,12 @@ class SqliteReader(Reader):
         self._lock = threading.Lock()
 
     @staticmethod
-    def each(column: str) -> str:
+    def json_each(column: str) -> str:
         """Return the table of the elements of a JSON array."""
         return f"json_each({column})"
 
     @staticmethod
-    def item(number: int) -> str:
+    def json_item(number: int) -> str:
         """Return an element of the array that ``e`` is at."""
         return f"json_extract(e.value, '$[{number}]')"
 

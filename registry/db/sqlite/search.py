@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from registry.db.queries.filters import FROM, Filters, where
-from registry.db.queries.patterns import Pattern
-from registry.db.reader import Reader
+from registry.db.interface import Pattern, Reader
+from registry.db.queries.filters import FROM
 
 WEIGHTS: Final = (10.0, 6.0, 4.0, 1.0)
 """Of name, tags, description and body."""
@@ -16,7 +15,7 @@ _RANK: Final = f"bm25(skill_search, {', '.join(map(str, WEIGHTS))})"
 
 
 @dataclass(frozen=True, slots=True)
-class Fts5:
+class Fts5Matches:
     """A full-text expression and the condition of the filters, with its values.
 
     The index ranks by itself, and what passes the filters is looked up for the best only: joining
@@ -30,9 +29,10 @@ class Fts5:
     name: str
 
     @classmethod
-    def of(cls, reader: Reader, patterns: Sequence[Pattern], filters: Filters, name: str) -> Self:
-        """Return the question for skills that match one of the patterns, and the filters."""
-        condition, values = where(reader, filters)
+    def of(
+        cls, patterns: Sequence[Pattern], condition: str, values: Sequence[object], name: str
+    ) -> Self:
+        """Return the skills that match one of the patterns, and the condition."""
         return cls(expression(patterns), condition, tuple(values), name)
 
     def count(self, reader: Reader) -> int:
@@ -69,7 +69,7 @@ class Fts5:
             )
             chosen = json.dumps([row[0] for row in top])
             passing = reader.rows(
-                f"SELECT s.id FROM {FROM} WHERE s.id IN {reader.among} AND {self.condition}",
+                f"SELECT s.id FROM {FROM} WHERE s.id IN {reader.in_json_array} AND {self.condition}",
                 [chosen, *self.values],
             )
             seen = {row[0] for row in passing} - others

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
+from registry.db.interface import Writer
 from registry.db.sqlite.dialect import BUSY_SECONDS, translate
-from registry.db.writer import Writer
 from registry.disk.locks import FileLock
 from registry.disk.mounts import file_system
 from registry.errors import DatabaseBusy, DatabaseProblem, RegistryError
@@ -61,7 +61,7 @@ class SqliteWriter(Writer):
         super().__init__(path, "", make_engine(path))
 
     @contextmanager
-    def _turn(self, wait: float) -> Iterator[None]:
+    def _exclusive(self, wait: float) -> Iterator[None]:
         try:
             lock = FileLock(f"{self.path}.lock")
             taken = lock.acquire(wait)

@@ -6,9 +6,9 @@ not at each listing. `catalog.resolve` reads handles in the order that makes the
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
-from registry.db.writes.bulk import fill_temporary
+from registry.db.writes.statements import execute
 
 _RANKED = """
 WITH ranked AS (
@@ -61,10 +61,6 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
     """Work out shadowing and refs anew for the skills of ``names`` (None: for all)."""
     touched = None if names is None else set(names)
     if touched is None or len(touched) > _ALL_ABOVE:
-        connection.execute(text(_RANKED.format(touched="")))
-        return
-    if not touched:
-        return
-    fill_temporary(connection, "touched", "name TEXT", list(touched))
-    restriction = "AND s.name IN (SELECT name FROM touched)"
-    connection.execute(text(_RANKED.format(touched=restriction)))
+        execute(connection, _RANKED.format(touched=""))
+    elif touched:
+        execute(connection, _RANKED.format(touched="AND s.name {in_array}"), sorted(touched))

@@ -8,9 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from registry.db.schema import contents
-from registry.db.writes.bulk import insert_rows
+from registry.db.writes.statements import dialect_of, execute, insert_rows
 
-# CROSS JOIN: SQLite's planner would go through all skills to find those of a small table.
 _RECORD = """
 INSERT INTO revisions
   (uid, number, name, document, content_hash, tree_hash, seen_at, files)
@@ -18,23 +17,11 @@ SELECT s.uid,
   1 + coalesce((SELECT max(r.number) FROM revisions r WHERE r.uid = s.uid), 0),
   s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at, (SELECT {files}
    FROM skill_files f WHERE f.skill_id = s.id)
-FROM incoming i CROSS JOIN skills s
-WHERE s.id = i.id AND s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
+FROM skills s
+WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
   (SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = s.tree_hash)
 ON CONFLICT DO NOTHING
 """
-_EXECUTABLE = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
-_FILES = {
-    "sqlite": f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.size, f.hash))",
-    "postgresql": "CAST(coalesce(json_agg(json_build_array("
-    f"f.path, {_EXECUTABLE}, f.size, f.hash)), '[]') AS text)",
-}
-_NEEDED = {
-    "sqlite": "SELECT json_extract(e.value, '$[3]') AS hash FROM revisions r, json_each(r.files) e",
-    "postgresql": "SELECT e.value ->> 3 AS hash FROM revisions r, "
-    "json_array_elements(CAST(r.files AS json)) e",
-}
-
 BATCH = 500
 """Documents that are held in memory at once."""
 
@@ -42,9 +29,10 @@ LEVEL = 1
 """Of compression: the fastest takes a third of the time of the usual, for a tenth more bytes."""
 
 
-def record_revisions(connection: Connection) -> None:
-    """Record the content of the versions in the table ``incoming``, which just went live."""
-    connection.exec_driver_sql(_RECORD.format(files=_FILES[connection.dialect.name]))
+def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
+    """Record the content of versions that just went live."""
+    sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES)
+    execute(connection, sql, list(versions))
 
 
 class Packed(NamedTuple):
@@ -70,20 +58,21 @@ def add_contents(connection: Connection, files: Sequence[Packed]) -> None:
     insert_rows(connection, contents, list(rows.values()), ignore_known=True)
 
 
-def keep_documents(connection: Connection) -> None:
-    """Store the bytes of the documents of the versions in the table ``outgoing``.
+def store_documents(connection: Connection, versions: Sequence[int]) -> None:
+    """Store the bytes of the documents of live versions that are about to be retired.
 
     While a version is live its text is stored anyway; what is not the text alone (a byte order
     mark, NUL characters) was stored when it was read.
     """
-    rows = connection.exec_driver_sql(
-        "SELECT s.content_hash, d.text FROM outgoing o CROSS JOIN skills s "
-        "JOIN documents d ON d.skill_id = s.id WHERE s.id = o.id AND s.live = 1 "
-        "AND s.content_hash IS NOT NULL "
-        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)"
+    rows = execute(
+        connection,
+        "SELECT s.content_hash, d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
+        "WHERE s.id {in_array} AND s.live = 1 AND s.content_hash IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)",
+        list(versions),
     )
     while some := rows.fetchmany(BATCH):
-        found = [(content_hash, content.encode()) for content_hash, content in some]
+        found = [(row.content_hash, row.text.encode()) for row in some]
         add_contents(
             connection,
             [
@@ -113,6 +102,6 @@ def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int
     ).rowcount
     freed = connection.exec_driver_sql(
         f"DELETE FROM contents WHERE hash NOT IN (SELECT n.hash FROM "
-        f"({_NEEDED[connection.dialect.name]}) n WHERE n.hash IS NOT NULL)"
+        f"({dialect_of(connection).REVISION_HASHES}) n WHERE n.hash IS NOT NULL)"
     ).rowcount
     return deleted, freed

@@ -4,7 +4,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from registry.db.schema import sources
 from registry.db.writes.names import refresh_names
-from registry.db.writes.versions import bury
+from registry.db.writes.versions import delete_retired
 from registry.errors import SourceExists
 from registry.model import SCOPES, Scope
 
@@ -63,7 +63,7 @@ def change_source(connection: Connection, source_id: int, scope: Scope, priority
 
 def remove_source(connection: Connection, source_id: int) -> None:
     """Forget a source and its skills; the disk is not touched."""
-    while bury(connection, source_id=source_id):
+    while delete_retired(connection, source_id=source_id):
         pass
     connection.execute(sources.delete().where(sources.c.id == source_id))
     refresh_names(connection, None)

@@ -13,22 +13,26 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     Connection,
+    Row,
     and_,
     bindparam,
-    column,
     delete,
     func,
     insert,
     select,
-    table,
     update,
 )
 
 from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
-from registry.db.writes.bulk import fill_temporary, insert_rows
-from registry.db.writes.fulltext import UNINDEXED, Indexed, add_to_index, forget_dying, how_indexed
+from registry.db.writes.indexed import UNINDEXED, Indexed, how_indexed
 from registry.db.writes.names import refresh_names
-from registry.db.writes.revisions import Packed, add_contents, keep_documents, record_revisions
+from registry.db.writes.revisions import (
+    Packed,
+    add_contents,
+    record_revisions,
+    store_documents,
+)
+from registry.db.writes.statements import dialect_of, execute, insert_rows
 from registry.model import Diagnostic
 
 
@@ -50,8 +54,7 @@ class NewVersion:
     front_matter: str = "{}"
 
 
-_DEAD_AT_ONCE = 500
-_dying = table("dying", column("id"))
+_RETIRED_AT_ONCE = 500
 
 
 def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0) -> list[int]:
@@ -92,7 +95,8 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     for into, key in (*tables, (diagnostics, "x")):
         insert_rows(connection, into, rows[key])
     add_contents(connection, [packed for version in batch for packed in version.contents])
-    add_to_index(connection, found)
+    if found:
+        dialect_of(connection).add_to_index(connection, found)
     return [row["id"] for row in rows["s"]]
 
 
@@ -102,48 +106,53 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
     A staged version whose predecessor is live no more, or whose folder has a live version by now,
     lost to a change made meanwhile and is left out. Returns the ids that went live.
     """
-    fill_temporary(connection, "outgoing", "id INTEGER", removed)
-    fill_temporary(connection, "incoming", "id INTEGER", staged)
-    connection.exec_driver_sql(
-        "DELETE FROM incoming WHERE id IN (SELECT n.id FROM incoming i CROSS JOIN skills n "
-        "WHERE n.id = i.id AND n.replaces IS NOT NULL AND NOT EXISTS "
-        "(SELECT 1 FROM skills o WHERE o.id = n.replaces AND o.live = 1))"
-    )
-    connection.exec_driver_sql(
-        # CROSS JOIN keeps SQLite's planner, which knows nothing of the small table, in this order.
-        "INSERT INTO outgoing SELECT n.replaces FROM incoming i CROSS JOIN skills n "
-        "WHERE n.id = i.id AND n.replaces IS NOT NULL ON CONFLICT DO NOTHING"
-    )
-    connection.exec_driver_sql(
-        "DELETE FROM incoming WHERE id IN (SELECT n.id FROM incoming i CROSS JOIN skills n "
-        "CROSS JOIN skills o WHERE n.id = i.id AND o.source_id = n.source_id "
-        "AND o.folder = n.folder AND o.live = 1 AND o.id NOT IN (SELECT id FROM outgoing))"
-    )
-    both = "(SELECT id FROM incoming UNION SELECT id FROM outgoing)"
+    rows = execute(
+        connection,
+        "SELECT n.id, n.replaces, (SELECT o.live FROM skills o WHERE o.id = n.replaces) AS alive, "
+        "(SELECT o.id FROM skills o WHERE o.source_id = n.source_id AND o.folder = n.folder "
+        "AND o.live = 1) AS holder FROM skills n WHERE n.id {in_array}",
+        list(staged),
+    ).all()
+    rows = [row for row in rows if row.replaces is None or row.alive == 1]
+    outgoing = [*removed, *(row.replaces for row in rows if row.replaces is not None)]
+    leaving = {None, *outgoing}
+    incoming = [row.id for row in rows if row.holder in leaving]
     # A folder may stand in the way of another skill's ref, so folders count as names here.
-    names = {
-        name
-        for row in connection.exec_driver_sql(f"SELECT name, folder FROM skills WHERE id IN {both}")
-        for name in row
-    }
-    keep_documents(connection)
-    connection.exec_driver_sql("UPDATE skills SET live = 0 WHERE id IN (SELECT id FROM outgoing)")
-    connection.exec_driver_sql("UPDATE skills SET live = 1 WHERE id IN (SELECT id FROM incoming)")
+    touched = execute(
+        connection, "SELECT name, folder FROM skills WHERE id {in_array}", [*incoming, *outgoing]
+    )
+    names = {name for row in touched for name in row}
+    store_documents(connection, outgoing)
+    for live, versions in ((0, outgoing), (1, incoming)):
+        if versions:
+            sql = f"UPDATE skills SET live = {live} WHERE id {{in_array}}"
+            execute(connection, sql, versions)
     refresh_names(connection, names)
-    record_revisions(connection)
-    return [row[0] for row in connection.exec_driver_sql("SELECT id FROM incoming")]
+    record_revisions(connection, incoming)
+    return incoming
 
 
-def bury(
+def live_version(
+    connection: Connection, source_id: int, folder: str
+) -> Row[Any, Any, Any, Any] | None:
+    """Return id, uid, created_at and content_hash of the live version in a folder."""
+    return connection.execute(
+        select(skills.c.id, skills.c.uid, skills.c.created_at, skills.c.content_hash).where(
+            skills.c.source_id == source_id, skills.c.folder == folder, skills.c.live == 1
+        )
+    ).first()
+
+
+def delete_retired(
     connection: Connection,
     *,
     host: str = "",
     source_id: int | None = None,
     version: int | None = None,
 ) -> int:
-    """Delete a batch of dead versions of a host's sources, or of a source's, or one dead version.
+    """Delete a batch of retired versions of a host's sources, or of a source's, or one version.
 
-    Returns how many were deleted; call it until that is 0. Versions that are dead because they
+    Returns how many were deleted; call it until that is 0. Versions that are not live because they
     are staged are spared only by the sync lock of their host: without it, name the ``version``.
     """
     if source_id is not None:
@@ -153,12 +162,10 @@ def bury(
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
         which = and_(skills.c.live == 0, skills.c.source_id.in_(ours))
-    chosen = list(connection.scalars(select(skills.c.id).where(which).limit(_DEAD_AT_ONCE)))
-    if not chosen:
-        return 0
-    fill_temporary(connection, "dying", "id INTEGER", chosen)
-    forget_dying(connection)
-    connection.execute(delete(skills).where(skills.c.id.in_(select(_dying.c.id))))
+    chosen = list(connection.scalars(select(skills.c.id).where(which).limit(_RETIRED_AT_ONCE)))
+    if chosen:
+        dialect_of(connection).remove_from_index(connection, chosen)
+        execute(connection, "DELETE FROM skills WHERE id {in_array}", chosen)
     return len(chosen)
 
 

@@ -1,0 +1,113 @@
+"""Create a skill: stage its folder, then hand over to the protocol."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+
+from registry.catalog.reading import check_path, detail
+from registry.changes.context import ChangeContext
+from registry.changes.locking import under_lock
+from registry.changes.protocol import carry_out, new_entry, new_operation
+from registry.changes.staging import sync_tree, write_tree
+from registry.core import Core
+from registry.db.queries.skills import StoredSkill, by_place, folder_of_name
+from registry.disk.atomic import digest_path
+from registry.disk.paths import join
+from registry.document.names import check_new_name
+from registry.document.render import render_document
+from registry.errors import InvalidName, SkillExists, SkillNotFound, UsageProblem
+from registry.model import Parameter, SkillDetail, Source
+from registry.sync.refresh import store_contents
+from registry.sync.sources import target_source
+from registry.text import utc_now
+
+
+def create_skill(
+    core: Core,
+    name: str,
+    *,
+    description: str,
+    body: str = "",
+    tags: Sequence[str] = (),
+    kind: str | None = None,
+    parameters: Sequence[Parameter] = (),
+    source: str | None = None,
+    files: Mapping[str, bytes] = MappingProxyType({}),
+) -> SkillDetail:
+    """Create a skill in the folder of its name; see `SkillRegistry.create`."""
+    home = target_source(core, source)
+    reason = check_new_name(name)
+    if reason is not None:
+        raise InvalidName(name=name, reason=reason)
+    try:
+        text = render_document(
+            name=name,
+            description=description,
+            body=body,
+            tags=tags,
+            kind=kind,
+            parameters=parameters,
+            created_at=utc_now(),
+        )
+    except ValueError as error:
+        raise UsageProblem(message=f"The skill can't be written: {error}.") from error
+    made = create_files(core, home, name, name, {**files, "SKILL.md": text.encode()})
+    return detail(core, made)
+
+
+def create_files(
+    core: Core,
+    source: Source,
+    folder: str,
+    name: str,
+    files: Mapping[str, bytes],
+    executable: Collection[str] = (),
+) -> StoredSkill:
+    """Make a skill of these files (relative path: content) in ``folder`` of a source.
+
+    ``executable`` are the paths of those that can be executed. Raises `SkillExists` where the
+    source has a skill of that name or the folder is taken, `OutsideSkill`, `ChangeRefused`, and
+    what `protocol.carry_out` raises.
+    """
+    for path in (folder, *files):
+        check_path(path)
+    taken = folder_of_name(core.reader, source.id, name)
+    if taken is not None:
+        raise SkillExists(name=name, path=os.path.join(source.path, taken))
+
+    def change(context: ChangeContext) -> None:
+        live = join(source.path, folder)
+        if os.path.lexists(live):
+            raise SkillExists(name=name, path=live)
+        operation = new_operation(context)
+        staged = context.state.path_of("ops", operation, "tree")
+        os.mkdir(staged)
+        modes = {path: 0o755 if path in executable else 0o644 for path in files}
+        write_tree(staged, {path: (data, modes[path]) for path, data in files.items()})
+        sync_tree(staged)
+        entry = new_entry(
+            context,
+            operation,
+            kind="create",
+            folder=folder,
+            target=folder,
+            staged=staged,
+            base=None,
+            new=digest_path(staged),
+        )
+        carry_out(context, entry, name)
+
+    under_lock(core, source.id, change)
+    return recorded(core, source.id, folder)
+
+
+def recorded(core: Core, source_id: int, folder: str) -> StoredSkill:
+    """Return the skill that a change left in a folder, with the bytes of its files stored.
+
+    Raises `SkillNotFound` where somebody removed it in this moment.
+    """
+    stored = by_place(core.reader, source_id, folder)
+    if stored is None:
+        raise SkillNotFound(folder)
+    store_contents(core, [stored.id])
+    return stored

@@ -1,0 +1,336 @@
+"""What a database must be able to do: the interface that SQLite and PostgreSQL implement.
+
+Queries and writes are written once, for both databases, with ``?`` for values. What the two say in
+different words is an attribute or a method here, and stands in ``db/sqlite`` and ``db/postgres``,
+in files of the same names.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+)
+
+from registry.errors import DatabaseTooNew, RegistryError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.exc import DBAPIError
+
+T = TypeVar("T")
+
+KNOWN_REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005")
+"""All migrations, the oldest first; a test holds them against the migrations folder."""
+
+SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
+
+MAX_REMEMBERED: Final = 100
+"""Answers that a thread keeps (`Reader.remembered`)."""
+
+WRITE_SECONDS = 30.0
+"""How long a writer waits for its turn. Turns are short: a sync takes many."""
+
+Place: TypeAlias = tuple[str, str]
+"""Where a skill is: (source's name, folder)."""
+
+Counts: TypeAlias = tuple[Sequence[int], Sequence[str | None]]
+"""How often a skill was (listed, found, read), and when last; None: not this time."""
+
+
+class State(Enum):
+    """How the schema of a database relates to this program."""
+
+    EMPTY = "empty"
+    BEHIND = "behind"
+    CURRENT = "current"
+
+    @classmethod
+    def of(cls, revision: str | None, path: str) -> Self:
+        """Return the state of a schema at ``revision`` (None: there is none).
+
+        Raises `DatabaseTooNew` for a revision that this program doesn't know.
+        """
+        if revision is None:
+            return cls("empty")
+        if revision not in KNOWN_REVISIONS:
+            raise DatabaseTooNew(path=path, revision=revision)
+        return cls("current" if revision == SCHEMA_REVISION else "behind")
+
+
+class Pattern(NamedTuple):
+    """Words that stand one after the other; ``prefix``: the last one may go on."""
+
+    words: tuple[str, ...]
+    prefix: bool
+
+
+class Matches(Protocol):
+    """The skills that a full-text question finds; equal questions are equal values."""
+
+    def count(self, reader: "Reader", /) -> int:
+        """Return how many skills match."""
+
+    def page(self, reader: "Reader", limit: int, offset: int, /) -> list[tuple[int, float]]:
+        """Return a page of (skill id, rank), the best (lowest) rank first.
+
+        Skills whose name's key is the one asked for come before all others.
+        """
+
+
+class Reader(ABC):
+    """Runs SELECTs; safe for many threads and across a fork, and unable to write.
+
+    ``path`` names the database in messages. While ``empty``, the database is not made yet, and
+    every SELECT finds nothing.
+    """
+
+    in_json_array: ClassVar[str]
+    """The set of the numbers in a parameter that is a JSON array; to follow ``IN``."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.empty = False
+        self._local = threading.local()
+
+    @staticmethod
+    @abstractmethod
+    def json_each(column: str) -> str:
+        """Return the table of the elements of a JSON array; call it ``e``."""
+
+    @staticmethod
+    @abstractmethod
+    def json_item(number: int) -> str:
+        """Return an element, as text, of the array that ``e`` is at."""
+
+    @staticmethod
+    @abstractmethod
+    def matches(
+        patterns: Sequence[Pattern], condition: str, values: Sequence[object], name: str
+    ) -> Matches:
+        """Return the skills that match a pattern and ``condition`` (`filters.where`)."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Say how the schema relates to this program; no database is an empty one.
+
+        Raises `DatabaseProblem` and its subclasses.
+        """
+
+    @abstractmethod
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a SELECT."""
+
+    @abstractmethod
+    def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
+        """Yield the rows of a SELECT, without holding them all where that can be avoided."""
+
+    @abstractmethod
+    def version(self) -> int | None:
+        """Return a number that is another one when the database has changed.
+
+        It means something only beside numbers that the same thread got. None: there is no database.
+        """
+
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Return a context in which this thread's reads all see one state of the database.
+
+        A nested one joins the outer.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connections of all threads."""
+
+    def remembered(self, name: str, load: "Callable[[Reader], T]") -> T:
+        """Return what ``load`` made of the database, made anew when the database has changed.
+
+        Each thread has its own: on SQLite only its own connection can tell it of a change.
+        """
+        if self.empty:
+            return load(self)
+        version = self.version()
+        memory: dict[str, tuple[object, T]] = self._local.__dict__.setdefault("memory", {})
+        if name not in memory or memory[name][0] != version:
+            if len(memory) >= MAX_REMEMBERED:
+                memory.clear()
+            memory[name] = version, load(self)
+        return memory[name][1]
+
+
+class Writer(ABC):
+    """Writes to the database that ``path`` names; ``host`` is the machine whose sources are ours.
+
+    Whoever writes holds a lock until the end of the transaction: SQLite's file lock, or an
+    advisory lock of PostgreSQL. So a transaction sees what all earlier ones did.
+    """
+
+    def __init__(self, path: str, host: str, engine: "Engine") -> None:
+        self.path = path
+        self.host = host
+        self._engine = engine
+
+    @contextmanager
+    def transaction(self, wait: float | None = None) -> "Iterator[Connection]":
+        """Run a block as one transaction: committed at its end, rolled back when it raises.
+
+        ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default.
+
+        Raises `DatabaseProblem` and its subclasses.
+        """
+        from sqlalchemy.exc import DBAPIError
+
+        wait = WRITE_SECONDS if wait is None else wait
+        with self._exclusive(wait):
+            try:
+                with self._engine.begin() as connection:
+                    self._begin(connection, wait)
+                    yield connection
+            except DBAPIError as error:
+                raise self._translate(error, wait) from error
+
+    def update_statistics(self) -> None:  # noqa: B027  # a file has nothing to do
+        """Let the database take note that much is different now."""
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+        self._engine.dispose()
+
+    @abstractmethod
+    def _exclusive(self, wait: float) -> AbstractContextManager[None]:
+        """Wait for what must be held before a transaction begins."""
+
+    @abstractmethod
+    def _begin(self, connection: "Connection", wait: float) -> None:
+        """Do what must come first in a transaction."""
+
+    @abstractmethod
+    def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
+        """Turn an error of the driver into ours."""
+
+
+class SyncLock(Protocol):
+    """Held for as long as a sync runs; another sync of the same sources waits or gives up."""
+
+    def acquire(self, wait: float) -> bool:
+        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it."""
+
+    def owner(self) -> str:
+        """Say who holds it, in words."""
+
+    def now_ns(self) -> int:
+        """Return the current time, by the clock that stamps files where that can be told."""
+
+    def assert_held(self, writing: "Connection", /) -> None:
+        """Raise `DatabaseProblem` where the lock was lost; asked in a transaction that writes."""
+
+    def __enter__(self) -> Self:
+        """Return the lock; `acquire` takes it."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        """Give the lock back."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseInfo:
+    """Facts about a database; ``bytes`` counts a file's write-ahead log too.
+
+    ``wal_reset_bug``: this SQLite can lose a commit when a checkpoint meets a write from another
+    program; the registry's own writes take turns under a lock, which closes that hole. ``host`` is
+    what this machine is called on a server; ``server_version`` is None for a file, as the facts of
+    a file are for a server.
+    """
+
+    path: str
+    exists: bool
+    bytes: int
+    revision: str | None
+    journal_mode: str | None
+    sqlite_version: str | None
+    wal_reset_bug: bool
+    file_system: str | None
+    sources: int
+    skills: int
+    server_version: str | None = None
+    host: str | None = None
+
+
+class Backend(ABC):
+    """One database. ``host`` names this machine in it: its sources are ours to sync and change.
+
+    In a SQLite file that name is empty: whoever opens the file has the folders.
+    """
+
+    reader: Reader
+    host: str
+
+    @property
+    def path(self) -> str:
+        """The database as it is shown: a file, or an address without its password."""
+        return self.reader.path
+
+    @abstractmethod
+    def make_current(self) -> None:
+        """Create the database's schema, or upgrade it. Raises `DatabaseProblem`."""
+
+    @abstractmethod
+    def open_writer(self) -> Writer:
+        """Return the writing lane."""
+
+    @abstractmethod
+    def sync_lock(self) -> SyncLock:
+        """Return the lock that a sync on this machine holds."""
+
+    @abstractmethod
+    def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
+        """Write ``now`` as the last sync of sources in which nothing was to be done."""
+
+    @abstractmethod
+    def add_usage(self, counted: Mapping[Place, Counts], wait: float) -> bool:
+        """Add counts of use; False: the database was busy for ``wait`` seconds."""
+
+    @abstractmethod
+    def info(self) -> DatabaseInfo:
+        """Collect the facts; see `SkillRegistry.database_info`."""
+
+    @abstractmethod
+    def check(self) -> Sequence[str]:
+        """Look for damage; see `SkillRegistry.check_database`."""
+
+    @abstractmethod
+    def backup(self, target: str, *, overwrite: bool) -> None:
+        """Copy the database while it is in use; see `SkillRegistry.backup`."""
+
+    def close(self) -> None:
+        """Close the reading connections."""
+        self.reader.close()
+
+
+def storable(parameters: Sequence[object]) -> list[object]:
+    """Replace what no stored text holds (surrogates, NUL), so that it just finds nothing."""
+    return [_clean(value) for value in parameters]
+
+
+def _clean(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")

@@ -1,0 +1,59 @@
+"""The skills that a visibility policy decides about, with what it looks at; one SELECT."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from registry.db.interface import Reader
+from registry.db.queries.filters import FROM, USABLE, order
+from registry.db.queries.rows import COLUMNS, fill
+from registry.model import Skill
+
+_LIVE: Final = f"s.live = 1 AND src.enabled = 1 AND {USABLE}"
+
+_SEEN_BY_TEAM: Final = f"""{_LIVE} AND (s.shadowed = 0 OR NOT EXISTS (
+    SELECT 1 FROM skills other JOIN sources home ON home.id = other.source_id
+    WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
+      AND home.enabled = 1 AND home.strength < src.strength
+      AND (home.scope <> 'team' OR home.name = ?)))"""
+"""A skill of a team that is not seen hides nothing."""
+
+_NEEDS_MENTIONED: Final = (
+    "(lower(d.front_matter) LIKE '%fallback%for%tools%' "
+    "OR lower(d.front_matter) LIKE '%env%required%' "
+    "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
+)
+"""What every front matter meets that says what its skill needs (`visibility.needs`)."""
+
+
+class Candidate(NamedTuple):
+    """A usable skill; ``required_tools`` is JSON, as is ``front_matter`` where it may matter."""
+
+    id: int
+    hidden: int
+    required_tools: str
+    front_matter: str | None
+    skill: Skill
+
+
+def candidates(reader: Reader, *, team: str | None, name: str | None = None) -> Iterator[Candidate]:
+    """Yield the usable skills that no stronger source hides, by name, or those of one ``name``.
+
+    ``team``: sources of other teams hide nothing, and front matter is read; None: they do, and it
+    is not.
+    """
+    values: list[str] = []
+    if team is None:
+        columns, tables, condition = "NULL", FROM, f"{_LIVE} AND s.shadowed = 0"
+    else:
+        columns = f"CASE WHEN {_NEEDS_MENTIONED} THEN d.front_matter END"
+        tables, condition = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id", _SEEN_BY_TEAM
+        values.append(team)
+    if name is not None:
+        condition += " AND s.name = ?"
+        values.append(name)
+    rows = reader.rows(
+        f"SELECT s.id, s.hidden, s.required_tools, {columns}, {COLUMNS} FROM {tables} "
+        f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
+        values,
+    )
+    return (Candidate(*(*row[:4], fill(Skill, row[4:]))) for row in rows)

@@ -1,0 +1,247 @@
+"""Stored skills: one row brings what an operation needs to know of a skill."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from stat import S_IXUSR
+from typing import Any, Final
+
+from registry.db.interface import Reader
+from registry.db.queries.filters import FROM, VISIBLE
+from registry.db.queries.rows import COLUMNS, fill
+from registry.model import Diagnostic, JsonValue, Skill, SkillFile
+
+_FACTS: Final = (
+    "s.id, s.uid, s.source_id, src.path, src.host, src.enabled, s.document, s.fingerprint, s.racy, "
+    "s.hidden, s.compatibility, s.required_tools, s.parameters"
+)
+_SELECT: Final = f"SELECT {_FACTS}, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND "
+_WIDTH: Final = _FACTS.count(",") + 1
+
+BATCH: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSkill:
+    """The live version of a skill, as it is stored; a name becomes this once an operation.
+
+    ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
+    and ``racy`` are what a check for staleness needs; ``required_tools`` and ``parameters`` are
+    JSON. ``skill`` is the same as listings show it.
+    """
+
+    id: int
+    uid: str
+    source_id: int
+    root: str
+    host: str
+    enabled: int
+    document: str | None
+    fingerprint: str
+    racy: int
+    hidden: int
+    compatibility: str | None
+    required_tools: str
+    parameters: str
+    skill: Skill
+
+    @property
+    def folder(self) -> str:
+        """The folder below the source's root."""
+        return self.skill.folder
+
+    @property
+    def path(self) -> str:
+        """The folder's absolute path, on the host that has it."""
+        return self.skill.path
+
+    @property
+    def place(self) -> str:
+        """A handle that finds exactly this skill, whatever it is called: source/folder."""
+        return f"{self.skill.source}/{self.skill.folder}"
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether listings show it unless they are asked for all."""
+        usable = self.skill.status in {"ok", "warning"}
+        return usable and self.enabled == 1 and not self.skill.shadowed
+
+
+def _stored(rows: Iterable[tuple[Any, ...]]) -> list[StoredSkill]:
+    return [StoredSkill(*(*row[:_WIDTH], fill(Skill, row[_WIDTH:]))) for row in rows]
+
+
+def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
+    """Return the skills at the place ``source/folder``, and those of the name.
+
+    Of a handle with a slash the names are both the whole of it and what follows the slash.
+    """
+    source, slash, rest = handle.partition("/")
+    if not slash:
+        return [], _stored(reader.rows(f"{_SELECT} s.name = ?", (handle,)))
+    found = _stored(
+        reader.rows(
+            f"{_SELECT} src.name = ? AND s.folder = ? UNION ALL {_SELECT} s.name IN (?, ?)",
+            (source, rest, handle, rest),
+        )
+    )
+    placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
+    # One that is both comes out twice.
+    return placed[:1], list({one.id: one for one in found}.values())
+
+
+def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
+    """Return a version; None: it is not live any more."""
+    return next(iter(_stored(reader.rows(f"{_SELECT} s.id = ?", (skill_id,)))), None)
+
+
+def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
+    """Return the skill in a folder of a source; None: there is none."""
+    sql = f"{_SELECT} s.source_id = ? AND s.folder = ?"
+    return next(iter(_stored(reader.rows(sql, (source_id, folder)))), None)
+
+
+def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
+    """Return all skills that a name or ref may mean, shadowed ones too, the strongest first."""
+    source, _, rest = subject.partition("/")
+    return _stored(
+        reader.rows(
+            f"{_SELECT} (s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?))) "
+            "ORDER BY s.shadowed, src.strength, s.position",
+            (subject, source, rest, rest),
+        )
+    )
+
+
+def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
+    """Return the folder of a source's skill of this name; None: there is none."""
+    rows = reader.rows(
+        # The plus keeps SQLite from the index by source, which leads through the whole source.
+        "SELECT folder FROM skills WHERE +source_id = ? AND name = ? AND live = 1 "
+        "AND status <> 'no_document'",
+        (source_id, name),
+    )
+    return rows[0][0] if rows else None
+
+
+def is_known(reader: Reader, name: str) -> bool:
+    """Tell whether any skill has this name."""
+    return bool(reader.rows("SELECT 1 FROM skills WHERE name = ? AND live = 1 LIMIT 1", (name,)))
+
+
+def folders(reader: Reader, source_id: int) -> list[str]:
+    """Return the folders of a source's skills and of its folders without a document."""
+    sql = "SELECT folder FROM skills WHERE source_id = ? AND live = 1"
+    return [row[0] for row in reader.rows(sql, (source_id,))]
+
+
+def invalid(reader: Reader) -> list[tuple[int, str]]:
+    """Return (id, path) of the skills that can't be used, by ref."""
+    rows = reader.rows(
+        f"{_SELECT} src.enabled = 1 AND s.status = 'invalid' ORDER BY s.ref",
+    )
+    return [(one.id, one.path) for one in _stored(rows)]
+
+
+def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
+    """Return the skill file's name by (source, folder), where it is not SKILL.md."""
+    rows = reader.rows(
+        f"SELECT src.name, s.folder, s.document FROM {FROM} "
+        "WHERE s.live = 1 AND s.document <> 'SKILL.md'"
+    )
+    return {(source, folder): document for source, folder, document in rows}
+
+
+def document(reader: Reader, skill_id: int) -> tuple[str, int, Mapping[str, JsonValue]] | None:
+    """Return the SKILL.md's text, where its body starts, and its front matter."""
+    rows = reader.rows(
+        "SELECT text, body_start, front_matter FROM documents WHERE skill_id = ?", (skill_id,)
+    )
+    return (rows[0][0], rows[0][1], json.loads(rows[0][2])) if rows else None
+
+
+def files(reader: Reader, skill_id: int) -> tuple[SkillFile, ...]:
+    """Return the skill's files, SKILL.md among them, by path."""
+    return tuple(
+        SkillFile(path, size, content, bool(mode & S_IXUSR))
+        for path, size, content, mode in reader.rows(
+            "SELECT path, size, hash, mode FROM skill_files WHERE skill_id = ? ORDER BY path",
+            (skill_id,),
+        )
+    )
+
+
+def findings(reader: Reader, skill_id: int) -> tuple[Diagnostic, ...]:
+    """Return the skill's diagnostics, the worst first."""
+    rows = reader.rows(
+        "SELECT code, severity, message, line, fix, path FROM diagnostics WHERE skill_id = ?",
+        (skill_id,),
+    )
+    return tuple(sorted((Diagnostic(*row) for row in rows), key=lambda finding: finding.sort_key))
+
+
+def visible_refs(reader: Reader, name: str) -> list[str]:
+    """Return the refs of the visible skills of this name, the strongest first."""
+    sql = f"SELECT s.ref FROM {FROM} WHERE s.name = ? AND {VISIBLE} ORDER BY src.strength"
+    return [row[0] for row in reader.rows(sql, (name,))]
+
+
+def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
+    """Return the refs of versions, live or not."""
+    found: dict[int, str] = {}
+    for start in range(0, len(ids), BATCH):
+        some = json.dumps(ids[start : start + BATCH])
+        sql = f"SELECT id, ref FROM skills WHERE id IN {reader.in_json_array}"
+        found.update((row[0], row[1]) for row in reader.rows(sql, (some,)))
+    return found
+
+
+def hits(reader: Reader, ids: Sequence[int]) -> dict[int, tuple[str, Skill]]:
+    """Return the Markdown body (empty: there is none) and the skill of each version."""
+    rows = reader.rows(
+        f"SELECT s.id, substr(d.text, d.body_start + 1), {COLUMNS} FROM {FROM} "
+        f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN {reader.in_json_array}",
+        [json.dumps(ids)],
+    )
+    return {row[0]: (row[1] or "", fill(Skill, row[2:])) for row in rows}
+
+
+def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
+    """Return the visible (name, source) pairs of each key that several different names share."""
+    rows = reader.rows(
+        f"SELECT s.name_key, s.name, src.name FROM {FROM} WHERE {VISIBLE} AND s.name_key IN ("
+        f"SELECT s.name_key FROM {FROM} WHERE {VISIBLE} GROUP BY s.name_key "
+        "HAVING count(DISTINCT s.name) > 1 AND count(DISTINCT s.source_id) > 1)"
+    )
+    alike: dict[str, set[tuple[str, str]]] = {}
+    for key, name, source in rows:
+        alike.setdefault(key, set()).add((name, source))
+    return alike
+
+
+def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
+    """Return (ref, key of the name, folder) of all visible skills."""
+    return reader.rows(f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}")
+
+
+def innermost(reader: Reader, source_id: int, folders: Sequence[str]) -> str | None:
+    """Return the longest of these folders that holds a skill; None: no skill is in one of them."""
+    marks = ", ".join("?" * len(folders))
+    rows = reader.rows(
+        f"SELECT folder FROM skills WHERE source_id = ? AND live = 1 AND folder IN ({marks}) "
+        "AND status <> 'no_document' ORDER BY CASE folder WHEN '.' THEN 0 ELSE length(folder) END "
+        "DESC LIMIT 1",
+        [source_id, *folders],
+    )
+    return rows[0][0] if rows else None
+
+
+def has_below(reader: Reader, source_id: int, folder: str) -> bool:
+    """Tell whether a skill is stored in ``folder`` or below it."""
+    return bool(
+        reader.rows(
+            "SELECT 1 FROM skills WHERE source_id = ? AND live = 1 AND folder >= ? AND folder < ? "
+            "LIMIT 1",
+            (source_id, folder, folder + "0"),  # '0' follows '/'
+        )
+    )

@@ -1,0 +1,56 @@
+"""Statements that both databases understand, with ``?`` for values."""
+
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any, Final
+
+from sqlalchemy import Connection, CursorResult, Table
+
+from registry.db.postgres import index as postgres
+from registry.db.sqlite import index as sqlite
+
+MAX_VARIABLES: Final = 30_000  # SQLite and PostgreSQL allow some more than 32,000
+
+
+def dialect_of(connection: Connection) -> ModuleType:
+    """Return the module that says things in the words of this database: ``db.*.index``."""
+    return sqlite if connection.dialect.name == "sqlite" else postgres
+
+
+def execute(connection: Connection, sql: str, *values: object) -> CursorResult[Any]:
+    """Run one statement; a list among its values stands where ``sql`` says {in_array}."""
+    words = dialect_of(connection)
+    given = tuple(words.array(value) if isinstance(value, list) else value for value in values)
+    return connection.exec_driver_sql(
+        words.to_driver(sql.format(in_array=words.IN_ARRAY)), given or None
+    )
+
+
+def insert_rows(
+    connection: Connection,
+    into: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    ignore_known: bool = False,
+) -> None:
+    """Insert rows that all have the same keys, many with one statement.
+
+    ``ignore_known``: rows whose key is there already are passed over.
+
+    A driver comes back to Python between two rows of an executemany; while another thread parses,
+    each of these returns costs more than the row.
+    """
+    if not rows:
+        return
+    columns = list(rows[0])
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    group = f"({', '.join([mark] * len(columns))})"
+    most = MAX_VARIABLES // len(columns)
+    ending = " ON CONFLICT DO NOTHING" if ignore_known else ""
+    for start in range(0, len(rows), most):
+        some = rows[start : start + most]
+        values = ", ".join([group] * len(some))
+        connection.exec_driver_sql(
+            f"INSERT INTO {into.name} ({', '.join(columns)}) VALUES {values}{ending}",
+            tuple([row[column] for row in some for column in columns]),
+        )

@@ -1,0 +1,67 @@
+"""Bring one stored skill in line with its folder, so that an answer is never older than the disk."""
+
+import time
+from collections.abc import Sequence
+
+from registry.core import Core
+from registry.db.queries.skills import StoredSkill, by_place
+from registry.disk.found import Found
+from registry.disk.walk import Walk
+from registry.errors import SkillInaccessible, SkillMissing
+from registry.sync.sources import walk_of
+from registry.text import utc_text
+
+
+def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, Found] | None:
+    """Return a skill as it is stored after it was compared with its folder, and what is there.
+
+    None: another process replaced it in this moment. Raises `SkillMissing`, `SkillInaccessible`.
+    """
+    walk = walk_of(core, stored.root)
+    found = walk.one(stored.folder)
+    if found is None:
+        for notice in walk.notices:
+            if notice.lost:
+                raise SkillInaccessible(path=stored.path, reason=notice.diagnostic.message)
+        raise SkillMissing(name=stored.skill.ref, path=stored.path)
+    if found.fingerprint == stored.fingerprint and not (
+        stored.racy and _differs(core, stored, found)
+    ):
+        return stored, found
+    _reimport(core, walk, stored, found)
+    newer = by_place(core.reader, stored.source_id, stored.folder)
+    return None if newer is None else (newer, found)
+
+
+def store_contents(core: Core, versions: Sequence[int] | None) -> int:
+    """Store the bytes of these versions' files (None: of all live ones), unless switched off."""
+    if not core.settings.store_files:
+        return 0
+    from registry.sync.contents import store_missing
+
+    limit = core.settings.limits.skill_bytes
+    return store_missing(core.reader, core.writer, limit, versions)
+
+
+def _differs(core: Core, stored: StoredSkill, found: Found) -> bool:
+    """Compare contents, for a version whose timestamps were too new to prove anything."""
+    from registry.sync.hashing import hash_files, tree_hash
+
+    hashes = hash_files(stored.root, found, {}, core.settings.limits)[0]
+    return tree_hash(found, hashes) != stored.skill.tree_hash
+
+
+def _reimport(core: Core, walk: Walk, stored: StoredSkill, found: Found) -> None:
+    """Store a folder as it is now, unless a change made meanwhile wins."""
+    from registry.db.writes.versions import delete_retired, publish, stage
+    from registry.sync.apply import read_version
+
+    now = time.time_ns()
+    new = read_version(core.reader, walk, found, stored, stored.source_id, now, utc_text(now))
+    if new is None:
+        raise SkillInaccessible(path=stored.path, reason="it can't be read at the moment")
+    with core.writer.transaction() as connection:
+        staged = stage(connection, [new])
+        live = publish(connection, staged, [])
+        delete_retired(connection, version=stored.id if live else staged[0])
+    store_contents(core, live)
