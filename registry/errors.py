@@ -1,55 +1,85 @@
-"""Everything that can go wrong, as values: each error has a stable code and carries its facts.
+"""Everything that can go wrong: an error owns one sentence, and its facts as attributes.
 
-Faces put them into words: `registry.wording` for people, a toolset for its contract.
+The sentence says what happened, to what. What to do next is added by the face that shows it, in
+its own words (`cli/hints.py`, `toolsets/native.py`): a command for people, a tool for models.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from registry.text import MAX_CHOICES, Fact, escaped
 
 
 class RegistryError(Exception):
-    """Something the registry was asked for can't be done; ``facts`` say what and where."""
+    """Something the registry was asked for can't be done.
+
+    ``code`` is stable: the class's name in snake case, unless it says otherwise. ``facts`` say
+    what and where, and are attributes, too.
+    """
 
     code: ClassVar[str] = "registry_error"
+    sentence: ClassVar[str] = "The request could not be carried out."
 
-    def __init__(self, **facts: object) -> None:
+    def __init__(self, **facts: Any) -> None:
         super().__init__(*facts.values())
-        self.facts = facts
+        self.facts: Mapping[str, Any] = facts
+        vars(self).update(facts)
+
+    def __init_subclass__(cls) -> None:
+        if "code" not in vars(cls):
+            cls.code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     def __str__(self) -> str:
-        from registry.wording import describe
+        near = " Did you mean {similar:or}?" if self.facts.get("similar") else ""
+        return self.fill(self.sentence + near) + self._details()
 
-        return describe(self)
+    def fill(self, template: str) -> str:
+        """Return a template with the facts filled in."""
+        return template.format_map({key: Fact(value) for key, value in self.facts.items()})
+
+    def _details(self) -> str:
+        """Return what follows the sentence, where that depends on the facts."""
+        return ""
 
 
 class UsageProblem(RegistryError):
     """A request that can't be understood: ``message`` says why."""
 
     code = "usage"
+    sentence = "{message}"
 
 
 class SettingsProblem(RegistryError):
     """The settings file can't be used: ``path`` and ``message``."""
 
     code = "settings_invalid"
+    sentence = "The settings file {path} can't be used: {message}."
 
 
 class PersonalityNotFound(RegistryError):
     """The settings know no personality of this name: ``name``, ``similar``, ``known``."""
 
-    code = "personality_not_found"
+    sentence = "No personality named {name:q}."
+
+    def _details(self) -> str:
+        if self.facts["similar"]:
+            return ""
+        if self.facts["known"]:
+            return self.fill(" The settings have {known:or}.")
+        return " The settings have none: add it under personalities."
 
 
 class ToolsetNotFound(RegistryError):
     """There is no toolset of this name: ``name``, ``similar``, ``known``."""
 
-    code = "toolset_not_found"
+    sentence = "No toolset named {name:q}. There are {known:list}."
 
 
 class SkillNotFound(RegistryError):
     """No visible skill has this name."""
 
-    code = "skill_not_found"
+    sentence = "No skill named {name:q}."
 
     def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
         super().__init__(name=name, similar=tuple(similar))
@@ -58,134 +88,157 @@ class SkillNotFound(RegistryError):
 class NotInTrash(SkillNotFound):
     """The trash holds no skill of this name."""
 
+    code = "skill_not_found"
+    sentence = "The trash holds no skill {name:q}."
+
 
 class RevisionNotFound(RegistryError):
     """The skill has no such revision: ``name``, ``number``, ``known`` (numbers)."""
 
-    code = "revision_not_found"
+    sentence = "The skill {name:q} has no revision {number}; it has {known:list}."
 
 
 class ContentMissing(RegistryError):
     """A file of a revision is not stored: ``name``, ``number``, ``path``."""
 
-    code = "content_missing"
+    sentence = "{path:q} of revision {number} of {name:q} is not stored."
 
 
 class ArchiveRefused(RegistryError):
     """An archive holds no skill that can be brought in: ``path``, ``reason``."""
 
-    code = "archive_refused"
+    sentence = "{path:q} was not imported: {reason}."
 
 
 class ExportRefused(RegistryError):
     """A folder to publish into can't be written: ``path``, ``reason``."""
 
-    code = "export_refused"
+    sentence = "{path:q} can't be written: {reason}."
 
 
 class LockFileInvalid(RegistryError):
     """The lock file of pulled skills can't be used: ``path``, ``reason``."""
 
-    code = "lock_file_invalid"
+    sentence = (
+        "The lock file {path} can't be used ({reason}). Restore it, or remove it: then "
+        "folders that are there already count as made by somebody else."
+    )
 
 
 class PullClash(RegistryError):
     """Two skills would be pulled into one folder: ``folder``, ``refs``."""
 
-    code = "pull_clash"
+    sentence = "{refs:or} would both get the folder {folder:q}: pull them apart."
 
 
 class PullRefused(RegistryError):
     """A folder to pull into can't be written: ``path``, ``reason``."""
 
-    code = "pull_refused"
+    sentence = "{path:q} can't be written: {reason}."
 
 
 class SkillAmbiguous(RegistryError):
     """Several visible skills have this name; ``refs`` tell them apart."""
 
-    code = "skill_ambiguous"
+    sentence = "{name:q} names {count} skills. Choose one of:"
 
     def __init__(self, name: str, refs: Sequence[str]) -> None:
-        super().__init__(name=name, refs=tuple(refs))
+        super().__init__(name=name, refs=tuple(refs), count=len(refs))
+
+    def _details(self) -> str:
+        lines = [f"\n  {escaped(ref)}" for ref in self.facts["refs"][:MAX_CHOICES]]
+        more = self.facts["count"] - MAX_CHOICES
+        return "".join(lines) + (f"\n  and {more} more" if more > 0 else "")
 
 
 class SkillInvalid(RegistryError):
     """The skill is kept but can't be used: ``name``, ``problems`` (diagnostics)."""
 
-    code = "skill_invalid"
+    sentence = "The skill {name:q} can't be used:"
+
+    def _details(self) -> str:
+        return "".join(
+            f"\n  {problem.message}" + (f" (fix: {problem.fix})" if problem.fix else "")
+            for problem in self.facts["problems"]
+            if problem.severity == "error"
+        )
 
 
 class SkillNotVisible(RegistryError):
     """The skill exists, and is not shown to whoever asks: ``name``, ``rule``, ``reason``."""
 
-    code = "skill_not_visible"
+    sentence = "The skill {name:q} is not shown: {reason}."
 
 
 class SkillInaccessible(RegistryError):
     """A file can't be read: ``path``, ``reason``."""
 
-    code = "skill_inaccessible"
+    sentence = "{path:q} can't be read: {reason}."
 
 
 class SkillMissing(RegistryError):
     """The skill's folder or file is gone from disk: ``name``, ``path``."""
 
     code = "skill_missing_on_disk"
+    sentence = "The skill {name:q} is not on disk any more ({path})."
 
 
 class FileTooLarge(RegistryError):
     """A file is over the limit: ``path``, ``size``, ``limit`` in bytes."""
 
-    code = "file_too_large"
+    sentence = "{path:q} has {size} bytes, {limit} are allowed."
 
 
 class NotUtf8(RegistryError):
     """A file is no UTF-8 text: ``path``, ``offset`` of the first bad byte."""
 
-    code = "not_utf8"
+    sentence = "{path:q} is not UTF-8 text (byte {offset}). Save it as UTF-8."
 
 
 class OutsideSkill(RegistryError):
     """A path leads out of the skill's folder: ``path``."""
 
-    code = "outside_skill"
+    sentence = "{path:q} leads out of the skill's folder."
 
 
 class FileNotFoundInSkill(RegistryError):
     """The skill has no such file: ``name``, ``path``."""
 
     code = "file_not_found"
+    sentence = "The skill {name:q} has no file {path:q}."
 
 
 class FileChanging(RegistryError):
     """A file changed each time while it was being read: ``path``."""
 
-    code = "file_changing"
+    sentence = "{path:q} kept changing while it was read. Try again when it is finished."
 
 
 class InvalidName(RegistryError):
     """A new skill can't have this name: ``name``, ``reason``."""
 
-    code = "invalid_name"
+    sentence = "{name:q} can't be a skill's name: {reason}."
 
 
 class SkillExists(RegistryError):
     """There is a skill or a folder of that name already: ``name``, ``path``."""
 
-    code = "skill_exists"
+    sentence = "There is a skill {name:q} already ({path})."
 
 
 class SkillChangedOnDisk(RegistryError):
     """The folder is not what the change was based on: ``name``, ``path``."""
 
-    code = "skill_changed_on_disk"
+    sentence = (
+        "The skill {name:q} was changed on disk since it was read ({path}); nothing was done."
+        " Look at it again, then repeat the change."
+    )
 
 
 class ChangeRefused(RegistryError):
     """The change can't be made, and nothing happened: ``path``, ``reason``."""
 
-    code = "change_refused"
+    sentence = "Nothing was changed at {path}: {reason}."
 
 
 class ChangePending(RegistryError):
@@ -194,70 +247,89 @@ class ChangePending(RegistryError):
     Facts: ``path``, ``reason``.
     """
 
-    code = "change_pending"
+    sentence = (
+        "The change at {path} could not be finished: {reason}. It is finished or undone as a "
+        "whole when the registry is opened next."
+    )
 
 
 class SourceUnclear(RegistryError):
     """Several sources could be meant, or there is none: ``known``."""
 
-    code = "source_unclear"
+    sentence = ""
+
+    def _details(self) -> str:
+        if self.facts["known"]:
+            return self.fill("Several sources could be written to: {known:or}.")
+        return "No sources are registered yet."
 
 
 class SourceNotFound(RegistryError):
     """No source has this name or path: ``name``, ``known``."""
 
-    code = "source_not_found"
+    sentence = "{name:q} is neither a source nor a folder."
+
+    def _details(self) -> str:
+        if self.facts.get("known"):
+            return self.fill(" Registered are {known:or}.")
+        return " No sources are registered yet."
 
 
 class SourceElsewhere(RegistryError):
     """The source belongs to another machine: ``name``, ``host``."""
 
-    code = "source_elsewhere"
+    sentence = (
+        "The source {name:q} belongs to {host:q}: sync and change it there. What is read here"
+        " comes from the database."
+    )
 
 
 class SourceExists(RegistryError):
     """A source of that name or path is registered already: ``name``, ``path``."""
 
-    code = "source_exists"
+    sentence = "There is a source {name:q} already, at {path}."
 
 
 class SourceInvalid(RegistryError):
     """The folder can't be a source: ``path``, ``reason``."""
 
-    code = "source_invalid"
+    sentence = "{path:q} can't be a source: {reason}."
 
 
 class SyncRunning(RegistryError):
     """Another process syncs this registry: ``owner``."""
 
-    code = "sync_running"
+    sentence = "Another sync of this registry is running: {owner}."
 
 
 class DatabaseProblem(RegistryError):
     """The database is unusable: ``path``, ``reason``."""
 
     code = "database_unusable"
+    sentence = "The database {path} can't be used: {reason}."
 
 
 class DatabaseBusy(DatabaseProblem):
     """Another process held the write lock past the wait: ``path``, ``seconds``."""
 
-    code = "database_busy"
+    sentence = "The database {path} was busy for {seconds:g} seconds. Try again."
 
 
 class DatabaseTooNew(DatabaseProblem):
     """A newer skill-registry wrote this file: ``path``, ``revision``."""
 
-    code = "database_too_new"
+    sentence = (
+        "The database {path} was written by a newer skill-registry (its schema is {revision})."
+    )
 
 
 class DatabaseCorrupt(DatabaseProblem):
     """The file is no sound database: ``path``, ``reason``."""
 
-    code = "database_corrupt"
+    sentence = "The database {path} is damaged ({reason})."
 
 
 class DatabaseUnreachable(DatabaseProblem):
     """The server does not answer, or ended the connection: ``path``, ``reason``."""
 
-    code = "database_unreachable"
+    sentence = "The database {path} can't be reached: {reason}. Try again."

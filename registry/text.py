@@ -1,4 +1,4 @@
-"""Text: how names are compared, how text becomes words, how times are written.
+"""Text: how names are compared and quoted, how text becomes words, how times are written.
 
 Times are UTC, ISO 8601, in whole seconds, ending in ``Z``.
 """
@@ -6,7 +6,7 @@ Times are UTC, ISO 8601, in whole seconds, ending in ``Z``.
 import re
 import time
 import unicodedata
-from typing import Final
+from typing import Any, Final
 
 _SCRIPTS: Final = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -73,3 +73,40 @@ def utc_text(nanoseconds: int) -> str:
 def utc_now() -> str:
     """Return the current UTC time."""
     return utc_text(time.time_ns())
+
+
+MAX_CHOICES: Final = 20
+"""Of more names that are possible, only the first are listed."""
+
+MAX_NAME: Final = 120
+"""A longer name is cut where it is only mentioned."""
+
+
+class Fact:
+    """A value in a sentence: ``{x:q}`` is quoted, ``{x:or}`` and ``{x:list}`` name several."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __format__(self, spec: str) -> str:
+        if spec == "q":
+            return quoted(self.value)
+        if spec == "or":
+            names = [quoted(name) for name in self.value[:MAX_CHOICES]]
+            return f"{', '.join(names[:-1])} or {names[-1]}" if names[1:] else "".join(names)
+        if spec == "list":
+            return ", ".join(map(str, self.value))
+        return format(self.value, spec)
+
+
+def quoted(name: object) -> str:
+    """Quote a name, with anything that could disturb a terminal shown as an escape."""
+    text = str(name)
+    if len(text) > MAX_NAME:
+        text = text[:MAX_NAME] + "\u2026"
+    return f"'{text}'" if text.isprintable() and "'" not in text else repr(text)
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` with anything that could disturb a terminal shown as an escape."""
+    return text if text.isprintable() else repr(text)[1:-1]

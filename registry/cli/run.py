@@ -94,10 +94,12 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
         console.error(f"The output can't be written: {error.strerror}.")
         return Status.FAILED
     if isinstance(error, UnicodeEncodeError) and not all(map(_is_text, arguments)):
-        console.error("An argument is no UTF-8 text.")
+        console.error("An argument is not UTF-8 text.")
         return Status.USAGE
     if isinstance(error, RegistryError):
-        console.error(str(error))
+        from registry.cli.hints import hint
+
+        console.error(f"{error} {hint(error)}".rstrip())
         if isinstance(error, SkillNotFound):
             with suppress(RegistryError), session:
                 if not session.registry.sources():

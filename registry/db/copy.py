@@ -131,7 +131,8 @@ class _Copy:
                 (schema.skill_tags, "skill_id"),
             ):
                 columns = [column.name for column in table.columns]
-                sql = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {key} IN {reader.in_json_array}"
+                which = f"{key} IN {reader.in_json_array}"
+                sql = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {which}"
                 found = reader.rows(f"{sql} ORDER BY {key}", [some])
                 rows[table.name] = [dict(zip(columns, row, strict=True)) for row in found]
                 insert_rows(self._connection, table, rows[table.name])

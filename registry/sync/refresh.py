@@ -1,4 +1,4 @@
-"""Bring one stored skill in line with its folder, so that an answer is never older than the disk."""
+"""Bring one stored skill in line with its folder: no answer is older than the disk."""
 
 import time
 from collections.abc import Sequence

@@ -83,7 +83,7 @@ class EthosToolset:
         try:
             found = self._view.find(name)
         except SkillAmbiguous as error:
-            choices = ", ".join(error.facts["refs"])  # type: ignore[arg-type]
+            choices = ", ".join(error.facts["refs"])
             return _error(
                 "not_available", f"{refused} Several have this name: {choices}."[:LIST_CHARS]
             )

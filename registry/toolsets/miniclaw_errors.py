@@ -80,6 +80,6 @@ def _reason(error: RegistryError) -> str:
     """Return why, in one line; the path is told beside it."""
     if isinstance(error, SkillInvalid):
         problems = error.facts["problems"]
-        worst = [p.message for p in problems if p.severity == "error"]  # type: ignore[attr-defined]
+        worst = [p.message for p in problems if p.severity == "error"]
         return one_line("; ".join(worst) or "it can't be used")
     return one_line(str(error.facts.get("reason") or error))

@@ -16,7 +16,17 @@ from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.sources import list_sources
 from registry.document.dates import parse_when
-from registry.errors import RegistryError, SourceNotFound, UsageProblem
+from registry.errors import (
+    FileNotFoundInSkill,
+    NotInTrash,
+    RegistryError,
+    SkillExists,
+    SkillMissing,
+    SkillNotFound,
+    SourceNotFound,
+    SourceUnclear,
+    UsageProblem,
+)
 from registry.model import Parameter, Skill
 from registry.sync.planning import SyncOptions
 from registry.sync.run import sync
@@ -27,14 +37,14 @@ from registry.toolsets.native_tools import TOOLS
 from registry.toolsets.view import View
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
-_TOOLS_FOR: Final = {
-    "'skill-registry search'": "search_skills",
-    "'skill-registry sync'": "sync_skills",
-    "'skill-registry show NAME --files'": "read_skill",
-    "change it with: skill-registry update": "change it with update_skill",
-    "'skill-registry trash list' shows": "Only the user sees",
-    "with --source: ": "as source: ",
-    "'skill-registry sync FOLDER' registers a folder": "The user has to register a folder",
+_HINTS: Final[dict[type[RegistryError], str]] = {
+    NotInTrash: "Only the user sees what can be restored.",
+    SkillMissing: "sync_skills brings the catalogue in line.",
+    FileNotFoundInSkill: "read_skill lists them.",
+    SkillExists: "Choose another name, or change it with update_skill.",
+    SourceUnclear: "Name one of them as source; where there is none, the user has to register a "
+    "folder.",
+    SourceNotFound: "The user has to register a folder.",
 }
 _DATES: Final = ("created_since", "created_until", "updated_since", "updated_until")
 
@@ -63,7 +73,7 @@ class NativeToolset:
         try:
             answer: Json = getattr(self, f"_{tool}")(**arguments)
         except RegistryError as error:
-            return _error(error.code, _for_models(str(error)))
+            return _error(error.code, _for_models(error))
         return answer
 
     def _list_skills(self, *, limit: int = PAGE, offset: int = 0, **given: Any) -> Json:
@@ -241,11 +251,12 @@ def _next(end: int, total: int) -> int | None:
     return end if end < total else None
 
 
-def _for_models(text: str) -> str:
-    """Name the tools that help where the words for people name commands."""
-    for command, tool in _TOOLS_FOR.items():
-        text = text.replace(command, tool)
-    return text.encode("utf-8", "replace").decode()
+def _for_models(error: RegistryError) -> str:
+    """Return an error's sentence, and which tool helps."""
+    hint = _HINTS.get(type(error), "")
+    if type(error) is SkillNotFound and not error.facts["similar"]:
+        hint = "search_skills finds skills by what they do."
+    return f"{error} {hint}".rstrip().encode("utf-8", "replace").decode()
 
 
 def _error(code: str, message: str) -> Json:

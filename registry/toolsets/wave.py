@@ -91,7 +91,7 @@ class WaveToolset:
             near = self._view.near(name) if known is None else list(known)
             return not_found(name, f"Skill '{shown(name)}' not found.", near), near
         if isinstance(error, SkillAmbiguous):
-            refs: list[str] = list(error.facts["refs"])  # type: ignore[call-overload]
+            refs = list(error.facts["refs"])
             return not_found(name, f"Skill '{shown(name)}' is ambiguous.", refs), refs
         return describe(name, error), ()
 

@@ -101,7 +101,7 @@ def describe(name: str, error: Exception) -> SkillErrorDetails:
     """Return the error for what went wrong while a skill was read."""
     subject = shown(name)
     if isinstance(error, SkillInvalid):
-        return invalid(name, error.facts["problems"])  # type: ignore[arg-type]
+        return invalid(name, error.facts["problems"])
     if isinstance(error, SkillMissing):
         return not_found(name, f"Skill '{subject}' not found.", ())
     if isinstance(error, SkillInaccessible | FileChanging):

@@ -1,4 +1,4 @@
-"""The lock of a sync: an advisory lock, held by a connection of its own for as long as that lives."""
+"""The lock of a sync: advisory, held by a connection of its own for as long as that lives."""
 
 import time
 from contextlib import suppress

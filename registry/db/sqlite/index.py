@@ -38,7 +38,8 @@ _FORGET: Final = (
 )
 _SEGMENTED_TEXTS: Final = (
     "SELECT s.id, s.name, s.tags, s.description, d.text, d.body_start "
-    f"FROM documents d JOIN skills s ON s.id = d.skill_id WHERE d.indexed = 2 AND d.skill_id {IN_ARRAY}"
+    "FROM documents d JOIN skills s ON s.id = d.skill_id "
+    f"WHERE d.indexed = 2 AND d.skill_id {IN_ARRAY}"
 )
 
 

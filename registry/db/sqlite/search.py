@@ -69,7 +69,8 @@ class Fts5Matches:
             )
             chosen = json.dumps([row[0] for row in top])
             passing = reader.rows(
-                f"SELECT s.id FROM {FROM} WHERE s.id IN {reader.in_json_array} AND {self.condition}",
+                f"SELECT s.id FROM {FROM} "
+                f"WHERE s.id IN {reader.in_json_array} AND {self.condition}",
                 [chosen, *self.values],
             )
             seen = {row[0] for row in passing} - others

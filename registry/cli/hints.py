@@ -1,0 +1,33 @@
+"""What to do next about an error, in the words of the command line."""
+
+from typing import Final
+
+from registry import errors
+
+_HINTS: Final[dict[type[errors.RegistryError], str]] = {
+    errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",
+    errors.SkillMissing: "'skill-registry sync' brings the registry in line.",
+    errors.FileTooLarge: "Settings: limits.document_bytes.",
+    errors.FileNotFoundInSkill: "'skill-registry show NAME --files' lists them.",
+    errors.SkillExists: "Choose another name, or change it with: skill-registry update",
+    errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
+    errors.SyncRunning: "Wait for it with --wait.",
+    errors.DatabaseTooNew: "Upgrade with: pip install --upgrade skill-registry",
+    errors.DatabaseCorrupt: (
+        "Move it aside and run 'skill-registry sync FOLDER...': the skills on disk are untouched "
+        "and fill a new one."
+    ),
+}
+
+
+def hint(error: errors.RegistryError) -> str:
+    """Return what helps, empty where the error's own sentence is enough."""
+    if isinstance(error, errors.SourceUnclear):
+        if not error.facts["known"]:
+            return "'skill-registry sync FOLDER' registers a folder."
+        return (
+            "Name one with --source; the setting default_source makes one of them the usual choice."
+        )
+    if type(error) is errors.SkillNotFound and not error.facts["similar"]:
+        return "'skill-registry search' finds skills by what they do."
+    return _HINTS.get(type(error), "")
