@@ -1,4 +1,4 @@
-"""Text for matching: how names are compared, how text without spaces becomes words."""
+"""Text for matching (how names are compared, how text becomes words), and text cut short."""
 
 import re
 import unicodedata
@@ -58,3 +58,16 @@ def name_key(name: str) -> str:
 def has_unspaced(text: str) -> bool:
     """Tell whether ``text`` holds a script that is written without spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
+
+
+def shorten(text: str, limit: int, *, whole_words: bool = False) -> str:
+    """Return ``text`` in at most ``limit`` characters, ending in an ellipsis where it was cut.
+
+    With ``whole_words`` it is cut at the last space, if one stands in its second half.
+    """
+    if len(text) <= limit:
+        return text
+    text = text[: limit - 1]
+    if whole_words and (space := text.rfind(" ", limit // 2)) > 0:
+        text = text[:space]
+    return (text.rstrip() if whole_words else text) + "\N{HORIZONTAL ELLIPSIS}"

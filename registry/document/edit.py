@@ -8,17 +8,17 @@ fields would differ, nothing is changed and `EditImpossible` says why.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
-from typing import Final
+from typing import Any, Final
 
 from registry.document import shapes, tables
-from registry.document.fields import Places
+from registry.document.fields import Fields, Path, Places, Value
 from registry.document.fronts import EditImpossible, Front, newline_of
+from registry.document.normalise import DESCRIPTION, KIND, NAME, PARAMETERS, TAGS
 from registry.document.parse import parse_text
 from registry.document.render import front_value, prose_text
 from registry.document.scalars import quoted, scalar, tag_text, tag_words
 from registry.document.sections import is_template, safe_text, with_description, with_parameters
-from registry.document.source import Path
-from registry.document.spots import DESCRIPTION, KIND, NAME, PARAMETERS, TAGS, spots, without
+from registry.document.yaml_text import Reading
 from registry.model import Document, JsonValue, Parameter
 
 __all__ = ["EditImpossible", "edit_document"]
@@ -103,10 +103,10 @@ def _with_description(text: str, document: Document, value: str, folder: str | N
             return changed
         return _with_front(text, document, folder, value)
     front = Front(text, document)
-    if places := spots(document.front_matter, DESCRIPTION):
+    if places := _present(document, DESCRIPTION):
         changed = front.set_text(places[0].path, value)
     else:
-        first = not spots(document.front_matter, NAME)
+        first = not _present(document, NAME)
         changed = front.add("description", front_value(value, newline=newline), first=first)
     # The same words in the template's section would contradict the new ones.
     body = document.body
@@ -120,7 +120,7 @@ def _with_description(text: str, document: Document, value: str, folder: str | N
 
 def _with_tags(text: str, document: Document, words: tuple[str, ...], folder: str | None) -> str:
     text, document = _fronted(text, document, folder)
-    places = spots(document.front_matter, TAGS)
+    places = _present(document, TAGS)
     if not places:
         return _added(text, document, "tags", quoted(tag_text(words)))
     main = next((spot for spot in places if spot.filled), places[0])
@@ -142,7 +142,7 @@ def _tags_of(value: JsonValue) -> Iterable[str]:
 
 def _with_kind(text: str, document: Document, word: str, folder: str | None) -> str:
     text, document = _fronted(text, document, folder)
-    places = spots(document.front_matter, KIND)
+    places = _present(document, KIND)
     if not word:
         for spot in places:
             if spot.filled:
@@ -167,7 +167,7 @@ def _added(text: str, document: Document, key: str, value: str) -> str:
 def _with_parameters(text: str, document: Document, parameters: Sequence[Parameter]) -> str:
     newline = newline_of(text)
     if document.body != document.text:
-        for spot in spots(document.front_matter, PARAMETERS):
+        for spot in _present(document, PARAMETERS):
             if spot.value:
                 front = Front(text, document)
                 return _front_parameters(front, spot.path, spot.value, parameters)
@@ -231,6 +231,23 @@ def _with_front(text: str, document: Document, folder: str | None, description: 
     return newline.join(lines) + gap + text
 
 
+def _present(document: Document, where: Places) -> list[Value]:
+    """Return the keys at ``where`` that the front matter has, with or without a value."""
+    return list(Fields(Reading(dict(document.front_matter))).present(where))
+
+
+def _without(document: Document, fields: Iterable[Places]) -> dict[str, Any]:
+    """Return front matter without the values of ``fields``, and without an empty `metadata`."""
+    result: dict[str, Any] = dict(document.front_matter)
+    for found in [found for where in fields for found in _present(document, where)]:
+        inner = result
+        for key in found.path[:-1]:
+            below = inner[key]
+            inner[key] = inner = dict(below) if isinstance(below, Mapping) else {}
+        inner.pop(found.path[-1], None)
+    return {key: value for key, value in result.items() if value or key.casefold() != "metadata"}
+
+
 def _parse(text: str, folder: str | None) -> Document:
     return parse_text(text, folder_name=folder or "")
 
@@ -253,7 +270,7 @@ def _check(
         asked += [DESCRIPTION, NAME]  # front matter was added
     if parameters is not None:
         asked.append(PARAMETERS)
-    if without(before.front_matter, asked) != without(after.front_matter, asked):
+    if _without(before, asked) != _without(after, asked):
         raise EditImpossible("another key of the front matter would change as well")
     if body is None:
         changed = {*wanted, *(() if parameters is None else ("parameters",))}

@@ -8,7 +8,7 @@ from math import log2
 from typing import Final, NamedTuple
 
 from registry.document import threats
-from registry.document.findings import Place, shorten
+from registry.document.findings import Place, printable
 
 __all__ = ["Looks", "find_encoded", "find_secrets", "look"]
 
@@ -83,7 +83,7 @@ def find_encoded(text: str, data: bytes) -> Iterator[Place]:
             continue
         what = f"{len(run)} characters of base64"
         if decoded.isascii() and (said := decoded.decode("ascii")).replace("\n", "").isprintable():
-            what += f" that say `{shorten(said)}`"
+            what += f" that say `{printable(said)}`"
         yield Place("encoded-data", match.start(), what)
 
 

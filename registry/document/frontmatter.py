@@ -22,7 +22,7 @@ _FOREIGN: Final = "|".join(FOREIGN_KEYS)
 # Spaces are any that stand on a line, the no-break space of word processors among them.
 _OPENING: Final = re.compile(r"---[ \t\u00a0\u3000]*(?:\r\n|\n|\r|\Z)")
 _CLOSING: Final = re.compile(r"^" + _OPENING.pattern, re.MULTILINE)
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 
 KEY: Final = re.compile(
     r"""(?P<key>"[^"\n]{1,80}"|'[^'\n]{1,80}'|\{\{[^{}\n]{1,80}\}\}"""
@@ -84,7 +84,7 @@ def split(text: str) -> Split:
 def split_loosely(text: str) -> Split:
     """Split ``text`` by what its lines look like, whatever encloses the front matter."""
     # The rest counts as one line: front matter that long is refused wherever it ends.
-    lines = _LINE.findall(text, 0, _HIGHEST_END)
+    lines = LINE.findall(text, 0, _HIGHEST_END)
     if len(text) > _HIGHEST_END:
         lines.append(text[_HIGHEST_END:])
     blank = 0
@@ -107,6 +107,22 @@ def split_loosely(text: str) -> Split:
         opened = finding("front-matter-not-opened", message, blank + 1, fix)
         return replace(found, findings=(opened, *found.findings))
     return _further_down(lines, blank) or Split(None, 1, text, 1)
+
+
+def outer_keys(lines: Sequence[str]) -> list[tuple[int, int, re.Match[str]]]:
+    """Return (index, indentation, match of `KEY`) of each key that is indented like the first."""
+    found: list[tuple[int, int, re.Match[str]]] = []
+    for index, line in enumerate(lines):
+        inner = line.lstrip(" ")
+        place = len(line) - len(inner)
+        if (not found or place <= found[0][1]) and (key := KEY.match(inner)):
+            found.append((index, place, key))
+    return found
+
+
+def bare_key(key: str) -> str:
+    """Return a key without its quotes."""
+    return key[1:-1] if key[0] == key[-1] and key[0] in "\"'" else key
 
 
 def ends_early(front: str) -> bool:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from registry.document import shapes
-from registry.document.fields import folded
+from registry.document.fields import Path, folded
 from registry.document.frontmatter import split, split_loosely
 from registry.document.scalars import block, quoted, scalar, tag_text
 from registry.document.source import (
     Entry,
     Node,
-    Path,
     Unplaced,
     entries,
     follow,

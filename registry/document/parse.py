@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from registry.document.codes import finding
 from registry.document.dates import parse_date
-from registry.document.findings import shorten
+from registry.document.findings import printable
 from registry.document.frontmatter import Split, ends_early, split, split_loosely
 from registry.document.markdown import Template, first_paragraph, has_template, read_template
 from registry.document.normalise import normalise
@@ -197,14 +197,14 @@ def _complete(
         if fields.get("created") is None and template.created:
             fields["created"] = parse_date(template.created)
             if fields["created"] is None:
-                message = f"`**Created**` is no date: `{shorten(template.created, 40)}`"
+                message = f"`**Created**` is no date: `{printable(template.created, 40)}`"
                 line = parts.body_line - 1 + (template.created_line or 1)
                 fix = "write e.g. `2026-01-15T09:30:00Z`"
                 findings.append(finding("date-unreadable", message, line, fix))
     if "name" not in fields:
         fields["name"] = template.name or folder_name
         if template.name is None or parts.front is not None:
-            message = f"the skill has no name; it is called `{shorten(fields['name'], 40)}`"
+            message = f"the skill has no name; it is called `{printable(fields['name'], 40)}`"
             fix = "add `name:` to the front matter"
             findings.append(finding("name-missing", message, parts.front_line, fix))
     if "description" in fields:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote
 
-from registry.document.findings import Rule, shorten
+from registry.document.findings import Rule, printable
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, SkillFile
 
 __all__ = ["REFERENCE_CODES", "check_references"]
@@ -105,7 +105,7 @@ def _judge(
     known = _paths(files)
     counts = dict.fromkeys(REFERENCE_CODES, 0)
     for target, offset in targets.items():
-        shown = shorten(target)
+        shown = printable(target)
         if target.startswith("../"):
             code, message = "reference-outside", f"`{shown}` lies outside the skill's folder"
             fix = "copy the file into the skill, where every client can read it"

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Final
 
 from registry.document.codes import finding
-from registry.document.findings import shorten
-from registry.document.frontmatter import FOREIGN_KEYS, KEY
+from registry.document.findings import printable
+from registry.document.frontmatter import FOREIGN_KEYS, KEY, bare_key, outer_keys
 from registry.document.repair_text import fold, plain_text, untangle
 from registry.document.yaml_text import MOST_NESTING, Broken, Reading, read_mapping, read_value
 from registry.model import JsonValue
@@ -84,7 +84,7 @@ def repair(front: str, line: int) -> Reading:
     lines = _lines(cleaned)
     for number, (row, completed) in enumerate(zip(lines, _with_colons(lines), strict=True)):
         if row != completed:
-            message = f"`{shorten(row)}` has no colon behind its key"
+            message = f"`{printable(row)}` has no colon behind its key"
             code, fix = "yaml-key-without-colon", "write `key: value`"
             reading.findings.append(finding(code, message, line + number, fix))
             lines[number] = completed
@@ -96,7 +96,7 @@ def salvage(front: str, line: int) -> Reading:
     """Read the outermost keys of ``front`` as plain text, without any YAML."""
     reading = Reading()
     lines = _with_colons(_lines(_CONTROL.sub("", front)))
-    for entry in _entries(lines, line, []):
+    for entry in _entries(lines, line):
         if len(reading.values) >= MOST_ENTRIES:
             break
         if entry.key not in reading.values:
@@ -134,8 +134,14 @@ class _Repair:
     def mapping(self, lines: Sequence[str], line: int, depth: int) -> dict[str, JsonValue]:
         """Read ``lines`` as the entries of one mapping; the outermost one fills the reading."""
         values: dict[str, JsonValue] = self.reading.values if depth == 1 else {}
-        stray: list[tuple[int, str]] = []
-        entries = deque(_entries(lines, line, stray))
+        entries = deque(_entries(lines, line))
+        first = entries[0].line - line if entries else len(lines)
+        for number, row in enumerate(lines[:first], line):
+            if (text := row.lstrip(" ")) and not text.startswith("#"):
+                message = f"`{printable(text)}` is not `key: value`, and was not read"
+                fix = "indent it below its key, or remove it"
+                self.note("yaml-stray-line", message, number, fix)
+                break
         while entries:
             entry = entries.popleft()
             self.left -= 1
@@ -145,16 +151,13 @@ class _Repair:
                 self.note("yaml-too-many-keys", message, entry.line, fix)
                 break
             if entry.key in values:
-                message = f"`{shorten(entry.key, 40)}` occurs twice; the first one counts"
+                message = f"`{printable(entry.key, 40)}` occurs twice; the first one counts"
                 self.note("yaml-duplicate-key", message, entry.line, "remove one of the two")
                 continue
             key, value = self.entry(entry, entries, depth)
             values.setdefault(key, value)
             if depth == 1:
                 self.reading.lines.setdefault(key, entry.line)
-        for at, text in stray[:1]:
-            message = f"`{shorten(text)}` is no `key: value`, and was not read"
-            self.note("yaml-stray-line", message, at, "indent it below its key, or remove it")
         return values
 
     def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
@@ -181,7 +184,7 @@ class _Repair:
                 read = self._only(read_mapping(change, entry.line, self.anchors), entry)
             except Broken:
                 continue
-            self.note(code, f"`{shorten(entry.key, 40)}`: {message}", entry.line, fix)
+            self.note(code, f"`{printable(entry.key, 40)}`: {message}", entry.line, fix)
             return read
         return entry.key, self._value(entry, depth)
 
@@ -225,7 +228,7 @@ class _Repair:
         if code in {"yaml-stray-line", "yaml-indentation"}:
             outside = (row.strip() != "" and row[0] not in " \t" for row in entry.rest)
             at += next((number for number, bad in enumerate(outside, 1) if bad), 0)
-        self.note(code, f"`{shorten(entry.key, 40)}`: {message}", at, fix)
+        self.note(code, f"`{printable(entry.key, 40)}`: {message}", at, fix)
         return value
 
     def _list(self, entry: _Entry, depth: int) -> list[JsonValue]:
@@ -242,7 +245,9 @@ class _Repair:
                 continue
             text = fold(rows)
             items.append(text)
-            message = f"`{shorten(entry.key, 40)}`: the item `{shorten(text, 40)}` is no valid YAML"
+            message = (
+                f"`{printable(entry.key, 40)}`: the item `{printable(text, 40)}` is no valid YAML"
+            )
             self.note("yaml-list", message, at, "put the item in quotes")
         return items
 
@@ -265,30 +270,11 @@ def _items(lines: Sequence[str], line: int) -> Iterator[tuple[int, list[str]]]:
         yield start, item
 
 
-def _entries(lines: Sequence[str], line: int, stray: list[tuple[int, str]]) -> Iterator[_Entry]:
-    """Yield the entries of the mapping whose keys are indented like the first key.
-
-    Lines before the first key that are neither blank nor comments go to ``stray``.
-    """
-    indent: int | None = None
-    entry: _Entry | None = None
-    for number, row in enumerate(lines, line):
-        inner = row.lstrip(" ")
-        place = len(row) - len(inner)
-        match = KEY.match(inner) if indent is None or place <= indent else None
-        if match:
-            if entry:
-                yield entry
-            indent = place if indent is None else indent
-            head = inner[match.end() :].strip()
-            entry = _Entry(_bare(match["key"]), head, [], number, row)
-        elif entry:
-            entry.rest.append(row)
-        elif inner and not inner.startswith("#"):
-            stray.append((number, inner))
-    if entry:
-        yield entry
-
-
-def _bare(key: str) -> str:
-    return key[1:-1] if key[0] == key[-1] and key[0] in "\"'" else key
+def _entries(lines: Sequence[str], line: int) -> Iterator[_Entry]:
+    """Yield the entries of the mapping whose keys are indented like the first key."""
+    keys = outer_keys(lines)
+    ends = [*(index for index, _, _ in keys[1:]), len(lines)]
+    for (index, place, key), end in zip(keys, ends, strict=False):
+        head = lines[index][place + key.end() :].strip()
+        rest = list(lines[index + 1 : end])
+        yield _Entry(bare_key(key["key"]), head, rest, line + index, lines[index])

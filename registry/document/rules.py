@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from registry.document.findings import Rule, join_some, key_lines, shorten
+from registry.document.findings import Rule, join_some, key_lines, printable
 from registry.document.references import REFERENCE_CODES, check_references
 from registry.model import Diagnostic, Document, JsonValue, SkillFile
 
@@ -156,11 +156,11 @@ class _Finding(NamedTuple):
 def _keys(others: Sequence[str], spelled: Mapping[str, str]) -> Iterator[_Finding]:
     for key, field in spelled.items():
         how = "in lower case" if key.lower() == field else "like this"
-        message = f"`{shorten(key)}` is not how the specification spells `{field}`"
+        message = f"`{printable(key)}` is not how the specification spells `{field}`"
         yield _Finding("key-spelling", key, message, f"write `{field}` {how}")
     unknown = [key for key in others if key not in spelled]
     for key in unknown[:MOST_KEYS]:
-        message = f"`{shorten(key)}` is not a key of the specification"
+        message = f"`{printable(key)}` is not a key of the specification"
         fix = f"move it below `metadata` as text, or remove it (known are {', '.join(FIELDS)})"
         if key in CLIENT_FIELDS:
             fix = "keep it if the skill is for Claude Code; strict clients refuse the file"
@@ -185,21 +185,21 @@ def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
     if not (_STRICT_NAME.fullmatch(name) and len(name) <= NAME_LENGTH):
         yield from _name_spelling(key, name)
     if name != folder:
-        message = f"the name `{shorten(name)}` is not the folder's name, `{shorten(folder)}`"
+        message = f"the name `{printable(name)}` is not the folder's name, `{printable(folder)}`"
         slug = _slug(name)
         fix = f"rename the folder to `{slug}`, or write `name: {_slug(folder)}`"
         yield _Finding("name-differs-from-folder", key, message, fix)
     for word in RESERVED_WORDS:
         if word in name.lower():
             message = (
-                f"the name `{shorten(name)}` has the word `{word}`, which services may reserve"
+                f"the name `{printable(name)}` has the word `{word}`, which services may reserve"
             )
             fix = f"choose a name without `{word}` if you mean to upload the skill"
             yield _Finding("name-reserved-word", key, message, fix)
 
 
 def _name_spelling(key: str | None, name: str) -> Iterator[_Finding]:
-    shown, slug = shorten(name), _slug(name)
+    shown, slug = printable(name), _slug(name)
     write = f"write `name: {slug}`"
     if len(name) > NAME_LENGTH:
         message = f"the name `{shown}` has {len(name)} characters, {NAME_LENGTH} are allowed"
@@ -272,7 +272,7 @@ def _metadata(field: _Field) -> Iterator[_Finding]:
     bad = [name for name, value in metadata.items() if not isinstance(value, str)]
     if bad:
         message = f"below `metadata` every value must be text; these are not: {join_some(bad)}"
-        fix = f'write each as one text, e.g. `{shorten(bad[0], 30)}: "one, two"`'
+        fix = f'write each as one text, e.g. `{printable(bad[0], 30)}: "one, two"`'
         yield _Finding("metadata-not-text", key, message, fix)
 
 
@@ -284,10 +284,10 @@ def _allowed_tools(field: _Field) -> Iterator[_Finding]:
         message = "`allowed-tools` must be one text with spaces between the tools"
         fix = "write e.g. `allowed-tools: Read Grep Bash(git:*)`"
         if isinstance(tools, Sequence) and tools and all(isinstance(tool, str) for tool in tools):
-            fix = f"write `allowed-tools: {shorten(' '.join(map(str, tools)))}`"
+            fix = f"write `allowed-tools: {printable(' '.join(map(str, tools)))}`"
         yield _Finding("allowed-tools-not-text", key, message, fix)
     elif "," in tools and "," in _PARENTHESES.sub("", tools):
-        message = f"`allowed-tools` has commas, the specification has spaces: `{shorten(tools)}`"
+        message = f"`allowed-tools` has commas, the specification has spaces: `{printable(tools)}`"
         yield _Finding("allowed-tools-commas", key, message, "put spaces in place of the commas")
 
 

@@ -91,24 +91,6 @@ def with_parameters(body: str, parameters: Sequence[Parameter], newline: str) ->
     return body[: span[0]] + table(parameters, newline) + body[span[1] :]
 
 
-def miniclaw_body(
-    *,
-    name: str,
-    description: str,
-    parameters: Sequence[Parameter],
-    implementation: str,
-    created_at: str,
-) -> str:
-    """Return the Markdown of miniclaw's contract ("SKILL.md Template"), filled in."""
-    return (
-        f"# Skill: {name}\n\n"
-        f"## Description\n{safe_text(description)}\n\n"
-        f"## Parameters\n{table(parameters)}\n\n"
-        f"## Implementation\n{implementation}\n\n"
-        f"## Metadata\n- **Created**: {created_at}\n- **Version**: 1.0.0\n"
-    )
-
-
 def is_template(body: str) -> bool:
     """Tell whether ``body`` has the title of miniclaw's template."""
     return read_template(body).name is not None

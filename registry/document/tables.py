@@ -26,11 +26,6 @@ def cell(text: str) -> str:
     return _BREAK.sub(_write_break, clean(text)).replace("|", "\\|")
 
 
-def read_cell(source: str) -> str:
-    """Return the text of a cell, which `cell` wrote or a person did."""
-    return with_breaks(source.strip().replace("\\|", "|"))
-
-
 def with_breaks(text: str) -> str:
     """Return ``text`` of a cell, its bars read already, with each `<br>` as a line break."""
     return _BREAK.sub(_read_break, text)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from registry.document.codes import finding
-from registry.document.findings import shorten
+from registry.document.findings import printable
 from registry.model import Diagnostic, JsonValue
 
 MOST_NESTING: Final = 16
@@ -160,7 +160,7 @@ class _Reader:
         if key in container:
             line = self._line(event)
             fix = "remove one of the two"
-            message = f"`{shorten(key, 40)}` occurs twice; the first one counts"
+            message = f"`{printable(key, 40)}` occurs twice; the first one counts"
             self.findings.append(finding("yaml-duplicate-key", message, line, fix))
         elif depth == 1:
             self.lines[key] = self._line(event)
@@ -204,11 +204,11 @@ class _Reader:
     def _refusal(self, code: str, event: Any) -> Diagnostic:
         line = self._line(event)
         if code == "yaml-alias":
-            message = f"the alias `*{shorten(event.anchor, 40)}` repeats the value of an anchor"
+            message = f"the alias `*{printable(event.anchor, 40)}` repeats the value of an anchor"
             return finding(code, message, line, "write the value out in both places")
         if code == "yaml-tag":
             shown = event.tag.replace(_CORE, "!!", 1)
-            message = f"the custom tag `{shorten(shown, 40)}` is not allowed"
+            message = f"the custom tag `{printable(shown, 40)}` is not allowed"
             return finding(code, message, line, "remove the tag, or put the value in quotes")
         message = f"lists and mappings are nested more than {MOST_NESTING} deep"
         return finding(code, message, line, "flatten the front matter, or quote the value")

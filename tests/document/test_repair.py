@@ -173,8 +173,8 @@ def test_lines_before_the_first_key_are_noted():
     reading = repair("> a quote\nname: tea: green\n", 5)
     assert reading.values == {"name": "tea: green"}
     assert [(found.code, found.line) for found in reading.findings] == [
-        ("yaml-colon", 6),
         ("yaml-stray-line", 5),
+        ("yaml-colon", 6),
     ]
 
 
