@@ -16,7 +16,7 @@ from registry.model import Diagnostic, Document
 
 FRONT_MATTER_BYTES: Final = 64 * 1024
 
-MOST_FINDINGS: Final = 10
+MAX_FINDINGS: Final = 10
 """Findings of one code; the last of them says how many more there are."""
 
 _MARK: Final = "\ufeff"
@@ -93,19 +93,19 @@ def _parse(text: str, folder_name: str, front_matter_bytes: int) -> Document:
 
 
 def _few(findings: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return ``findings`` worst first, no code more often than `MOST_FINDINGS`."""
+    """Return ``findings`` worst first, no code more often than `MAX_FINDINGS`."""
     findings.sort(key=lambda found: found.sort_key)
     counts = Counter(found.code for found in findings)
-    if not counts or max(counts.values()) <= MOST_FINDINGS:
+    if not counts or max(counts.values()) <= MAX_FINDINGS:
         return tuple(findings)
     kept: list[Diagnostic] = []
     seen: Counter[str] = Counter()
     for found in findings:
         seen[found.code] += 1
-        more = counts[found.code] - MOST_FINDINGS
-        if seen[found.code] == MOST_FINDINGS and more > 0:
+        more = counts[found.code] - MAX_FINDINGS
+        if seen[found.code] == MAX_FINDINGS and more > 0:
             kept.append(replace(found, message=f"{found.message} (and {more} more like this)"))
-        elif seen[found.code] <= MOST_FINDINGS:
+        elif seen[found.code] <= MAX_FINDINGS:
             kept.append(found)
     return tuple(kept)
 
