@@ -7,6 +7,7 @@ fields would differ, nothing is changed and `EditImpossible` says why.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
 from typing import Any, Final
 
@@ -186,13 +187,13 @@ def _front_parameters(
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [None]
     if any(not isinstance(item, Mapping) or set(item) - _PARAMETER_KEYS for item in items):
         raise EditImpossible("`parameters` says more than would be kept; change it by hand")
-    rows = []
-    for one in parameters:
-        row: dict[str, JsonValue] = {"name": one.name, "type": one.type}
-        row |= {"description": one.description} if one.description else {}
-        row |= {"required": one.required}
-        row |= {"default": one.default} if one.default is not None else {}
-        rows.append(row)
+    rows = [
+        {key: value for key, value in asdict(one).items() if value is not None}
+        for one in parameters
+    ]
+    for row in rows:
+        if not row["description"]:
+            del row["description"]
     lines = [
         f"{'  ' if number else '- '}{key}: {_yaml(item)}"
         for row in rows
@@ -272,8 +273,8 @@ def _check(
         asked.append(PARAMETERS)
     if _without(before, asked) != _without(after, asked):
         raise EditImpossible("another key of the front matter would change as well")
+    changed = {*wanted, *(() if parameters is None else ("parameters",))}
     if body is None:
-        changed = {*wanted, *(() if parameters is None else ("parameters",))}
         _check_others(before, after, changed)
     elif parameters is None and after.body.split() != body.split():
         raise EditImpossible("the new body would not be read back as given")
@@ -282,7 +283,7 @@ def _check(
 
 
 def _check_others(before: Document, after: Document, changed: set[str]) -> None:
-    """Raise `EditImpossible` for a field that differs and is none of ``changed``."""
+    """Raise `EditImpossible` for a field that differs and is not among ``changed``."""
     for field in _FIELDS:
         if field not in changed and getattr(after, field) != getattr(before, field):
             raise EditImpossible(f"the {field} would change as well")

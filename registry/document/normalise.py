@@ -70,19 +70,19 @@ def _tags(fields: Fields) -> tuple[str, ...]:
         try:
             for tag in shapes.tags(value.value):
                 last = value
-                if len(tag) > shapes.LONGEST_TAG:
+                if len(tag) > shapes.MAX_TAG_LENGTH:
                     long += 1
                 else:
                     words[tag] = None
         except shapes.UnknownShape:
             fields.unknown(value)
-    if last and (long or len(words) > shapes.MOST_TAGS):
+    if last and (long or len(words) > shapes.MAX_TAGS):
         message = (
-            f"only {shapes.MOST_TAGS} tags of at most {shapes.LONGEST_TAG} characters are kept"
+            f"only {shapes.MAX_TAGS} tags of at most {shapes.MAX_TAG_LENGTH} characters are kept"
         )
         fix = "keep the tags that people would look for"
         fields.findings.append(finding("tags-over-limit", message, last.line, fix))
-    return tuple(words)[: shapes.MOST_TAGS]
+    return tuple(words)[: shapes.MAX_TAGS]
 
 
 def _created(fields: Fields) -> str | None:

@@ -11,8 +11,6 @@ from registry.document.findings import Rule, printable
 from registry.document.markdown import code_spans
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, SkillFile
 
-__all__ = ["REFERENCE_CODES", "check_references"]
-
 FOLDERS: Final = ("scripts", "references", "assets")
 """The folders that the specification names for supporting files."""
 

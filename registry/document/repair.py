@@ -15,10 +15,10 @@ from registry.document.codes import finding
 from registry.document.findings import printable
 from registry.document.frontmatter import FOREIGN_KEYS, KEY, bare_key, outer_keys
 from registry.document.repair_text import fold, plain_text, untangle
-from registry.document.yaml_text import MOST_NESTING, Broken, Reading, read_mapping, read_value
+from registry.document.yaml_text import MAX_NESTING, Broken, Reading, read_mapping, read_value
 from registry.model import JsonValue
 
-MOST_ENTRIES: Final = 1000
+MAX_ENTRIES: Final = 1000
 """Entries repaired one by one; honest front matter has some dozens of keys."""
 
 _CONTROL: Final = re.compile(
@@ -27,11 +27,10 @@ _CONTROL: Final = re.compile(
 _KEY_WITHOUT_COLON: Final = re.compile(r"^(name|description)[ \t]+(?=\S)", re.IGNORECASE)
 _NAMING_KEY: Final = re.compile(r"[ \t]*[\"']?(?:name|description)[\"']?[ \t]*:", re.IGNORECASE)
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
-_TABS: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
-_MOST_JOINED: Final = 16
+_MAX_JOINED: Final = 16
 """Entries that may in truth be more of the value of the one above, in quotes or brackets."""
 
-_MOST_JOINED_TEXT: Final = 1 << 18
+_MAX_JOINED_TEXT: Final = 1 << 18
 """Characters read again in all attempts at that, so that hostile text costs milliseconds."""
 
 _FOREIGN: Final = re.compile(
@@ -66,14 +65,8 @@ def repair(front: str, line: int) -> Reading:
     if cleaned != front:
         bad = _CONTROL.search(front)
         at = line + (front.count("\n", 0, bad.start()) if bad else 0)
-        reading.findings.append(
-            finding(
-                "control-characters",
-                "the front matter has control characters, which were left out",
-                at,
-                "delete them",
-            )
-        )
+        message = "the front matter has control characters, which were left out"
+        reading.findings.append(finding("control-characters", message, at, "delete them"))
         try:
             again = read_mapping(cleaned, line, anchors)
         except Broken:
@@ -97,7 +90,7 @@ def salvage(front: str, line: int) -> Reading:
     reading = Reading()
     lines = _with_colons(_lines(_CONTROL.sub("", front)))
     for entry in _entries(lines, line):
-        if len(reading.values) >= MOST_ENTRIES:
+        if len(reading.values) >= MAX_ENTRIES:
             break
         if entry.key not in reading.values:
             reading.values[entry.key] = plain_text(entry.head, entry.rest)[0]
@@ -125,8 +118,8 @@ class _Repair:
     def __init__(self, reading: Reading, anchors: set[str]) -> None:
         self.reading = reading
         self.anchors = anchors
-        self.left = MOST_ENTRIES
-        self.to_join = _MOST_JOINED_TEXT
+        self.left = MAX_ENTRIES
+        self.to_join = _MAX_JOINED_TEXT
 
     def note(self, code: str, message: str, line: int, fix: str) -> None:
         self.reading.findings.append(finding(code, message, line, fix))
@@ -146,7 +139,7 @@ class _Repair:
             entry = entries.popleft()
             self.left -= 1
             if self.left < 0:
-                message = f"the front matter is broken and has more than {MOST_ENTRIES} keys"
+                message = f"the front matter is broken and has more than {MAX_ENTRIES} keys"
                 fix = "correct the YAML; keys from here on were not read"
                 self.note("yaml-too-many-keys", message, entry.line, fix)
                 break
@@ -163,25 +156,16 @@ class _Repair:
     def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
         """Read one entry as YAML, else repair it; takes from ``below`` what belongs to it."""
         try:
-            return self._only(read_mapping(entry.text, entry.line, self.anchors), entry)
+            return self._only(read_mapping(entry.text, entry.line, self.anchors))
         except Broken:
             pass
         if joined := self._joined(entry, below):
             return joined
-        attempt = entry.text
-        for code, message, fix, change in (
-            *untangle(attempt),
-            (
-                "yaml-indentation",
-                "the lines are indented by tabs",
-                "indent by two spaces",
-                _TABS.sub(lambda tabs: tabs[0].replace("\t", "  "), attempt),
-            ),
-        ):
-            if change == attempt:
+        for change, code, message, fix in untangle(entry.text):
+            if change == entry.text:
                 continue
             try:
-                read = self._only(read_mapping(change, entry.line, self.anchors), entry)
+                read = self._only(read_mapping(change, entry.line, self.anchors))
             except Broken:
                 continue
             self.note(code, f"`{printable(entry.key, 40)}`: {message}", entry.line, fix)
@@ -193,13 +177,13 @@ class _Repair:
         if entry.head[:1] not in ('"', "'", "[", "{"):
             return None
         text = entry.text
-        for count, more in enumerate(islice(below, _MOST_JOINED), 1):
+        for count, more in enumerate(islice(below, _MAX_JOINED), 1):
             text += more.text
             self.to_join -= len(text)
             if self.to_join < 0:
                 break
             try:
-                read = self._only(read_mapping(text, entry.line, self.anchors), entry)
+                read = self._only(read_mapping(text, entry.line, self.anchors))
             except Broken:
                 continue
             for _ in range(count):
@@ -207,17 +191,17 @@ class _Repair:
             return read
         return None
 
-    def _only(self, reading: Reading, entry: _Entry) -> tuple[str, JsonValue]:
-        """Return the one pair of ``reading``; more or none means that the entry is no YAML."""
+    def _only(self, reading: Reading) -> tuple[str, JsonValue]:
+        """Return the one pair of ``reading``; more or none means that the entry is not YAML."""
         if len(reading.values) != 1:
-            raise Broken("no single key", entry.line)
+            raise Broken("not a single key")
         self.reading.findings += reading.findings
         return next(iter(reading.values.items()))
 
     def _value(self, entry: _Entry, depth: int) -> JsonValue:
         """Return the value of an entry that is no YAML."""
         rows = [row for row in entry.rest if row.strip() and not row.lstrip().startswith("#")]
-        if not entry.head and rows and depth < MOST_NESTING:
+        if not entry.head and rows and depth < MAX_NESTING:
             at = entry.line + 1
             if _ITEM.match(rows[0]):
                 return self._list(entry, depth)
@@ -240,7 +224,7 @@ class _Repair:
                 continue
             except Broken:
                 pass
-            if KEY.match(rows[0].lstrip()) and depth < MOST_NESTING:
+            if KEY.match(rows[0].lstrip()) and depth < MAX_NESTING:
                 items.append(self.mapping(rows, at, depth + 1))
                 continue
             text = fold(rows)

@@ -14,7 +14,6 @@ _WORDS: Final = frozenset("y n yes no on off true false null none nan inf".split
 _VISIBLE_FORMAT: Final = "\u200c\u200d\u3000"
 """Joiners of emoji and of Persian and Indic text, and the Chinese space, which need no escape."""
 
-_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _FLOW: Final = re.compile(r"[,\[\]{}?:]")
 
 
@@ -80,11 +79,7 @@ def _is_visible(char: str) -> bool:
 
 
 def _escape(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if _is_visible(char):
-        return char
-    code = ord(char)
-    if code <= 0xFF:  # noqa: PLR2004 - the width of each escape
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004
+    if char == '"':
+        return '\\"'
+    seen = _is_visible(char) and char != "\\"
+    return char if seen else char.encode("unicode_escape").decode("ascii")  # YAML's are the same

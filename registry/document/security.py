@@ -19,10 +19,10 @@ from registry.model import DOCUMENT_NAMES, Diagnostic, Document, SkillFile
 
 __all__ = ["SECURITY_RULES", "check_security", "name_skeleton"]
 
-MOST_LINES: Final = 5
+MAX_LINES: Final = 5
 """Further lines that a message names."""
 
-MOST_PLACES: Final = 100
+MAX_PLACES: Final = 100
 """Places at which one check stops; a file of nothing but findings is known by then."""
 
 NEAR: Final = 300
@@ -51,21 +51,21 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
 
 def _scan(text: str) -> Iterator[Place]:
     """Yield what is found in ``text``."""
-    yield from islice(find_hidden(text), MOST_PLACES)
+    yield from islice(find_hidden(text), MAX_PLACES)
     # One byte a character: offsets are those of the text, and looking for bytes is quick.
     data = text.encode("ascii", "replace")
     lower = data.lower()
     for check, needles in _CHECKS:
         for needle in needles:
             if needle in lower:
-                yield from islice(check(text, lower), MOST_PLACES)
+                yield from islice(check(text, lower), MAX_PLACES)
                 break
-    looks = look(data)
-    if looks.control or "\x9b" in text:
-        yield from islice(_control(text), MOST_PLACES)
-    if looks.run:
-        yield from islice(find_secrets(text, data), MOST_PLACES)
-        yield from islice(find_encoded(text, data), MOST_PLACES)
+    control, run = look(data)
+    if control or "\x9b" in text:
+        yield from islice(_control(text), MAX_PLACES)
+    if run:
+        yield from islice(find_secrets(text, data), MAX_PLACES)
+        yield from islice(find_encoded(text, data), MAX_PLACES)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
@@ -229,8 +229,8 @@ def _lines(text: str, first: Place, others: Sequence[Place]) -> tuple[int, str]:
             lines.append(last)
     if not lines:
         return line, ""
-    named = ", ".join(map(str, lines[:MOST_LINES]))
-    rest = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
+    named = ", ".join(map(str, lines[:MAX_LINES]))
+    rest = f" and {len(lines) - MAX_LINES} more" if len(lines) > MAX_LINES else ""
     return line, f" (also on line{'s' if len(lines) > 1 else ''} {named}{rest})"
 
 

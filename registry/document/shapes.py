@@ -7,8 +7,8 @@ from typing import Final
 
 from registry.model import JsonValue
 
-MOST_TAGS: Final = 100
-LONGEST_TAG: Final = 100
+MAX_TAGS: Final = 100
+MAX_TAG_LENGTH: Final = 100
 
 CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.document import parse_text
-from registry.document.shapes import LONGEST_TAG, MOST_TAGS
+from registry.document.shapes import MAX_TAG_LENGTH, MAX_TAGS
 from registry.model import Parameter
 
 
@@ -69,15 +69,15 @@ def test_tags_of_an_unknown_shape_are_a_warning():
 @pytest.mark.parametrize(
     "front",
     [
-        "tags: [" + ", ".join(f"t{n}" for n in range(MOST_TAGS + 1)) + "]",
-        "tags: [a, " + "b" * (LONGEST_TAG + 1) + "]",
+        "tags: [" + ", ".join(f"t{n}" for n in range(MAX_TAGS + 1)) + "]",
+        "tags: [a, " + "b" * (MAX_TAG_LENGTH + 1) + "]",
     ],
     ids=["many", "long"],
 )
 def test_tags_have_a_limit(front):
     document = parse(front)
-    assert 0 < len(document.tags) <= MOST_TAGS
-    assert all(len(tag) <= LONGEST_TAG for tag in document.tags)
+    assert 0 < len(document.tags) <= MAX_TAGS
+    assert all(len(tag) <= MAX_TAG_LENGTH for tag in document.tags)
     assert codes(document) == ["tags-over-limit"]
 
 
