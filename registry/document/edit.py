@@ -16,8 +16,8 @@ from registry.document.fields import Fields, Path, Places, Value
 from registry.document.fronts import EditImpossible, Front, newline_of
 from registry.document.normalise import DESCRIPTION, KIND, NAME, PARAMETERS, TAGS
 from registry.document.parse import parse_text
-from registry.document.render import front_value, prose_text
-from registry.document.scalars import quoted, scalar, tag_text, tag_words
+from registry.document.render import prose_text
+from registry.document.scalars import quoted, scalar, tag_text, tag_words, text_value
 from registry.document.sections import is_template, safe_text, with_description, with_parameters
 from registry.document.yaml_text import Reading
 from registry.model import Document, JsonValue, Parameter
@@ -108,7 +108,7 @@ def _with_description(text: str, document: Document, value: str, folder: str | N
         changed = front.set_text(places[0].path, value)
     else:
         first = not _present(document, NAME)
-        changed = front.add("description", front_value(value, newline=newline), first=first)
+        changed = front.add("description", text_value(value, newline=newline), first=first)
     # The same words in the template's section would contradict the new ones.
     body = document.body
     if is_template(body) and changed.endswith(body):
@@ -144,13 +144,12 @@ def _tags_of(value: JsonValue) -> Iterable[str]:
 def _with_kind(text: str, document: Document, word: str, folder: str | None) -> str:
     text, document = _fronted(text, document, folder)
     places = _present(document, KIND)
-    if not word:
-        for spot in places:
-            if spot.filled:
-                text = Front(text, document).set_text(spot.path, "")
-                document = _parse(text, folder)
-        return text
     filled = [spot for spot in places if spot.filled]
+    if not word:
+        for spot in filled:
+            text = Front(text, document).set_text(spot.path, "")
+            document = _parse(text, folder)
+        return text
     for spot in filled or [spot for spot in places if spot.path[-1].casefold() != "type"]:
         return Front(text, document).set_text(spot.path, word)
     return _added(text, document, "kind", scalar(word, flow=True))
@@ -227,7 +226,7 @@ def _with_front(text: str, document: Document, folder: str | None, description: 
     lines = ["---"]
     if name := document.name or folder:
         lines.append(f"name: {scalar(name)}")
-    lines += [f"description: {front_value(description, newline=newline)}", "---", ""]
+    lines += [f"description: {text_value(description, newline=newline)}", "---", ""]
     gap = "" if not text or text.startswith(("\n", "\r")) else newline
     return newline.join(lines) + gap + text
 

@@ -90,7 +90,11 @@ def read_template(body: str) -> Template:
     for section in sections:
         if section.depth == 2 and any(section.lines):  # noqa: PLR2004 - `##`
             lines.setdefault(section.title.casefold(), [line for line in section.lines if line])
-    facts = dict(_facts(lines.get("metadata", ())))
+    facts = {  # `- **Label**: value`; the first of a label counts
+        fact[1].casefold(): (line.number, fact[2].strip())
+        for line in reversed(lines.get("metadata", ()))
+        if (fact := _FACT.fullmatch(line.text.strip()))
+    }
     created = facts.get("created") or facts.get("created at")
     version = facts.get("version")
     description = "\n".join(line.text.rstrip() for line in lines.get("description", ()))
@@ -241,13 +245,6 @@ def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
             yield at, end
     if opened:
         yield start, len(body)
-
-
-def _facts(lines: Sequence[Line]) -> Iterator[tuple[str, tuple[int, str]]]:
-    """Yield (label, (line, value)) of the lines `- **Label**: value`, the last one first."""
-    for line in reversed(lines):
-        if fact := _FACT.fullmatch(line.text.strip()):
-            yield fact[1].casefold(), (line.number, fact[2].strip())
 
 
 def _columns(head: str) -> list[str]:

@@ -104,8 +104,8 @@ def _few(findings: list[Diagnostic]) -> tuple[Diagnostic, ...]:
         seen[found.code] += 1
         more = counts[found.code] - MAX_FINDINGS
         if seen[found.code] == MAX_FINDINGS and more > 0:
-            kept.append(replace(found, message=f"{found.message} (and {more} more like this)"))
-        elif seen[found.code] <= MAX_FINDINGS:
+            found = replace(found, message=f"{found.message} (and {more} more like this)")  # noqa: PLW2901
+        if seen[found.code] <= MAX_FINDINGS:
             kept.append(found)
     return tuple(kept)
 
@@ -150,8 +150,6 @@ def _read_front(
         except Broken:
             if parts.fenced and ends_early(front):
                 parts = split_loosely(text)
-                if parts.front is None:
-                    return parts, Reading()
                 return parts, _repaired(parts, findings)
             reading = repair(front, line)
         if not reading.values and parts.fenced and front.strip():
@@ -212,13 +210,11 @@ def _complete(
     description = template.description
     if description is None or parts.front is not None:
         description = description or first_paragraph(body)
-        line = parts.front_line
+        code = "description-from-body"
+        message = "the skill has no description; the first words of its text are taken"
         if description is None:
+            code = "description-missing"
             message = "the skill has no description, and no text to take one from"
-            fix = "add `description:` with what the skill does and when to use it"
-            findings.append(finding("description-missing", message, line, fix))
-        else:
-            message = "the skill has no description; the first words of its text are taken"
-            fix = "add `description:` with what the skill does and when to use it"
-            findings.append(finding("description-from-body", message, line, fix))
+        fix = "add `description:` with what the skill does and when to use it"
+        findings.append(finding(code, message, parts.front_line, fix))
     fields["description"] = description or ""

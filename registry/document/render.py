@@ -10,7 +10,7 @@ from typing import Final
 from registry.document import shapes, tables
 from registry.document.dates import parse_date
 from registry.document.parse import parse_text
-from registry.document.scalars import block, quoted, scalar, tag_text, tag_words
+from registry.document.scalars import quoted, scalar, tag_text, tag_words, text_value
 from registry.document.sections import safe_text, with_parameters
 from registry.model import Parameter
 
@@ -83,19 +83,14 @@ def prose_text(text: str) -> str:
     return shapes.CONTROL.sub("", text).strip()
 
 
-def front_value(text: str, indent: str = "  ", newline: str = "\n") -> str:
-    """Return ``text`` as the value behind `key: `, several lines as a literal block."""
-    return block(text, indent, newline) or scalar(text)
-
-
 def _front(name: str, description: str, metadata: Mapping[str, object]) -> str:
     """Return front matter with what is not empty; tags are quoted, as they may look like a list."""
     lines = [f"name: {scalar(shapes.clean_line(name))}"]
-    lines.append(f"description: {front_value(prose_text(description))}")
+    lines.append(f"description: {text_value(prose_text(description))}")
     inner = {key: str(value) for key, value in metadata.items() if value}
     lines += ["metadata:"] if inner else []
     for key, value in inner.items():
-        lines.append(f"  {key}: {quoted(value) if key == 'tags' else front_value(value, '    ')}")
+        lines.append(f"  {key}: {quoted(value) if key == 'tags' else text_value(value, '    ')}")
     return "\n".join(["---", *lines, "---", ""])
 
 

@@ -7,6 +7,7 @@ own; only those that fail are repaired, and what can't be repaired is read as te
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -67,11 +68,8 @@ def repair(front: str, line: int) -> Reading:
         at = line + (front.count("\n", 0, bad.start()) if bad else 0)
         message = "the front matter has control characters, which were left out"
         reading.findings.append(finding("control-characters", message, at, "delete them"))
-        try:
+        with suppress(Broken):
             again = read_mapping(cleaned, line, anchors)
-        except Broken:
-            pass
-        else:
             again.findings = reading.findings + again.findings
             return again
     lines = _lines(cleaned)
@@ -155,10 +153,8 @@ class _Repair:
 
     def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
         """Read one entry as YAML, else repair it; takes from ``below`` what belongs to it."""
-        try:
+        with suppress(Broken):
             return self._only(read_mapping(entry.text, entry.line, self.anchors))
-        except Broken:
-            pass
         if joined := self._joined(entry, below):
             return joined
         for change, code, message, fix in untangle(entry.text):
@@ -219,11 +215,9 @@ class _Repair:
         """Read the lines below a key as the items of a list, each on its own."""
         items: list[JsonValue] = []
         for at, rows in _items(entry.rest, entry.line + 1):
-            try:
+            with suppress(Broken):
                 items.append(read_value("\n".join(rows), at, self.anchors))
                 continue
-            except Broken:
-                pass
             if KEY.match(rows[0].lstrip()) and depth < MAX_NESTING:
                 items.append(self.mapping(rows, at, depth + 1))
                 continue

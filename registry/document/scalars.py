@@ -59,6 +59,11 @@ def block(text: str, indent: str, newline: str) -> str | None:
     return newline.join(["|-", *(indent + line if line else "" for line in lines)])
 
 
+def text_value(text: str, indent: str = "  ", newline: str = "\n", like: str = "") -> str:
+    """Return ``text`` as the value behind `key: `, several lines as a literal block."""
+    return block(text, indent, newline) or scalar(text, like=like)
+
+
 def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
     """Return ``tags`` as they are stored: casefolded, unique, those with commas split."""
     words: tuple[str, ...] = tuple(tags)

@@ -101,10 +101,7 @@ def names(value: JsonValue) -> Iterator[str]:
         for item in value:
             if isinstance(item, Mapping):
                 name = item.get("name", item.get("key"))
-                if isinstance(name, str):
-                    yield clean_line(name)
-                else:
-                    yield from map(clean_line, item)
+                yield from map(clean_line, [name] if isinstance(name, str) else item)
             else:
                 yield from texts(item)
     else:
@@ -157,21 +154,13 @@ def tools(value: JsonValue) -> Iterator[str]:
 def _split_tools(text: str) -> Iterator[str]:
     """Split ``text`` at its commas, or at its spaces where it has no comma outside parentheses."""
     depth = 0
-    by_space: list[str] = [""]
-    by_comma: list[str] = [""]
-    for match in _TOOL.finditer(text):
-        part = match[0]
+    parts: list[str] = []
+    for part in _TOOL.findall(text):
         depth = max(0, depth + (part == "(") - (part == ")"))
-        if depth or not (part.isspace() or "," in part):
-            by_space[-1] += part
-            by_comma[-1] += part
-        else:
-            by_space.append("")
-            if "," in part:
-                by_comma.append("")
-            else:
-                by_comma[-1] += part
-    for tool in by_comma if len(by_comma) > 1 else by_space:
+        between = not depth and (part.isspace() or "," in part)
+        parts.append(("\0" if "," in part else "\1") if between else part)
+    marked = "".join(parts)
+    for tool in marked.replace("\1", " ").split("\0") if "\0" in marked else marked.split("\1"):
         if tool := clean_line(tool.strip().strip("\"'")):
             yield tool
 
