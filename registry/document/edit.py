@@ -120,16 +120,17 @@ def _with_description(text: str, document: Document, value: str, folder: str | N
 
 
 def _with_tags(text: str, document: Document, words: tuple[str, ...], folder: str | None) -> str:
-    text, document = _fronted(text, document, folder)
+    text = _with_front(text, document, folder)
+    document = _parse(text, folder)
     places = _present(document, TAGS)
     if not places:
         return _added(text, document, "tags", quoted(tag_text(words)))
-    main = next((spot for spot in places if spot.filled), places[0])
-    for spot in places:
-        present = shapes.unique(_tags_of(spot.value))
-        keep = words if spot is main else tuple(word for word in present if word in words)
+    main = next((place for place in places if place.filled), places[0])
+    for place in places:
+        present = shapes.unique(_tags_of(place.value))
+        keep = words if place is main else tuple(word for word in present if word in words)
         if keep != present:
-            text = Front(text, document).set_words(spot.path, keep)
+            text = Front(text, document).set_words(place.path, keep)
             document = _parse(text, folder)
     return text
 
@@ -142,16 +143,17 @@ def _tags_of(value: JsonValue) -> Iterable[str]:
 
 
 def _with_kind(text: str, document: Document, word: str, folder: str | None) -> str:
-    text, document = _fronted(text, document, folder)
+    text = _with_front(text, document, folder)
+    document = _parse(text, folder)
     places = _present(document, KIND)
-    filled = [spot for spot in places if spot.filled]
+    filled = [place for place in places if place.filled]
     if not word:
-        for spot in filled:
-            text = Front(text, document).set_text(spot.path, "")
+        for place in filled:
+            text = Front(text, document).set_text(place.path, "")
             document = _parse(text, folder)
         return text
-    for spot in filled or [spot for spot in places if spot.path[-1].casefold() != "type"]:
-        return Front(text, document).set_text(spot.path, word)
+    for place in filled or [place for place in places if place.path[-1].casefold() != "type"]:
+        return Front(text, document).set_text(place.path, word)
     return _added(text, document, "kind", scalar(word, flow=True))
 
 
@@ -167,10 +169,10 @@ def _added(text: str, document: Document, key: str, value: str) -> str:
 def _with_parameters(text: str, document: Document, parameters: Sequence[Parameter]) -> str:
     newline = newline_of(text)
     if document.body != document.text:
-        for spot in _present(document, PARAMETERS):
-            if spot.value:
+        for place in _present(document, PARAMETERS):
+            if place.value:
                 front = Front(text, document)
-                return _front_parameters(front, spot.path, spot.value, parameters)
+                return _front_parameters(front, place.path, place.value, parameters)
     if not text.endswith(document.body):
         raise EditImpossible("the body can't be told from the front matter around it")
     try:
@@ -213,22 +215,19 @@ def _yaml(value: JsonValue) -> str:
     return json.dumps(value)
 
 
-def _fronted(text: str, document: Document, folder: str | None) -> tuple[str, Document]:
-    """Return the document, with front matter added where it has none."""
+def _with_front(
+    text: str, document: Document, folder: str | None, description: str | None = None
+) -> str:
+    """Return the document with front matter, added where it has none."""
     if document.body != document.text:
-        return text, document
-    text = _with_front(text, document, folder, document.description)
-    return text, _parse(text, folder)
-
-
-def _with_front(text: str, document: Document, folder: str | None, description: str) -> str:
+        return text
     newline = newline_of(text)
     lines = ["---"]
     if name := document.name or folder:
         lines.append(f"name: {scalar(name)}")
-    lines += [f"description: {text_value(description, newline=newline)}", "---", ""]
+    shown = text_value(description or document.description, newline=newline)
     gap = "" if not text or text.startswith(("\n", "\r")) else newline
-    return newline.join(lines) + gap + text
+    return newline.join([*lines, f"description: {shown}", "---", ""]) + gap + text
 
 
 def _present(document: Document, where: Places) -> list[Value]:

@@ -40,7 +40,7 @@ def look(data: bytes) -> tuple[bool, bool]:
 
 
 def find_secrets(text: str, data: bytes) -> Iterator[Place]:
-    """Yield what is shaped like a key that works, and is no placeholder; never the whole key."""
+    """Yield what is shaped like a working key and not a placeholder, never the whole of it."""
     for needle, kind, pattern in threats.SECRETS:
         if needle not in data:
             continue

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from typing import NamedTuple
 
 from registry.model import Document, Severity
@@ -34,17 +33,15 @@ def printable(text: str, limit: int = 80) -> str:
     """
     text = shorten(text, limit)
     if not text.isprintable():
-        shown = (char if char.isprintable() else _escape(char) for char in " ".join(text.split()))
-        text = shorten("".join(shown), limit)
-    return text
+        text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+    return shorten(text, limit)
 
 
 def join_some(items: Iterable[str]) -> str:
     """Return the first five of ``items``, each shortened, and how many there are beyond them."""
-    rest = iter(items)
-    shown = ", ".join(printable(item, 40) for item in islice(rest, 5))
-    more = sum(1 for _ in rest)
-    return f"{shown} and {more} more" if more else shown
+    texts = list(items)
+    shown = ", ".join(printable(item, 40) for item in texts[:5])
+    return f"{shown} and {len(texts) - 5} more" if texts[5:] else shown
 
 
 def key_lines(document: Document) -> Mapping[str, int]:
@@ -55,7 +52,3 @@ def key_lines(document: Document) -> Mapping[str, int]:
         if match := _KEY.match(line):
             lines.setdefault(match[1], number)
     return lines
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

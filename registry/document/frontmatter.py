@@ -30,7 +30,7 @@ KEY: Final = re.compile(
     r"""|[\w$.<+][\w$./<>()+-]{0,60}(?:[ ][\w$./()+-]{1,60}){0,2})[ \t]*"""
     r"""(?::(?=\s|\Z)|(?<=""" + _FOREIGN.replace("|", ")\uff1a|(?<=") + ")\uff1a)"
 )
-"""A line's key and its colon. Sentences are no keys: three words at most, few characters else."""
+"""A line's key and its colon. A key has three short words at most, unlike a sentence."""
 
 _KNOWN_KEY: Final = re.compile(
     r"(?:name|title|slug|description|version|metadata|license|author|tags)[ \t]*:(?=\s|\Z)"

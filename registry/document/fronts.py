@@ -8,15 +8,7 @@ from registry.document import shapes
 from registry.document.fields import Path, folded
 from registry.document.frontmatter import LINE, split, split_loosely
 from registry.document.scalars import quoted, scalar, tag_text, text_value
-from registry.document.source import (
-    Entry,
-    Node,
-    Unplaced,
-    entries,
-    follow,
-    line_end,
-    read_nodes,
-)
+from registry.document.source import Entry, Node, Unplaced, entries, follow, line_end, read_nodes
 from registry.model import Document
 
 _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
@@ -64,12 +56,11 @@ class Front:
             at = entry.head + len(line) - len(line.lstrip(" \t"))
             new = text_value(value, self._indent() + "  ", self.newline)
             return self._replace(at, entry.end, new if at > entry.head else f" {new}")
-        like = node.style if node.style in {"'", '"'} else ""
         end = base + node.end
         if node.in_flow or self.front[end : line_end(self.front, end)].strip():
-            return self._put(base, node, key, scalar(value, like=like, flow=node.in_flow))
+            return self._put(base, node, key, scalar(value, like=_quotes(node), flow=node.in_flow))
         return self._put(
-            base, node, key, text_value(value, " " * (key.column + 2), self.newline, like)
+            base, node, key, text_value(value, " " * (key.column + 2), self.newline, _quotes(node))
         )
 
     def set_words(self, path: Path, words: Sequence[str]) -> str:
@@ -91,9 +82,7 @@ class Front:
         elif not node.value and not node.style and not node.in_flow:
             new = self._flow(base, node, words)
         else:
-            new = scalar(
-                text, like=node.style if node.style in {"'", '"'} else "", flow=node.in_flow
-            )
+            new = scalar(text, like=_quotes(node), flow=node.in_flow)
         return self._put(base, node, key, new)
 
     def set_source(self, path: Path, lines: Sequence[str], flow: str) -> str:
@@ -122,7 +111,7 @@ class Front:
             indent = " " * (parent.column + 2)
             return self._replace(at, at, f"{self.newline}{indent}{key}: {value}")
         if not node.is_map:
-            raise EditImpossible(f"`{top[0]}` is no mapping of keys to values")
+            raise EditImpossible(f"`{top[0]}` is not a mapping of keys to values")
         return self._into(base, node, key, value)
 
     def _into(self, base: int, node: Node, key: str, value: str) -> str:
@@ -229,6 +218,10 @@ def newline_of(text: str) -> str:
     """Return the first line end of ``text``."""
     match = _NEWLINE.search(text)
     return match[0] if match else "\n"
+
+
+def _quotes(node: Node) -> str:
+    return node.style if node.style in {"'", '"'} else ""
 
 
 def _broken(path: Path) -> EditImpossible:

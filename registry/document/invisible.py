@@ -92,11 +92,9 @@ def _belongs(char: str, before: str, after: str) -> bool:
     """Tell whether a single zero-width ``char`` does what it is made for between its neighbours."""
     if char == "\u200b":
         return bool(_UNSPACED.match(before) or _UNSPACED.match(after))
-    if char in "\u200c\u200d":
-        if _JOINING.match(before) or _JOINING.match(after):
-            return True
-        return char == "\u200d" and bool(_EMOJI.match(before) and _EMOJI.match(after))
-    return False
+    joining = _JOINING.match(before) or _JOINING.match(after)
+    emoji = char == "\u200d" and _EMOJI.match(before) and _EMOJI.match(after)
+    return char in "\u200c\u200d" and bool(joining or emoji)
 
 
 def _named(char: str) -> str:

@@ -95,7 +95,7 @@ def _created(fields: Fields) -> str | None:
             unreadable = unreadable or value
     if unreadable:
         shown = printable(str(unreadable.value), 40)
-        message = f"`{printable('.'.join(unreadable.path), 40)}` is no date: `{shown}`"
+        message = f"`{printable('.'.join(unreadable.path), 40)}` is not a date: `{shown}`"
         fix = "write e.g. `2026-01-15` or `2026-01-15T09:30:00Z`"
         fields.findings.append(finding("date-unreadable", message, unreadable.line, fix))
     return None

@@ -21,7 +21,7 @@ MAX_FINDINGS: Final = 10
 
 _MARK: Final = "\ufeff"
 _BINARY_SHARE: Final = 10
-"""One NUL in so many characters is no slip of an editor any more."""
+"""One NUL in so many characters is more than a slip of an editor."""
 
 
 def parse_document(
@@ -36,7 +36,7 @@ def parse_document(
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"the file is not UTF-8 text: byte {error.start} is 0x{data[error.start]:02x}"
+        message = f"the file is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
         found = finding("not-utf8", message, line, "save the file with the encoding UTF-8")
         rest = _parse(data.decode("utf-8", "replace"), folder_name, front_matter_bytes)
         return replace(rest, diagnostics=(found, *rest.diagnostics))
@@ -117,14 +117,13 @@ def _clean(text: str, findings: list[Diagnostic]) -> str:
         message = "the file begins with a byte order mark"
         findings.append(finding("byte-order-mark", message, 1, fix))
         text = text[1:]
-    count = text.count("\0")
-    if count:
+    if count := text.count("\0"):
         line = text.count("\n", 0, text.index("\0")) + 1
         code, fix = "nul-characters", "delete the NUL characters"
         message = f"the file has {count} NUL characters, which were left out"
         if count * _BINARY_SHARE > len(text):
             code, fix = "not-text", "save the file as text with the encoding UTF-8"
-            message = f"{count} of {len(text)} characters are NUL: the file is UTF-16 or no text"
+            message = f"{count} of {len(text)} characters are NUL: the file is UTF-16 or not text"
         findings.append(finding(code, message, line, fix))
         text = text.replace("\0", "")
     return text
@@ -195,7 +194,7 @@ def _complete(
         if fields.get("created") is None and template.created:
             fields["created"] = parse_date(template.created)
             if fields["created"] is None:
-                message = f"`**Created**` is no date: `{printable(template.created, 40)}`"
+                message = f"`**Created**` is not a date: `{printable(template.created, 40)}`"
                 line = parts.body_line - 1 + (template.created_line or 1)
                 fix = "write e.g. `2026-01-15T09:30:00Z`"
                 findings.append(finding("date-unreadable", message, line, fix))

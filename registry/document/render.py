@@ -36,14 +36,9 @@ def render_document(
     """
     text = body.strip("\r\n")
     text = with_parameters(text, parameters, "\n") if parameters else text
-    facts = {
-        "version": version,
-        "tags": tag_words(tags),
-        "kind": kind and shapes.one_text(kind),
-    }
-    wanted: dict[str, object]
-    wanted = {"name": shapes.clean_line(name), "description": prose_text(description)}
-    wanted |= {key: value for key, value in facts.items() if value}
+    facts = {"version": version, "tags": tag_words(tags), "kind": kind and shapes.one_text(kind)}
+    given = {key: value for key, value in facts.items() if value}
+    wanted = {"name": shapes.clean_line(name), "description": prose_text(description), **given}
     metadata = {**facts, "tags": tag_text(tag_words(tags)), "created_at": _moment(created_at)}
     result = _front(name, description, metadata) + (f"\n{text.rstrip()}\n" if text.strip() else "")
     _check(result, wanted, parameters)

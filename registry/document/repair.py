@@ -55,7 +55,7 @@ class _Entry:
 
 
 def repair(front: str, line: int) -> Reading:
-    """Read ``front``, which begins on ``line`` and is no valid YAML, as far as a person could.
+    """Read ``front``, which begins on ``line`` and is not valid YAML, as far as a person could.
 
     Values that are valid YAML come out as `read_mapping` would read them. Raises `Refused` as that
     does.
@@ -111,7 +111,7 @@ def _with_colons(lines: list[str]) -> list[str]:
 
 
 class _Repair:
-    """Fills one `Reading` from lines that are no valid YAML."""
+    """Fills one `Reading` from lines that are not valid YAML."""
 
     def __init__(self, reading: Reading, anchors: set[str]) -> None:
         self.reading = reading
@@ -195,7 +195,7 @@ class _Repair:
         return next(iter(reading.values.items()))
 
     def _value(self, entry: _Entry, depth: int) -> JsonValue:
-        """Return the value of an entry that is no YAML."""
+        """Return the value of an entry that is not YAML."""
         rows = [row for row in entry.rest if row.strip() and not row.lstrip().startswith("#")]
         if not entry.head and rows and depth < MAX_NESTING:
             at = entry.line + 1
@@ -224,7 +224,7 @@ class _Repair:
             text = fold(rows)
             items.append(text)
             message = (
-                f"`{printable(entry.key, 40)}`: the item `{printable(text, 40)}` is no valid YAML"
+                f"`{printable(entry.key, 40)}`: the item `{printable(text, 40)}` is not valid YAML"
             )
             self.note("yaml-list", message, at, "put the item in quotes")
         return items

@@ -1,4 +1,4 @@
-"""What a person reads in a value that is no YAML."""
+"""What a person reads in a value that is not YAML."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class Text(NamedTuple):
 def untangle(original: str) -> Iterator[Text]:
     """Yield a broken entry with its escapes corrected, one kind after the other, then its tabs."""
     text = _PAIR.sub(_join, original)
-    message = "a character is written as two JSON escapes, which is no YAML"
+    message = "a character is written as two JSON escapes, which is not YAML"
     yield Text(text, "yaml-surrogates", message, "write the character itself")
     text = _BAD_ESCAPE.sub(lambda match: "\\\\" if match[1] else match[0], text)
     message = "double quotes hold a backslash that starts no escape"
@@ -54,14 +54,14 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
         fix += ", once around all of it"
     elif head[:1] in ("[", "{"):
         code = "yaml-brackets"
-        message = "the value begins with a bracket but is no YAML list or mapping"
+        message = "the value begins with a bracket but is not a YAML list or mapping"
     elif ": " in value or head.endswith(":"):
         code, message = "yaml-colon", "a colon and a space stand in a value without quotes"
     elif head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII
         code = "yaml-special-character"
         message = f"the value begins with `{head[0]}`, which has a meaning in YAML"
     else:
-        code, message = "yaml-stray-line", "lines of the value are no YAML where they stand"
+        code, message = "yaml-stray-line", "lines of the value are not YAML where they stand"
         fix = "indent them by two spaces below `|`"
     return Text(value, code, message, fix)
 

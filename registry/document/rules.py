@@ -60,8 +60,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "compatibility-too-long": Rule(
         "warning", f"`compatibility` is longer than {COMPATIBILITY_LENGTH} characters"
     ),
-    "metadata-not-mapping": Rule("warning", "`metadata` is no mapping of keys to values"),
-    "metadata-not-text": Rule("warning", "a value below `metadata` is no text"),
+    "metadata-not-mapping": Rule("warning", "`metadata` is not a mapping of keys to values"),
+    "metadata-not-text": Rule("warning", "a value below `metadata` is not text"),
     "allowed-tools-not-text": Rule("warning", "`allowed-tools` is not one string"),
     "allowed-tools-commas": Rule("info", "`allowed-tools` is separated by commas"),
     "key-spelling": Rule("warning", "a key of the specification is spelled in another way"),
@@ -170,16 +170,15 @@ def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
     name = unicodedata.normalize("NFKC", name.strip())  # as the reference validator does
     if not (_STRICT_NAME.fullmatch(name) and len(name) <= NAME_LENGTH):
         yield from _name_spelling(key, name)
+    shown = printable(name)
     if name != folder:
-        message = f"the name `{printable(name)}` is not the folder's name, `{printable(folder)}`"
+        message = f"the name `{shown}` is not the folder's name, `{printable(folder)}`"
         slug = _slug(name)
         fix = f"rename the folder to `{slug}`, or write `name: {_slug(folder)}`"
         yield _Finding("name-differs-from-folder", key, message, fix)
     for word in RESERVED_WORDS:
         if word in name.lower():
-            message = (
-                f"the name `{printable(name)}` has the word `{word}`, which services may reserve"
-            )
+            message = f"the name `{shown}` has the word `{word}`, which services may reserve"
             fix = f"choose a name without `{word}` if you mean to upload the skill"
             yield _Finding("name-reserved-word", key, message, fix)
 
@@ -281,19 +280,18 @@ def _body(document: Document) -> Iterator[Diagnostic]:
     lines = body.count("\n") + (not body.endswith("\n"))
     if lines > BODY_LINES:
         message = f"the body has {lines} lines; under {BODY_LINES} are advised"
-        fix = "move detail into files below references/ that are read only when needed"
-        yield _advice("body-too-many-lines", message, document.body_line + BODY_LINES, fix)
+        yield _advice("body-too-many-lines", message, document.body_line + BODY_LINES)
     if len(body) <= BODY_TOKENS:
         return  # a character has four bytes at most
     size = len(body) if body.isascii() else len(body.encode("utf-8", "surrogatepass"))
     tokens = size // BYTES_PER_TOKEN
     if tokens > BODY_TOKENS:
         message = f"the body has about {tokens} tokens; under {BODY_TOKENS} are advised"
-        fix = "move detail into files below references/ that are read only when needed"
-        yield _advice("body-too-many-tokens", message, document.body_line, fix)
+        yield _advice("body-too-many-tokens", message, document.body_line)
 
 
-def _advice(code: str, message: str, line: int, fix: str) -> Diagnostic:
+def _advice(code: str, message: str, line: int) -> Diagnostic:
+    fix = "move detail into files below references/ that are read only when needed"
     return Diagnostic(code, RULES[code].severity, message, line, fix)
 
 

@@ -23,8 +23,7 @@ def scalar(text: str, *, like: str = "", flow: bool = False) -> str:
     ``like`` is the quotation mark of the value it replaces, kept where it can be. Inside brackets
     (``flow``) less can be written without quotes.
     """
-    seen = all(map(_is_visible, text))
-    if not seen:
+    if not all(map(_is_visible, text)):
         return quoted(text)
     if not like and is_plain(text) and not (flow and _FLOW.search(text)):
         return text

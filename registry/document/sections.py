@@ -1,6 +1,6 @@
 """Write into the Markdown of a skill: its parameters, and the description of miniclaw's template.
 
-What is found here is what `markdown` reads; lines of code and comments are no headings.
+What is found here is what `markdown` reads; lines of code and comments are not headings.
 """
 
 import re
@@ -48,11 +48,11 @@ def with_parameters(body: str, parameters: Sequence[Parameter], newline: str) ->
         return _with_section(body, table(parameters, newline), newline) if parameters else body
     span = _table(section) or _placeholder(section)
     if span is None:
-        start = end = section.text
-        after = body[end:].lstrip(" \t")
+        start = section.text
+        after = body[start:].lstrip(" \t")
         more = newline if not after or after.startswith(("\n", "\r")) else newline * 2
         lead = newline if body[:start].endswith(("\n", "\r")) else newline * 2
-        return body[:start] + lead + table(parameters, newline) + more + body[end:]
+        return body[:start] + lead + table(parameters, newline) + more + body[start:]
     return body[: span[0]] + table(parameters, newline) + body[span[1] :]
 
 

@@ -19,7 +19,7 @@ _TOOL: Final = re.compile(r"[()]|[^()\s,]+|[\s,]+")
 
 
 class UnknownShape(Exception):
-    """A value is of a shape that its field has no reading for."""
+    """A value has a shape that can't be read for its field."""
 
 
 def is_list(value: JsonValue) -> bool:
@@ -41,9 +41,7 @@ def from_json(text: str) -> JsonValue:
 
 def clean_line(text: str) -> str:
     """Return ``text`` on one line, without control characters, spaces collapsed."""
-    if CONTROL.search(text):
-        text = CONTROL.sub("", text)
-    return " ".join(text.split())
+    return " ".join(CONTROL.sub("", text).split())
 
 
 def one_text(value: JsonValue) -> str | None:
@@ -126,11 +124,9 @@ def unique(words: Iterable[str]) -> tuple[str, ...]:
 def truth(value: JsonValue) -> bool:
     """Return what a yes or no in ``value`` means; raises `UnknownShape` for anything else."""
     word = value.strip().casefold() if isinstance(value, str) else None
-    if word in _YES:
-        return True
-    if word in _NO:
-        return False
-    raise UnknownShape
+    if word not in _YES | _NO:
+        raise UnknownShape
+    return word in _YES
 
 
 def tools(value: JsonValue) -> Iterator[str]:

@@ -42,7 +42,7 @@ def default_cell(parameter: Parameter) -> str:
         if plain and value and read_default(value, parameter) == value:
             return f"`{value}`".replace("|", "\\|")
     elif parameter.type == "string":
-        raise ValueError(f"the default of the parameter `{parameter.name}` is no string")
+        raise ValueError(f"the default of the parameter `{parameter.name}` is not a string")
     source = json.dumps(value, ensure_ascii=False, allow_nan=False)
     source = source if source.isprintable() else json.dumps(value)
     source = source.replace("`", "\\u0060").replace("<", "\\u003c")

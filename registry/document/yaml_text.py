@@ -51,7 +51,7 @@ def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> R
     """Read ``text``, which begins on ``line`` of its file, as one YAML mapping.
 
     ``anchors`` collects the anchors seen, so that entries read one by one know of each other's.
-    Raises `Broken` for what is no such mapping and `Refused` for an alias that resolves, a custom
+    Raises `Broken` for anything else and `Refused` for an alias that resolves, a custom
     tag or nesting over `MAX_NESTING`. No text, or only comments, is an empty mapping.
     """
     reader = _Reader(text, line, set() if anchors is None else anchors)

@@ -154,7 +154,7 @@ def test_parameters_become_a_table():
         ({"created_at": "soon"}, "not a date"),
         ({"tags": ["x" * 200]}, "tags"),
         ({"parameters": [Parameter("`a`", "string", "", True)]}, "parameters"),
-        ({"parameters": [Parameter("a", "string", "", True, 5)]}, "no string"),
+        ({"parameters": [Parameter("a", "string", "", True, 5)]}, "not a string"),
         ({"description": "x" * 70_000}, "invalid"),
     ],
 )

@@ -238,6 +238,7 @@ PATHS = ("SKILL.md", "notes.md", "scripts/run.py", "references/a b.md", "assets/
         "- item\n\n      ```\n      scripts/gone.py\n      ```\n",
         "````\n```\nscripts/gone.py\n````\n",
         "```\nscripts/gone.py in a fence without an end",
+        "<!--\n[gone](gone.md)\n-->",
     ],
 )
 def test_references_that_lead_to_a_file_or_elsewhere_are_no_finding(body):
