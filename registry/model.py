@@ -1,7 +1,7 @@
 """The words of the registry as frozen values; everything above speaks in these."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args, overload
 
 JsonValue: TypeAlias = (
@@ -82,13 +82,10 @@ class Document:
     compatibility: str | None = None
     tags: tuple[str, ...] = ()
     created: str | None = None
-    updated: str | None = None
     required_tools: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
-    requires: Mapping[str, JsonValue] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
     hidden: bool = False
-    user_invocable: bool = True
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property

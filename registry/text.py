@@ -101,12 +101,23 @@ class Fact:
 
 def quoted(name: object) -> str:
     """Quote a name, with anything that could disturb a terminal shown as an escape."""
-    text = str(name)
-    if len(text) > MAX_NAME:
-        text = text[:MAX_NAME] + "\u2026"
+    text = shorten(str(name), MAX_NAME)
     return f"'{text}'" if text.isprintable() and "'" not in text else repr(text)
 
 
 def escaped(text: str) -> str:
     """Return ``text`` with anything that could disturb a terminal shown as an escape."""
     return text if text.isprintable() else repr(text)[1:-1]
+
+
+def shorten(text: str, limit: int, *, whole_words: bool = False) -> str:
+    """Return ``text`` in at most ``limit`` characters, ending in an ellipsis where it was cut.
+
+    With ``whole_words`` it is cut at the last space, if one stands in its second half.
+    """
+    if len(text) <= limit:
+        return text
+    text = text[: limit - 1]
+    if whole_words and (space := text.rfind(" ", limit // 2)) > 0:
+        text = text[:space]
+    return (text.rstrip() if whole_words else text) + "\N{HORIZONTAL ELLIPSIS}"

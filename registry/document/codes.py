@@ -9,8 +9,8 @@ from registry.model import Diagnostic
 CODES: Final[Mapping[str, Rule]] = {
     # The file itself.
     "empty": Rule("error", "the file has no text"),
-    "not-utf8": Rule("error", "the file is not UTF-8 text"),
-    "not-text": Rule("error", "so many NUL bytes that the file is no text (or UTF-16)"),
+    "not-utf8": Rule("error", "the file is not UTF-8"),
+    "not-text": Rule("error", "so many NUL bytes that the file is not text (or UTF-16)"),
     "nul-characters": Rule("warning", "the file has NUL characters, which were left out"),
     "byte-order-mark": Rule("info", "the file begins with a byte order mark"),
     # Where the front matter begins and ends.
@@ -34,10 +34,10 @@ CODES: Final[Mapping[str, Rule]] = {
     "yaml-escape": Rule("warning", "a backslash that YAML doesn't know in double quotes"),
     "yaml-surrogates": Rule("warning", "a character written as two JSON escapes"),
     "yaml-surrogate-lone": Rule("warning", "half of a character written as a JSON escape"),
-    "yaml-brackets": Rule("warning", "a value begins with a bracket but is no list or mapping"),
+    "yaml-brackets": Rule("warning", "a value begins with a bracket but is not a list"),
     "yaml-indentation": Rule("warning", "lines that are indented wrongly, or by tabs"),
-    "yaml-list": Rule("warning", "a list that is no valid YAML"),
-    "yaml-stray-line": Rule("warning", "a line that is no `key: value`"),
+    "yaml-list": Rule("warning", "a list that is not valid YAML"),
+    "yaml-stray-line": Rule("warning", "a line that is not `key: value`"),
     "yaml-key-without-colon": Rule("warning", "a key without its colon"),
     "yaml-too-many-keys": Rule("warning", "broken YAML with more keys than are repaired"),
     "control-characters": Rule("warning", "control characters, which were left out"),

@@ -40,29 +40,18 @@ _MONTHS: Final = {
 } | {"sept": 9}
 
 _AGE: Final = re.compile(
-    r"(?P<count>\d{1,6})\s?(?P<unit>s|m|h|d|w|mo|y|"
-    r"(?:second|sec|minute|min|hour|day|week|month|year)s?)(?: ago)?",
-    re.IGNORECASE | re.ASCII,
+    r"(?P<count>\d{1,6})\s?(?:(?P<unit>mo|[smhdwy])"
+    r"|(?P<word>second|sec|minute|min|hour|day|week|month|year)s?)(?: ago)?",
+    re.ASCII,
 )
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_UNITS: Final = {
-    "second": "s",
-    "sec": "s",
-    "minute": "m",
-    "min": "m",
-    "hour": "h",
-    "day": "d",
-    "week": "w",
-    "month": "mo",
-    "year": "y",
-}
 _MONTHS_A_YEAR: Final = 12
-_LONGEST: Final = 100
+_MAX_LENGTH: Final = 100
 """Characters of a text that may still be a date."""
 
 
 def parse_date(text: str) -> str | None:
-    """Return ``text`` as a UTC timestamp, or None where it is no date that exists.
+    """Return ``text`` as a UTC timestamp, or None where it is not a date that exists.
 
     Reads ISO 8601, ``2026-01``, ``2026/01/15``, ``15 January 2026``, ``January 15, 2026`` and
     seconds since 1970; what follows a date after a space is ignored. Without a zone it is UTC.
@@ -75,7 +64,7 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
     """Return the UTC timestamp that a filter means by ``text``.
 
     ``text`` is a date, a timestamp, ``today``, ``yesterday`` or an age such as ``7d`` (s, m, h, d,
-    w, mo, y) before ``now``. With ``end_of_day`` a day, month without a time means its last second.
+    w, mo, y) before ``now``. With ``end_of_day`` a day or month means its last second.
     Raises ValueError, with what would be understood, for anything else.
     """
     words = text.strip().lower()
@@ -89,14 +78,14 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
     try:
         age = _AGE.fullmatch(words)
         if age:
-            unit = age["unit"].removesuffix("s") or "s"
-            return _format(_before(now, int(age["count"]), _UNITS.get(unit, unit)))
+            unit = age["unit"] or ("mo" if age["word"] == "month" else age["word"][0])
+            return _format(_before(now, int(age["count"]), unit))
         found = _read(words)
     except (ValueError, OverflowError):
         found = None
     if found is None:
         raise ValueError(
-            f"{text!r} is no date, timestamp or age; write e.g. 2026-01-15, "
+            f"{text!r} is not a date, timestamp or age; write e.g. 2026-01-15, "
             "2026-01-15T09:30:00Z, 7d, 12h, 3w, 2mo, today"
         )
     moment, precision = found
@@ -105,7 +94,7 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
 
 def _read(text: str) -> tuple[datetime, str] | None:
     """Return the moment that ``text`` names, and how exactly: ``second``, ``day`` or ``month``."""
-    text = text.strip()[:_LONGEST]
+    text = text.strip()[:_MAX_LENGTH]
     match = _NUMERIC.match(text) or _COMPACT.fullmatch(text) or _CHINESE.match(text)
     if match is None:
         if _EPOCH.fullmatch(text):
@@ -134,12 +123,8 @@ def _read(text: str) -> tuple[datetime, str] | None:
 def _offset(zone: str | None) -> timedelta:
     if not zone or zone[0] not in "+-":
         return timedelta()
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    hours, minutes = int(digits[:2]), int(digits[2:])
-    if hours >= 24 or minutes >= 60:  # noqa: PLR2004 - hours of a day, minutes of an hour
-        raise ValueError(zone)
-    offset = timedelta(hours=hours, minutes=minutes)
-    return -offset if zone[0] == "-" else offset
+    digits = zone.replace(":", "").ljust(5, "0")
+    return datetime.strptime(digits, "%z").utcoffset() or timedelta()
 
 
 def _before(now: datetime, count: int, unit: str) -> datetime:

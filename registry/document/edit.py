@@ -7,18 +7,19 @@ fields would differ, nothing is changed and `EditImpossible` says why.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
-from typing import Final
+from typing import Any, Final
 
 from registry.document import shapes, tables
-from registry.document.fields import Places
+from registry.document.fields import Fields, Path, Places, Value
 from registry.document.fronts import EditImpossible, Front, newline_of
+from registry.document.normalise import DESCRIPTION, KIND, NAME, PARAMETERS, TAGS
 from registry.document.parse import parse_text
-from registry.document.render import front_value, prose_text
-from registry.document.scalars import quoted, scalar, tag_text, tag_words
+from registry.document.render import prose_text
+from registry.document.scalars import quoted, scalar, tag_text, tag_words, text_value
 from registry.document.sections import is_template, safe_text, with_description, with_parameters
-from registry.document.source import Path
-from registry.document.spots import DESCRIPTION, KIND, NAME, PARAMETERS, TAGS, spots, without
+from registry.document.yaml_text import Reading
 from registry.model import Document, JsonValue, Parameter
 
 __all__ = ["EditImpossible", "edit_document"]
@@ -103,11 +104,11 @@ def _with_description(text: str, document: Document, value: str, folder: str | N
             return changed
         return _with_front(text, document, folder, value)
     front = Front(text, document)
-    if places := spots(document.front_matter, DESCRIPTION):
+    if places := _present(document, DESCRIPTION):
         changed = front.set_text(places[0].path, value)
     else:
-        first = not spots(document.front_matter, NAME)
-        changed = front.add("description", front_value(value, newline=newline), first=first)
+        first = not _present(document, NAME)
+        changed = front.add("description", text_value(value, newline=newline), first=first)
     # The same words in the template's section would contradict the new ones.
     body = document.body
     if is_template(body) and changed.endswith(body):
@@ -119,16 +120,17 @@ def _with_description(text: str, document: Document, value: str, folder: str | N
 
 
 def _with_tags(text: str, document: Document, words: tuple[str, ...], folder: str | None) -> str:
-    text, document = _fronted(text, document, folder)
-    places = spots(document.front_matter, TAGS)
+    text = _with_front(text, document, folder)
+    document = _parse(text, folder)
+    places = _present(document, TAGS)
     if not places:
         return _added(text, document, "tags", quoted(tag_text(words)))
-    main = next((spot for spot in places if spot.filled), places[0])
-    for spot in places:
-        present = shapes.unique(_tags_of(spot.value))
-        keep = words if spot is main else tuple(word for word in present if word in words)
+    main = next((place for place in places if place.filled), places[0])
+    for place in places:
+        present = shapes.unique(_tags_of(place.value))
+        keep = words if place is main else tuple(word for word in present if word in words)
         if keep != present:
-            text = Front(text, document).set_words(spot.path, keep)
+            text = Front(text, document).set_words(place.path, keep)
             document = _parse(text, folder)
     return text
 
@@ -141,17 +143,17 @@ def _tags_of(value: JsonValue) -> Iterable[str]:
 
 
 def _with_kind(text: str, document: Document, word: str, folder: str | None) -> str:
-    text, document = _fronted(text, document, folder)
-    places = spots(document.front_matter, KIND)
+    text = _with_front(text, document, folder)
+    document = _parse(text, folder)
+    places = _present(document, KIND)
+    filled = [place for place in places if place.filled]
     if not word:
-        for spot in places:
-            if spot.filled:
-                text = Front(text, document).set_text(spot.path, "")
-                document = _parse(text, folder)
+        for place in filled:
+            text = Front(text, document).set_text(place.path, "")
+            document = _parse(text, folder)
         return text
-    filled = [spot for spot in places if spot.filled]
-    for spot in filled or [spot for spot in places if spot.path[-1].casefold() != "type"]:
-        return Front(text, document).set_text(spot.path, word)
+    for place in filled or [place for place in places if place.path[-1].casefold() != "type"]:
+        return Front(text, document).set_text(place.path, word)
     return _added(text, document, "kind", scalar(word, flow=True))
 
 
@@ -167,10 +169,10 @@ def _added(text: str, document: Document, key: str, value: str) -> str:
 def _with_parameters(text: str, document: Document, parameters: Sequence[Parameter]) -> str:
     newline = newline_of(text)
     if document.body != document.text:
-        for spot in spots(document.front_matter, PARAMETERS):
-            if spot.value:
+        for place in _present(document, PARAMETERS):
+            if place.value:
                 front = Front(text, document)
-                return _front_parameters(front, spot.path, spot.value, parameters)
+                return _front_parameters(front, place.path, place.value, parameters)
     if not text.endswith(document.body):
         raise EditImpossible("the body can't be told from the front matter around it")
     try:
@@ -186,13 +188,13 @@ def _front_parameters(
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [None]
     if any(not isinstance(item, Mapping) or set(item) - _PARAMETER_KEYS for item in items):
         raise EditImpossible("`parameters` says more than would be kept; change it by hand")
-    rows = []
-    for one in parameters:
-        row: dict[str, JsonValue] = {"name": one.name, "type": one.type}
-        row |= {"description": one.description} if one.description else {}
-        row |= {"required": one.required}
-        row |= {"default": one.default} if one.default is not None else {}
-        rows.append(row)
+    rows = [
+        {key: value for key, value in asdict(one).items() if value is not None}
+        for one in parameters
+    ]
+    for row in rows:
+        if not row["description"]:
+            del row["description"]
     lines = [
         f"{'  ' if number else '- '}{key}: {_yaml(item)}"
         for row in rows
@@ -213,22 +215,36 @@ def _yaml(value: JsonValue) -> str:
     return json.dumps(value)
 
 
-def _fronted(text: str, document: Document, folder: str | None) -> tuple[str, Document]:
-    """Return the document, with front matter added where it has none."""
+def _with_front(
+    text: str, document: Document, folder: str | None, description: str | None = None
+) -> str:
+    """Return the document with front matter, added where it has none."""
     if document.body != document.text:
-        return text, document
-    text = _with_front(text, document, folder, document.description)
-    return text, _parse(text, folder)
-
-
-def _with_front(text: str, document: Document, folder: str | None, description: str) -> str:
+        return text
     newline = newline_of(text)
     lines = ["---"]
     if name := document.name or folder:
         lines.append(f"name: {scalar(name)}")
-    lines += [f"description: {front_value(description, newline=newline)}", "---", ""]
+    shown = text_value(description or document.description, newline=newline)
     gap = "" if not text or text.startswith(("\n", "\r")) else newline
-    return newline.join(lines) + gap + text
+    return newline.join([*lines, f"description: {shown}", "---", ""]) + gap + text
+
+
+def _present(document: Document, where: Places) -> list[Value]:
+    """Return the keys at ``where`` that the front matter has, with or without a value."""
+    return list(Fields(Reading(dict(document.front_matter))).present(where))
+
+
+def _without(document: Document, fields: Iterable[Places]) -> dict[str, Any]:
+    """Return front matter without the values of ``fields``, and without an empty `metadata`."""
+    result: dict[str, Any] = dict(document.front_matter)
+    for found in [found for where in fields for found in _present(document, where)]:
+        inner = result
+        for key in found.path[:-1]:
+            below = inner[key]
+            inner[key] = inner = dict(below) if isinstance(below, Mapping) else {}
+        inner.pop(found.path[-1], None)
+    return {key: value for key, value in result.items() if value or key.casefold() != "metadata"}
 
 
 def _parse(text: str, folder: str | None) -> Document:
@@ -253,10 +269,10 @@ def _check(
         asked += [DESCRIPTION, NAME]  # front matter was added
     if parameters is not None:
         asked.append(PARAMETERS)
-    if without(before.front_matter, asked) != without(after.front_matter, asked):
+    if _without(before, asked) != _without(after, asked):
         raise EditImpossible("another key of the front matter would change as well")
+    changed = {*wanted, *(() if parameters is None else ("parameters",))}
     if body is None:
-        changed = {*wanted, *(() if parameters is None else ("parameters",))}
         _check_others(before, after, changed)
     elif parameters is None and after.body.split() != body.split():
         raise EditImpossible("the new body would not be read back as given")
@@ -265,7 +281,7 @@ def _check(
 
 
 def _check_others(before: Document, after: Document, changed: set[str]) -> None:
-    """Raise `EditImpossible` for a field that differs and is none of ``changed``."""
+    """Raise `EditImpossible` for a field that differs and is not among ``changed``."""
     for field in _FIELDS:
         if field not in changed and getattr(after, field) != getattr(before, field):
             raise EditImpossible(f"the {field} would change as well")

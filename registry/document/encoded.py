@@ -5,17 +5,15 @@ import binascii
 import re
 from collections.abc import Iterator
 from math import log2
-from typing import Final, NamedTuple
+from typing import Final
 
 from registry.document import threats
-from registry.document.findings import Place, shorten
+from registry.document.findings import Place, printable
 
-__all__ = ["Looks", "find_encoded", "find_secrets", "look"]
-
-LEAST_ENTROPY: Final = 3.0
+MIN_ENTROPY: Final = 3.0
 """Bits a character, below which a key is a placeholder; random base62 of 20 has about 4."""
 
-LEAST_LETTERS: Final = 20
+MIN_LETTERS: Final = 20
 """Different characters of 64 in a run of base64; fewer make a pattern or a path."""
 
 # One pass over the bytes tells what is there to look for: control characters, and the long runs of
@@ -35,21 +33,14 @@ _RANDOM = re.compile(r"[A-Za-z0-9]{12}")
 _MEDIA = re.compile(r"data:(?:image|font|audio|video)/[\w.+-]+;base64,$")
 
 
-class Looks(NamedTuple):
-    """What a first look at the bytes of a text saw: control characters, runs of letters."""
-
-    control: bool
-    run: bool
-
-
-def look(data: bytes) -> Looks:
-    """Look once over ``data``, a text with one byte a character."""
+def look(data: bytes) -> tuple[bool, bool]:
+    """Tell whether ``data``, one byte a character, has control characters, and runs of letters."""
     classes = data.translate(_CLASSES)
-    return Looks(b"\x01" in classes, _RUN in classes or b"AIza" in data)
+    return b"\x01" in classes, _RUN in classes or b"AIza" in data
 
 
 def find_secrets(text: str, data: bytes) -> Iterator[Place]:
-    """Yield what is shaped like a key that works, and is no placeholder; never the whole key."""
+    """Yield what is shaped like a working key and not a placeholder, never the whole of it."""
     for needle, kind, pattern in threats.SECRETS:
         if needle not in data:
             continue
@@ -57,7 +48,7 @@ def find_secrets(text: str, data: bytes) -> Iterator[Place]:
             start, found = match.start(), match[0]
             if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
                 continue  # the end of a longer word, such as `task-...`
-            if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < LEAST_ENTROPY:
+            if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < MIN_ENTROPY:
                 continue
             if _RANDOM.search(found) and any(map(str.isdigit, found)):  # else a name of words
                 yield Place("secret", start, f"{kind}: `{found[:10].strip()}` and so on")
@@ -75,7 +66,7 @@ def find_encoded(text: str, data: bytes) -> Iterator[Place]:
             continue
         run = "".join(match[0].split())
         kinds = (str.isupper, str.islower, str.isdigit)
-        if not all(any(map(kind, run)) for kind in kinds) or len(set(run)) < LEAST_LETTERS:
+        if not all(any(map(kind, run)) for kind in kinds) or len(set(run)) < MIN_LETTERS:
             continue  # one alphabet alone is a sequence or a number, few letters a pattern
         try:
             decoded = base64.b64decode(run[: len(run) // 4 * 4].encode("ascii"), validate=True)
@@ -83,7 +74,7 @@ def find_encoded(text: str, data: bytes) -> Iterator[Place]:
             continue
         what = f"{len(run)} characters of base64"
         if decoded.isascii() and (said := decoded.decode("ascii")).replace("\n", "").isprintable():
-            what += f" that say `{shorten(said)}`"
+            what += f" that say `{printable(said)}`"
         yield Place("encoded-data", match.start(), what)
 
 

@@ -6,29 +6,42 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from registry.document import shapes
 from registry.document.codes import finding
-from registry.document.findings import shorten
+from registry.document.findings import printable
 from registry.document.frontmatter import FOREIGN_KEYS
 from registry.document.yaml_text import Reading
 from registry.model import Diagnostic, JsonValue
 
 _T = TypeVar("_T")
+Path: TypeAlias = tuple[str, ...]
 Places: TypeAlias = Sequence[tuple[str, str]]
 
-_OPENCLAW: Final = ("openclaw", "clawdbot", "clawdis", "moltbot")
-_SECTIONS: Final = (*_OPENCLAW, "hermes", "ethos")
+# Sections below `metadata`, by what `Places` call them: OpenClaw had several names.
+_SECTIONS: Final = (
+    *((name, "claw") for name in ("openclaw", "clawdbot", "clawdis", "moltbot")),
+    ("hermes", "hermes"),
+    ("ethos", "ethos"),
+)
+_SEPARATORS: Final = str.maketrans("", "", "-_.")
 
 
-def places(*paths: str) -> Places:
-    """Return ``section.key`` texts as pairs; the section is empty at the top level."""
-    return tuple((section, key) for section, _, key in (path.partition(".") for path in paths))
+def places(paths: str) -> Places:
+    """Return ``section.key`` words as pairs; the section is empty at the top level."""
+    return tuple(
+        (section, key) for section, _, key in (path.partition(".") for path in paths.split())
+    )
 
 
 class Value(NamedTuple):
-    """A value of the front matter, the path of keys to it, and the line of the outermost."""
+    """A value of the front matter, the keys that lead to it, and the line of the first of them."""
 
-    path: str
+    path: Path
     value: JsonValue
     line: int | None
+
+    @property
+    def filled(self) -> bool:
+        """Whether there is a value."""
+        return self.value not in (None, "", [])
 
 
 class Fields:
@@ -36,33 +49,34 @@ class Fields:
 
     def __init__(self, reading: Reading) -> None:
         self.findings: list[Diagnostic] = []
-        self._reading = reading
+        self._lines = reading.lines
         top = folded(reading.values)
-        self._sections: dict[str, dict[str, tuple[str, JsonValue]]] = {"": top}
-        self._origin: dict[str, tuple[str, ...]] = {"": ()}
+        # Each section: the keys that lead to it, and its mapping by folded key.
+        self._sections: dict[str, tuple[Path, dict[str, tuple[str, JsonValue]]]] = {"": ((), top)}
         if "ethos" in top:
-            self._add("top-ethos", top["ethos"], ())
-        metadata = top.get("metadata")
-        if metadata and self._add("metadata", metadata, (), complain=True):
-            inner = self._sections["metadata"]
-            for name in _SECTIONS:
-                if name in inner:
-                    section = "claw" if name in _OPENCLAW else name
-                    if section not in self._sections:
-                        self._add(section, inner[name], (metadata[0],))
+            self._add("top-ethos", *top["ethos"])
+        if "metadata" in top:
+            name, value = top["metadata"]
+            value = shapes.from_json(value) if isinstance(value, str) else value
+            if self._add("metadata", name, value):
+                inner = self._sections["metadata"][1]
+                for key, section in _SECTIONS:
+                    if key in inner and section not in self._sections:
+                        self._add(section, *inner[key], origin=(name,))
+            elif value not in (None, "", []):
+                self.unknown(self._value((name,), value))
+
+    def present(self, where: Places) -> Iterator[Value]:
+        """Yield the keys at ``where`` that the front matter has, with or without a value."""
+        for section, key in where:
+            origin, mapping = self._sections.get(section, ((), {}))
+            if key in mapping:
+                name, value = mapping[key]
+                yield self._value((*origin, name), value)
 
     def values(self, where: Places) -> Iterator[Value]:
         """Yield what stands at ``where``, without what is null or empty."""
-        sections = self._sections
-        for section, key in where:
-            found = sections.get(section)
-            if found is None or key not in found:
-                continue
-            name, value = found[key]
-            if value is None or value == "":
-                continue
-            path = (*self._origin[section], name)
-            yield Value(".".join(path), value, self._reading.lines.get(path[0]))
+        return (found for found in self.present(where) if found.value not in (None, ""))
 
     def read(self, where: Places, shape: Callable[[JsonValue], _T | None]) -> _T | None:
         """Return the first value at ``where`` that ``shape`` can read, or None."""
@@ -84,30 +98,23 @@ class Fields:
         """Note a value of a shape that nobody reads."""
         what = "mapping" if isinstance(value.value, Mapping) else "list"
         if isinstance(value.value, str):
-            what = f"text `{shorten(value.value, 40)}`"
-        message = f"`{shorten(value.path)}` is a {what} of a shape that is not understood"
+            what = f"text `{printable(value.value, 40)}`"
+        message = (
+            f"`{printable('.'.join(value.path))}` is a {what} of a shape that is not understood"
+        )
         fix = "write it as the documentation shows; it is kept, but nothing is read from it"
         self.findings.append(finding("value-shape", message, value.line, fix))
 
-    def _add(
-        self,
-        section: str,
-        pair: tuple[str, JsonValue],
-        origin: tuple[str, ...],
-        *,
-        complain: bool = False,
-    ) -> bool:
-        """Make the mapping of ``pair``, also one written as JSON text, a section to look in."""
-        name, value = pair
+    def _value(self, path: Path, value: JsonValue) -> Value:
+        return Value(path, value, self._lines.get(path[0]))
+
+    def _add(self, section: str, name: str, value: JsonValue, origin: Path = ()) -> bool:
+        """Make the mapping ``value``, also one written as JSON text, a section to look in."""
         if isinstance(value, str):
             value = shapes.from_json(value)
-        if not isinstance(value, Mapping):
-            if complain and value not in (None, "", []):
-                self.unknown(Value(name, value, self._reading.lines.get(name)))
-            return False
-        self._sections[section] = folded(value)
-        self._origin[section] = (*origin, name)
-        return True
+        if isinstance(value, Mapping):
+            self._sections[section] = ((*origin, name), folded(value))
+        return isinstance(value, Mapping)
 
 
 def folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
@@ -125,6 +132,3 @@ def _fold(key: str) -> str:
     """Return ``key`` without case and separators: `createdAt`, `created_at` and `Created-At`."""
     key = "".join(key.casefold().translate(_SEPARATORS).split()).lstrip("+")
     return FOREIGN_KEYS.get(key, key)
-
-
-_SEPARATORS: Final = str.maketrans("", "", "-_.")

@@ -2,14 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from itertools import islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from registry.model import Document, Severity
+from registry.text import shorten
 
-SHOWN_LENGTH: Final = 80
-SHOWN_ITEMS: Final = 5
-_LONGEST_ITEM: Final = 40
 _KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 
 
@@ -28,27 +25,23 @@ class Place(NamedTuple):
     what: str
 
 
-def shorten(text: str, length: int = SHOWN_LENGTH) -> str:
-    """Return ``text`` as one printable line of at most ``length`` characters.
+def printable(text: str, limit: int = 80) -> str:
+    """Return ``text`` as one printable line of at most ``limit`` characters.
 
     What a message quotes comes from a skill: characters that steer a terminal or can't be seen
     are shown as escapes (CONVENTIONS.md, "Escape").
     """
-    if len(text) > length:
-        text = text[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    if text.isprintable():
-        return text
-    text = " ".join(text.split())
-    shown = "".join(char if char.isprintable() else _escape(char) for char in text)
-    return shown if len(shown) <= length else shown[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    text = shorten(text, limit)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+    return shorten(text, limit)
 
 
 def join_some(items: Iterable[str]) -> str:
-    """Return the first few of ``items``, each shortened, and say how many there are beyond them."""
-    rest = iter(items)
-    shown = ", ".join(shorten(item, _LONGEST_ITEM) for item in islice(rest, SHOWN_ITEMS))
-    more = sum(1 for _ in rest)
-    return f"{shown} and {more} more" if more else shown
+    """Return the first five of ``items``, each shortened, and how many there are beyond them."""
+    texts = list(items)
+    shown = ", ".join(printable(item, 40) for item in texts[:5])
+    return f"{shown} and {len(texts) - 5} more" if texts[5:] else shown
 
 
 def key_lines(document: Document) -> Mapping[str, int]:
@@ -59,7 +52,3 @@ def key_lines(document: Document) -> Mapping[str, int]:
         if match := _KEY.match(line):
             lines.setdefault(match[1], number)
     return lines
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

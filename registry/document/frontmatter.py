@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from registry.document.codes import finding
+from registry.document.markdown import code_spans
 from registry.model import Diagnostic
 
 FOREIGN_KEYS: Final = {
@@ -22,14 +23,14 @@ _FOREIGN: Final = "|".join(FOREIGN_KEYS)
 # Spaces are any that stand on a line, the no-break space of word processors among them.
 _OPENING: Final = re.compile(r"---[ \t\u00a0\u3000]*(?:\r\n|\n|\r|\Z)")
 _CLOSING: Final = re.compile(r"^" + _OPENING.pattern, re.MULTILINE)
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 
 KEY: Final = re.compile(
     r"""(?P<key>"[^"\n]{1,80}"|'[^'\n]{1,80}'|\{\{[^{}\n]{1,80}\}\}"""
     r"""|[\w$.<+][\w$./<>()+-]{0,60}(?:[ ][\w$./()+-]{1,60}){0,2})[ \t]*"""
     r"""(?::(?=\s|\Z)|(?<=""" + _FOREIGN.replace("|", ")\uff1a|(?<=") + ")\uff1a)"
 )
-"""A line's key and its colon. Sentences are no keys: three words at most, few characters else."""
+"""A line's key and its colon. A key has three short words at most, unlike a sentence."""
 
 _KNOWN_KEY: Final = re.compile(
     r"(?:name|title|slug|description|version|metadata|license|author|tags)[ \t]*:(?=\s|\Z)"
@@ -74,17 +75,18 @@ class Split:
 def split(text: str) -> Split:
     """Split ``text`` at its `---` lines, or where it looks like front matter without them."""
     opening = _OPENING.match(text)
-    if opening:
-        closing = _CLOSING.search(text, opening.end())
-        if closing:
-            return _between(text, opening.end(), closing.start(), closing.end(), 2)
-    return split_loosely(text)
+    closing = opening and _CLOSING.search(text, opening.end())
+    if not (opening and closing):
+        return split_loosely(text)
+    front, end = text[opening.end() : closing.start()], closing.end()
+    breaks = text.count("\n", 0, end) if "\n" in text else text.count("\r", 0, end)
+    return Split(front, 2, text[end:], breaks + 1, fenced=True)
 
 
 def split_loosely(text: str) -> Split:
     """Split ``text`` by what its lines look like, whatever encloses the front matter."""
     # The rest counts as one line: front matter that long is refused wherever it ends.
-    lines = _LINE.findall(text, 0, _HIGHEST_END)
+    lines = LINE.findall(text, 0, _HIGHEST_END)
     if len(text) > _HIGHEST_END:
         lines.append(text[_HIGHEST_END:])
     blank = 0
@@ -94,7 +96,8 @@ def split_loosely(text: str) -> Split:
         return Split(None, 1, text, 1)
     first = lines[blank]
     if _OPENING.fullmatch(first):
-        end = _exact_end(lines, blank + 1)
+        rest = range(blank + 1, len(lines))
+        end = next((index for index in rest if _OPENING.fullmatch(lines[index])), None)
         if end is not None and blank:
             return _late(_cut(lines, blank + 1, end, end + 1, fenced=True), blank + 1)
         if _keys_follow(lines, blank + 1):
@@ -104,9 +107,24 @@ def split_loosely(text: str) -> Split:
     elif _NAMING_KEY.match(first) and KEY.match(first):
         found = _until_no_key(lines, blank)
         message, fix = "the keys have no opening `---` line", "put a line `---` above them"
-        opened = finding("front-matter-not-opened", message, blank + 1, fix)
-        return replace(found, findings=(opened, *found.findings))
+        return _noted(found, "front-matter-not-opened", message, blank + 1, fix)
     return _further_down(lines, blank) or Split(None, 1, text, 1)
+
+
+def outer_keys(lines: Sequence[str]) -> list[tuple[int, int, re.Match[str]]]:
+    """Return (index, indentation, match of `KEY`) of each key that is indented like the first."""
+    found: list[tuple[int, int, re.Match[str]]] = []
+    for index, line in enumerate(lines):
+        inner = line.lstrip(" ")
+        place = len(line) - len(inner)
+        if (not found or place <= found[0][1]) and (key := KEY.match(inner)):
+            found.append((index, place, key))
+    return found
+
+
+def bare_key(key: str) -> str:
+    """Return a key without its quotes."""
+    return key[1:-1] if key[0] == key[-1] and key[0] in "\"'" else key
 
 
 def ends_early(front: str) -> bool:
@@ -121,28 +139,19 @@ def ends_early(front: str) -> bool:
     return False
 
 
-def _between(text: str, start: int, end: int, body: int, line: int) -> Split:
-    front = text[start:end]
-    breaks = text.count("\n", 0, body) if "\n" in text else text.count("\r", 0, body)
-    return Split(front, line, text[body:], breaks + 1, fenced=True)
-
-
-def _exact_end(lines: Sequence[str], start: int) -> int | None:
-    for index in range(start, len(lines)):
-        if _OPENING.fullmatch(lines[index]):
-            return index
-    return None
-
-
 def _cut(lines: Sequence[str], start: int, end: int, body: int, *, fenced: bool) -> Split:
     front = "".join(lines[start:end])
     return Split(front, start + 1, "".join(lines[body:]), body + 1, fenced)
 
 
+def _noted(found: Split, code: str, message: str, line: int, fix: str) -> Split:
+    return replace(found, findings=(finding(code, message, line, fix), *found.findings))
+
+
 def _late(found: Split, line: int) -> Split:
     message = "the front matter does not begin on the first line"
-    late = finding("front-matter-late", message, line, "move `---` and the keys to the very top")
-    return replace(found, findings=(late, *found.findings))
+    fix = "move `---` and the keys to the very top"
+    return _noted(found, "front-matter-late", message, line, fix)
 
 
 def _keys_follow(lines: Sequence[str], start: int) -> bool:
@@ -196,10 +205,7 @@ def _closed_by(lines: Sequence[str], start: int, index: int) -> Split | None:
 def _not_closed(found: Split, line: int) -> Split:
     message = "the front matter is not closed by a line `---`"
     fix = "put a line that is exactly `---` below the last key"
-    return replace(
-        found,
-        findings=(*found.findings, finding("front-matter-not-closed", message, line, fix)),
-    )
+    return _noted(found, "front-matter-not-closed", message, line, fix)
 
 
 def _on_opening_line(lines: Sequence[str], index: int) -> Split | None:
@@ -210,14 +216,14 @@ def _on_opening_line(lines: Sequence[str], index: int) -> Split | None:
     alone = text.endswith("---")
     text = text.removesuffix("---").rstrip()
     front = "\n".join(_INLINE.split(text)) + "\n"
-    message, fix = "keys stand on the line of the opening `---`", "give each key a line of its own"
-    opened = finding("front-matter-not-opened", message, index + 1, fix)
     rest = index + 1
-    if not alone:
+    if alone:
+        found = Split(front, index + 1, "".join(lines[rest:]), rest + 1)
+    else:
         found = _until_no_key(lines, rest)
-        front += found.front or ""
-        return replace(found, front=front, front_line=index + 1, findings=(opened, *found.findings))
-    return Split(front, index + 1, "".join(lines[rest:]), rest + 1, findings=(opened,))
+        found = replace(found, front=front + (found.front or ""), front_line=index + 1)
+    message, fix = "keys stand on the line of the opening `---`", "give each key a line of its own"
+    return _noted(found, "front-matter-not-opened", message, index + 1, fix)
 
 
 def _further_down(lines: Sequence[str], first: int) -> Split | None:
@@ -241,8 +247,7 @@ def _further_down(lines: Sequence[str], first: int) -> Split | None:
             return _late(found, start + 1)
         message = "the front matter stands inside a code fence"
         fix = "remove the lines of the fence, and begin the file with `---`"
-        fenced = finding("front-matter-fenced", message, index + 1, fix)
-        return replace(_open_fence(found), findings=(fenced, *found.findings))
+        return _noted(_open_fence(found), "front-matter-fenced", message, index + 1, fix)
     return None
 
 
@@ -255,6 +260,7 @@ def _open_fence(found: Split) -> Split:
         return replace(found, body=rest, body_line=found.body_line + skipped.count("\n"))
     body = found.body.rstrip()
     last = body.rpartition("\n")[2]
-    if _FENCE.fullmatch(last) and len(re.findall(r"^[ \t]*(?:```|~~~)", body, re.MULTILINE)) % 2:
+    opened = [start for start, _ in code_spans(body, nested=True)][-1:] or [0]
+    if _FENCE.fullmatch(last) and opened[0] >= len(body) - len(last):
         return replace(found, body=body[: len(body) - len(last)])
     return found

@@ -5,19 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from registry.document import shapes
-from registry.document.fields import folded
-from registry.document.frontmatter import split, split_loosely
-from registry.document.scalars import block, quoted, scalar, tag_text
-from registry.document.source import (
-    Entry,
-    Node,
-    Path,
-    Unplaced,
-    entries,
-    follow,
-    line_end,
-    read_nodes,
-)
+from registry.document.fields import Path, folded
+from registry.document.frontmatter import LINE, split, split_loosely
+from registry.document.scalars import quoted, scalar, tag_text, text_value
+from registry.document.source import Entry, Node, Unplaced, entries, follow, line_end, read_nodes
 from registry.model import Document
 
 _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
@@ -45,7 +36,7 @@ class Front:
         if parts is None or parts.front is None:
             raise EditImpossible("the front matter can't be told from the text around it")
         self.newline = newline_of(text)
-        self.start = _offset(text, parts.front_line)
+        self.start = sum(map(len, LINE.findall(text)[: parts.front_line - 1]))
         self.front = parts.front
         if not text.startswith(self.front, self.start):
             raise EditImpossible("the front matter stands on one line with the `---`")
@@ -63,18 +54,20 @@ class Front:
             entry = self._entry(path)
             line = self.front[entry.head : line_end(self.front, entry.head)]
             at = entry.head + len(line) - len(line.lstrip(" \t"))
-            new = self._text(value, len(self._indent()) + 2)
+            new = text_value(value, self._indent() + "  ", self.newline)
             return self._replace(at, entry.end, new if at > entry.head else f" {new}")
-        like = node.style if node.style in {"'", '"'} else ""
-        if node.in_flow or self._line_goes_on(base + node.end):
-            return self._put(base, node, key, scalar(value, like=like, flow=node.in_flow))
-        return self._put(base, node, key, self._text(value, key.column + 2, like))
+        end = base + node.end
+        if node.in_flow or self.front[end : line_end(self.front, end)].strip():
+            return self._put(base, node, key, scalar(value, like=_quotes(node), flow=node.in_flow))
+        return self._put(
+            base, node, key, text_value(value, " " * (key.column + 2), self.newline, _quotes(node))
+        )
 
     def set_words(self, path: Path, words: Sequence[str]) -> str:
         """Return the document with the list ``words`` at ``path``, in the shape it has there."""
         base, node, key = self._find(path)
         if node is None:
-            raise EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
+            raise _broken(path)
         if node.is_map:
             raise EditImpossible(f"`{'.'.join(path)}` is a mapping, not a list")
         if node.style == "block" and words:
@@ -89,16 +82,14 @@ class Front:
         elif not node.value and not node.style and not node.in_flow:
             new = self._flow(base, node, words)
         else:
-            new = scalar(
-                text, like=node.style if node.style in {"'", '"'} else "", flow=node.in_flow
-            )
+            new = scalar(text, like=_quotes(node), flow=node.in_flow)
         return self._put(base, node, key, new)
 
     def set_source(self, path: Path, lines: Sequence[str], flow: str) -> str:
         """Return the document with YAML at ``path``: ``lines`` below its key, or ``flow``."""
         base, node, key = self._find(path)
         if node is None:
-            raise EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
+            raise _broken(path)
         if node.style != "block" or node.in_flow or not lines:
             return self._put(base, node, key, flow)
         new = (self.newline + " " * node.column).join(lines)
@@ -114,13 +105,13 @@ class Front:
             return self._add_line(below, self.newline + f"{indent}{key}: {value}")
         base, node, parent = self._find((top[0],))
         if node is None:
-            raise EditImpossible(f"`{top[0]}` is broken YAML; correct it by hand")
+            raise _broken((top[0],))
         if node.start == node.end:
             at = line_end(self.front, base + node.end)
             indent = " " * (parent.column + 2)
             return self._replace(at, at, f"{self.newline}{indent}{key}: {value}")
         if not node.is_map:
-            raise EditImpossible(f"`{top[0]}` is no mapping of keys to values")
+            raise EditImpossible(f"`{top[0]}` is not a mapping of keys to values")
         return self._into(base, node, key, value)
 
     def _into(self, base: int, node: Node, key: str, value: str) -> str:
@@ -169,29 +160,21 @@ class Front:
         if pair:
             return entry.start, pair[1], pair[0]
         if len(path) > 1:
-            raise EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
+            raise _broken(path)
         return 0, None, Node(0, 0, "", 0)
 
     def _entry(self, path: Path) -> Entry:
-        for entry in entries(self.front):
-            if entry.key == path[0]:
-                return entry
-        raise EditImpossible(f"`{path[0]}` is broken YAML; correct it by hand")
-
-    def _line_goes_on(self, at: int) -> bool:
-        return bool(self.front[at : line_end(self.front, at)].strip())
+        found = next((entry for entry in entries(self.front) if entry.key == path[0]), None)
+        if found is None:
+            raise _broken(path)
+        return found
 
     def _indent(self) -> str:
         if self._root is not None and self._root.pairs:
             return " " * self._root.pairs[0][0].column
         rows = entries(self.front)
-        if not rows:
-            return ""
-        first = self.front[rows[0].start :]
+        first = self.front[rows[0].start :] if rows else ""
         return first[: len(first) - len(first.lstrip(" "))]
-
-    def _text(self, value: str, column: int, like: str = "") -> str:
-        return block(value, " " * column, self.newline) or scalar(value, like=like)
 
     def _put(self, base: int, node: Node, key: Node, new: str) -> str:
         start, end = base + node.start, base + node.end
@@ -237,11 +220,12 @@ def newline_of(text: str) -> str:
     return match[0] if match else "\n"
 
 
-def _offset(text: str, line: int) -> int:
-    at = 0
-    for match, _ in zip(_NEWLINE.finditer(text), range(line - 1), strict=False):
-        at = match.end()
-    return at
+def _quotes(node: Node) -> str:
+    return node.style if node.style in {"'", '"'} else ""
+
+
+def _broken(path: Path) -> EditImpossible:
+    return EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
 
 
 def _only_tag(item: Node) -> str | None:

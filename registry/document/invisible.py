@@ -12,8 +12,6 @@ from typing import Final
 
 from registry.document.findings import Place
 
-__all__ = ["find_hidden", "name_skeleton"]
-
 _ASCII = bytes(range(128))
 
 # Bidirectional controls, zero-width characters and invisible operators, variation selectors beyond
@@ -35,6 +33,7 @@ _IGNORABLE = re.compile(
 )
 """What Unicode calls default ignorable: it shows as nothing."""
 
+_BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _BLACK_FLAG: Final = "\U0001f3f4"
 _REGION_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
 _EMOJI = re.compile(
@@ -80,8 +79,8 @@ def _judge(text: str, match: re.Match[str]) -> Iterator[Place]:
             yield Place("hidden-text", start, what)
     elif unicodedata.category(run[0]) == "Mn":
         yield Place("hidden-text", start, f"{len(run)} variation selectors in a row")
-    elif bidi := next((char for char in run if _is_bidi(char)), None):
-        yield Place("bidi-control", start, _named(bidi))
+    elif bidi := _BIDI.search(run):
+        yield Place("bidi-control", start, _named(bidi[0]))
     elif not (len(run) == 1 and _belongs(run, before, after)):
         what = _named(run[0])
         if len(run) > 1:
@@ -93,15 +92,9 @@ def _belongs(char: str, before: str, after: str) -> bool:
     """Tell whether a single zero-width ``char`` does what it is made for between its neighbours."""
     if char == "\u200b":
         return bool(_UNSPACED.match(before) or _UNSPACED.match(after))
-    if char in "\u200c\u200d":
-        if _JOINING.match(before) or _JOINING.match(after):
-            return True
-        return char == "\u200d" and bool(_EMOJI.match(before) and _EMOJI.match(after))
-    return False
-
-
-def _is_bidi(char: str) -> bool:
-    return "\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069"
+    joining = _JOINING.match(before) or _JOINING.match(after)
+    emoji = char == "\u200d" and _EMOJI.match(before) and _EMOJI.match(after)
+    return char in "\u200c\u200d" and bool(joining or emoji)
 
 
 def _named(char: str) -> str:

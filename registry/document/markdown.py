@@ -4,41 +4,41 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
-from itertools import islice
-from typing import Final
+from itertools import islice, pairwise
+from typing import Final, NamedTuple
 
 from registry.document.tables import read_default, with_breaks
 from registry.model import Parameter
+from registry.text import shorten
 
-MOST_PARAMETERS: Final = 200
+MAX_PARAMETERS: Final = 200
 FIRST_WORDS: Final = 1024
 """Characters of a description taken from the body: the specification's limit."""
 
-_LONGEST_ROW: Final = 10_000
-_MOST_LINES: Final = 1000
+MAX_INDENT: Final = 40
+"""Blanks and quote marks before a fence; with more, it is not one."""
+
+_MAX_ROW: Final = 10_000
+_MAX_LINES: Final = 1000
 """Lines from the top among which a first paragraph is looked for."""
 
-_TITLE: Final = re.compile(r"#[ \t]+skill[ \t]*[:\uff1a][ \t]*(\S.*)", re.IGNORECASE)
-HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_TITLE: Final = re.compile(r"skill[ \t]*[:\uff1a][ \t]*(\S.*)", re.IGNORECASE)
+_HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
+# Looked for one by one, because that is much quicker than all at once.
+_MARKS: Final = {mark: re.compile(f"{mark}{mark[0]}*") for mark in ("```", "~~~", "<!--")}
+_BLANK: Final = re.compile(r"[^\S\r\n]*(?:[\r\n]|\Z)")
 _FACT: Final = re.compile(r"[-*+][ \t]+\*\*([^*:]{1,40}?)[ \t]*:?\*\*[ \t]*:?[ \t]*(.*)")
 _IMAGES: Final = re.compile(r"(?:\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?\s*)+")
 _HTML_ONLY: Final = re.compile(r"(?:<[^<>\n]{1,300}>\s*)+")
 _CELL: Final = re.compile(r"(?<!\\)\|")
-TABLE_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+_TABLE_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _YES: Final = frozenset({"yes", "y", "true", "required", "1", "x", "\u2713", "\u2705", "\u662f"})
 _COLUMNS: Final[Mapping[str, str]] = {
-    "name": "name",
-    "parameter": "name",
-    "param": "name",
-    "argument": "name",
+    **dict.fromkeys(("name", "parameter", "param", "argument"), "name"),
+    **dict.fromkeys(("description", "meaning"), "description"),
+    **dict.fromkeys(("required", "required?"), "required"),
+    **dict.fromkeys(("default", "default value"), "default"),
     "type": "type",
-    "description": "description",
-    "meaning": "description",
-    "required": "required",
-    "required?": "required",
-    "default": "default",
-    "default value": "default",
 }
 
 
@@ -54,60 +54,118 @@ class Template:
     parameters: tuple[Parameter, ...] = ()
 
 
+class Line(NamedTuple):
+    """A line of a body: its number from 1, its offsets, its text, whether it is code or comment."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+    code: bool
+
+
+@dataclass(slots=True)
+class Section:
+    """A `#` or `##` section: the offsets of its heading, of the text below it, and of its end.
+
+    ``lines`` has None for each line of code or comment, and for deeper headings.
+    """
+
+    depth: int
+    title: str
+    start: int
+    text: int
+    end: int
+    lines: list[Line | None]
+
+
 def read_template(body: str) -> Template:
     """Read the sections of miniclaw's template from ``body``; lines count from 1 in it.
 
-    Headings inside code fences and comments are none. Any section may be missing.
+    Headings inside code fences and comments don't count. Any section may be missing.
     """
-    title: str | None = None
-    section = ""
-    sections: dict[str, list[tuple[int, str]]] = {}
-    for number, line, code in body_lines(body):
-        if not code and line.lstrip(" ").startswith("#") and (heading := HEADING.match(line)):
-            depth, text = len(heading[1]), heading[2].rstrip().rstrip("#").rstrip()
-            if depth == 1 and title is None:
-                found = _TITLE.match(line.strip())
-                title = found[1].strip() if found else None
-            section = text.casefold() if depth == 2 else section if depth > 2 else ""  # noqa: PLR2004
-            if depth == 2 and section in sections:  # noqa: PLR2004 - `##`
-                section = ""
-            continue
-        if section in {"description", "parameters", "metadata"} and not code:
-            sections.setdefault(section, []).append((number, line))
-    facts = dict(_facts(sections.get("metadata", ())))
+    sections = read_sections(body)
+    titles = (_TITLE.match(section.title) for section in sections if section.depth == 1)
+    lines: dict[str, list[Line]] = {}
+    for section in sections:
+        if section.depth == 2 and any(section.lines):  # noqa: PLR2004 - `##`
+            lines.setdefault(section.title.casefold(), [line for line in section.lines if line])
+    facts = {  # `- **Label**: value`; the first of a label counts
+        fact[1].casefold(): (line.number, fact[2].strip())
+        for line in reversed(lines.get("metadata", ()))
+        if (fact := _FACT.fullmatch(line.text.strip()))
+    }
     created = facts.get("created") or facts.get("created at")
     version = facts.get("version")
+    description = "\n".join(line.text.rstrip() for line in lines.get("description", ()))
     return Template(
-        name=title,
-        description=_paragraphs(sections.get("description", ())),
+        name=next((title[1].strip() for title in titles if title), None),
+        description=description.strip() or None,
         created=created[1] if created else None,
         created_line=created[0] if created else None,
         version=version[1] if version else None,
-        parameters=read_parameters([line for _, line in sections.get("parameters", ())]),
+        parameters=read_parameters([line.text for line in lines.get("parameters", ())]),
     )
+
+
+def read_sections(body: str) -> list[Section]:
+    """Return the sections of ``body`` below headings of the first and the second level."""
+    found: list[Section] = []
+    for line in body_lines(body):
+        heading = None if line.code else _HEADING.match(line.text)
+        if heading and len(heading[1]) <= 2:  # noqa: PLR2004 - `##`
+            if found:
+                found[-1].end = line.start
+            title = heading[2].rstrip()
+            bare = title.rstrip("#")  # closing marks stand behind a space
+            title = bare.rstrip() if bare[-1:].isspace() else title
+            found.append(Section(len(heading[1]), title, line.start, line.end, len(body), []))
+        elif found:
+            found[-1].lines.append(None if line.code or heading else line)
+    return found
 
 
 def has_template(body: str) -> bool:
     """Tell at little cost whether ``body`` may hold parts of the template."""
-    return (
-        "## Parameters" in body
-        or "## Metadata" in body
-        or "## Description" in body
-        or body[:200].lstrip()[:8].casefold() == "# skill:"
-    )
+    marks = ("## Parameters", "## Metadata", "## Description")
+    return any(mark in body for mark in marks) or body[:200].lstrip()[:8].casefold() == "# skill:"
 
 
 def read_parameters(lines: Sequence[str]) -> tuple[Parameter, ...]:
     """Read the first Markdown table of ``lines`` whose header names a parameter column."""
-    rows = iter(line.strip() for line in lines)
-    previous = ""
-    for row in rows:
-        if len(row) <= _LONGEST_ROW and "|" in previous and TABLE_RULE.fullmatch(row):
-            columns = [_COLUMNS.get(_plain(cell).casefold(), "") for cell in _cells(previous)]
-            if "name" in columns:
-                return tuple(islice(_table(columns, rows), MOST_PARAMETERS))
-        previous = row
-    return ()
+    if (found := find_table(lines)) is None:
+        return ()
+    start, end = found
+    columns = _columns(lines[start])
+    parameters: dict[str, Parameter] = {}
+    for line in lines[start + 2 : end]:
+        cells = dict(zip(reversed(columns), reversed(_cells(line, len(columns))), strict=True))
+        name = _plain(cells.get("name", ""))
+        if not name or name in parameters:
+            continue
+        parameter = Parameter(
+            name=name,
+            type=_plain(cells.get("type", "")) or "string",
+            description=with_breaks(cells.get("description", "")),
+            required=_plain(cells.get("required", "")).casefold() in _YES,
+        )
+        default = read_default(_plain(cells.get("default", "")), parameter)
+        parameters[name] = replace(parameter, default=default)
+        if len(parameters) == MAX_PARAMETERS:
+            break
+    return tuple(parameters.values())
+
+
+def find_table(lines: Sequence[str]) -> tuple[int, int] | None:
+    """Return the indices of the header and behind the last row of the table of parameters."""
+    for start, (head, rule) in enumerate(pairwise(map(str.strip, lines))):
+        if len(rule) > _MAX_ROW or "|" not in head or not _TABLE_RULE.fullmatch(rule):
+            continue
+        if "name" in _columns(head):
+            rest = enumerate(lines[start + 2 :], start + 2)
+            end = (index for index, row in rest if "|" not in row or len(row.strip()) > _MAX_ROW)
+            return start, next(end, len(lines))
+    return None
 
 
 def first_paragraph(body: str) -> str | None:
@@ -117,9 +175,9 @@ def first_paragraph(body: str) -> str | None:
     """
     words: list[str] = []
     length = 0
-    for _, line, code in islice(body_lines(body), _MOST_LINES):
-        text = "" if code else line.strip()
-        if text.startswith("#") and HEADING.match(text):
+    for line in islice(body_lines(body), _MAX_LINES):
+        text = "" if line.code else line.text.strip()
+        if text.startswith("#") and _HEADING.match(text):
             text = ""
         text = text.lstrip("> ") if text.startswith(">") else text
         if text.startswith(("!", "[!")) and (images := _IMAGES.match(text)):
@@ -134,77 +192,60 @@ def first_paragraph(body: str) -> str | None:
         length += len(text)
         if length > FIRST_WORDS:
             break
-    return _cut(" ".join(words)) if words else None
+    return shorten(" ".join(words), FIRST_WORDS, whole_words=True) if words else None
 
 
-def _cut(text: str) -> str:
-    if len(text) <= FIRST_WORDS:
-        return text
-    text = text[: FIRST_WORDS - 1]
-    space = text.rfind(" ", FIRST_WORDS // 2)
-    return (text[:space] if space > 0 else text).rstrip() + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def body_lines(body: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield (line number, line, whether it is code or comment) for each line of ``body``.
+def body_lines(body: str) -> Iterator[Line]:
+    """Yield each line of ``body``, with its offset and whether it is code or comment.
 
     A line ends as in CommonMark, not at everything that Unicode takes for a line end.
     """
-    fence = ""
-    comment = False
-    for number, whole in enumerate(StringIO(body, newline=None), 1):
-        line = whole.removesuffix("\n")
-        text = line.strip()
-        if comment:
-            comment = "-->" not in text
-            yield number, line, True
+    spans = code_spans(body)
+    start = end = at = 0
+    for number, whole in enumerate(StringIO(body, newline=""), 1):
+        while end <= at and start < len(body):
+            start, end = next(spans, (len(body), len(body)))
+        stop = at + len(whole)
+        code = start < stop or whole.lstrip().startswith(("```", "~~~"))
+        yield Line(number, at, stop, whole.rstrip("\r\n"), code)
+        at = stop
+
+
+def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield where fenced blocks of code and comments on lines of their own begin and end.
+
+    As in CommonMark ("Fenced code blocks", "HTML blocks"), a fence has three spaces before it at
+    most; with ``nested`` it may also stand in lists and quotes, at any indentation. A block that is
+    never closed ends with the body.
+    """
+    start = end = 0
+    opened = ""
+    found = [at for mark, run in _MARKS.items() if mark in body for at in run.finditer(body)]
+    for match in sorted(found, key=re.Match.start):
+        at, mark = match.start(), match[0]
+        before = body[max(0, at - MAX_INDENT) : at].replace("\r", "\n").rpartition("\n")[2]
+        if at < end or before.strip(" \t>") or len(before) == MAX_INDENT:
+            continue  # inside a comment, or not at the beginning of a line
+        comment = mark == "<!--"
+        if not nested and (">" in before or not (comment or before in "   ")):
             continue
-        if fence or text.startswith(("```", "~~~")):
-            mark = _FENCE.match(line)
-            if not fence:
-                if mark:
-                    fence = mark[1]
-            elif mark and mark[1].startswith(fence) and text == mark[1]:
-                fence = ""
-            yield number, line, True
-            continue
-        if text.startswith("<!--"):
-            comment = "-->" not in text[4:]
-            yield number, line, True
-            continue
-        yield number, line, False
+        if opened:
+            if mark.startswith(opened) and _BLANK.match(body, match.end()):
+                opened = ""
+                yield start, match.end()
+        elif not comment:
+            start, opened = at, mark
+        else:
+            close = body.find("-->", match.end())
+            end = close + 3 if close >= 0 else len(body)
+            yield at, end
+    if opened:
+        yield start, len(body)
 
 
-def _facts(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[str, tuple[int, str]]]:
-    """Yield (label, (line, value)) of the lines ``- **Label**: value``, the last one first."""
-    for number, line in reversed(lines):
-        fact = _FACT.fullmatch(line.strip())
-        if fact:
-            yield fact[1].casefold(), (number, fact[2].strip())
-
-
-def _paragraphs(lines: Sequence[tuple[int, str]]) -> str | None:
-    return "\n".join(line.rstrip() for _, line in lines).strip() or None
-
-
-def _table(columns: Sequence[str], rows: Iterator[str]) -> Iterator[Parameter]:
-    seen: set[str] = set()
-    for row in rows:
-        if "|" not in row or len(row) > _LONGEST_ROW:
-            return
-        cells = dict(zip(reversed(columns), reversed(_cells(row, len(columns))), strict=True))
-        name = _plain(cells.get("name", ""))
-        if not name or name in seen:
-            continue
-        seen.add(name)
-        parameter = Parameter(
-            name=name,
-            type=_plain(cells.get("type", "")) or "string",
-            description=with_breaks(cells.get("description", "")),
-            required=_plain(cells.get("required", "")).casefold() in _YES,
-        )
-        default = read_default(_plain(cells.get("default", "")), parameter)
-        yield parameter if default is None else replace(parameter, default=default)
+def _columns(head: str) -> list[str]:
+    """Return what each column of a table is for, empty where that is not known."""
+    return [_COLUMNS.get(_plain(cell).casefold(), "") for cell in _cells(head)]
 
 
 def _cells(row: str, count: int | None = None) -> list[str]:

@@ -6,18 +6,9 @@ from typing import Final
 NAME_LENGTH: Final = 64
 """Characters of a name (Agent Skills specification, `name`)."""
 
-BUILT_IN_TOOLS: Final = (
-    "filesystem",
-    "exec",
-    "web",
-    "message",
-    "spawn",
-    "cron",
-    "memory",
-    "create_skill",
-    "list_skills",
-    "read_skill",
-    "delete_skill",
+BUILT_IN_TOOLS: Final = tuple(
+    "filesystem exec web message spawn cron memory "
+    "create_skill list_skills read_skill delete_skill".split()
 )
 """Names that miniclaw keeps for its tools: no skill of theirs is created or deleted."""
 

@@ -10,77 +10,29 @@ from typing import Any, Final
 from registry.document import shapes
 from registry.document.codes import finding
 from registry.document.dates import parse_date
-from registry.document.fields import Fields, Places, Value, folded, places
-from registry.document.findings import shorten
+from registry.document.fields import Fields, Value, places
+from registry.document.findings import printable
 from registry.document.yaml_text import Reading
 from registry.model import Diagnostic, JsonValue, Parameter
 
-_SYSTEMS: Final = {
-    "darwin": "macos",
-    "mac": "macos",
-    "osx": "macos",
-    "mac os": "macos",
-    "win32": "windows",
-    "win": "windows",
-}
-
-
 # Where each field is read from, the strongest first: `section.key`, both folded (see `_fold`);
 # the section is empty at the top level, `claw` for OpenClaw by any of its names.
-_TAGS: Final = places(
-    ".tags", "metadata.tags", "hermes.tags", "claw.tags", "claw.keywords", ".keywords"
-)
-_KIND: Final = places(".kind", "top-ethos.kind", "ethos.kind", "metadata.kind", ".type")
-_CATEGORY: Final = places(
-    ".category",
-    "metadata.category",
-    "claw.category",
-    "hermes.category",
-    ".domain",
-)
-_VERSION: Final = places("metadata.version", ".version")
-_AUTHOR: Final = places(
-    "metadata.author",
-    ".author",
-    "metadata.authors",
-    "metadata.skillauthor",
-    ".authors",
-)
-_CREATED: Final = places(
-    ".createdat",
-    ".created",
-    ".dateadded",
-    ".date",
-    "metadata.createdat",
-    "metadata.created",
-)
-_UPDATED: Final = places(
-    ".updatedat",
-    ".updated",
-    ".lastupdated",
-    "metadata.updatedat",
-    "metadata.updated",
-    "metadata.lastupdated",
-)
+NAME: Final = places(".name")
+DESCRIPTION: Final = places(".description")
+TAGS: Final = places(".tags metadata.tags hermes.tags claw.tags claw.keywords .keywords")
+KIND: Final = places(".kind top-ethos.kind ethos.kind metadata.kind .type")
+PARAMETERS: Final = places(".parameters")
+_CATEGORY: Final = places(".category metadata.category claw.category hermes.category .domain")
+_VERSION: Final = places("metadata.version .version")
+_AUTHOR: Final = places("metadata.author .author metadata.authors metadata.skillauthor .authors")
+_CREATED: Final = places(".createdat .created .dateadded .date metadata.createdat metadata.created")
 _REQUIRED_TOOLS: Final = places(
-    ".requiredtools",
-    "metadata.requiredtools",
-    "hermes.requirestools",
-    "hermes.requiredtools",
+    ".requiredtools metadata.requiredtools hermes.requirestools hermes.requiredtools"
 )
-_ALLOWED_TOOLS: Final = places(".allowedtools", ".tools")
-_PLATFORMS: Final = places(".platforms", "claw.os", "metadata.platforms", "metadata.os", ".os")
-_LICENSE: Final = places(".license", ".licence", "metadata.license")
+_ALLOWED_TOOLS: Final = places(".allowedtools .tools")
+_LICENSE: Final = places(".license .licence metadata.license")
 _COMPATIBILITY: Final = places(".compatibility")
-_PARAMETERS: Final = places(".parameters")
-_REQUIRES: Final = places("claw.requires", ".requires", "metadata.requires")
 _HIDDEN: Final = places(".disablemodelinvocation")
-_INVOCABLE: Final = places(".userinvocable", ".userinvokable")
-_REQUIRED_WORDS: Final = (
-    ("binaries", ("bins", "binaries", "bin", "commands")),
-    ("any_binary", ("anybins", "anybin")),
-    ("env", ("env", "envs", "environment")),
-)
 
 
 def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
@@ -90,25 +42,21 @@ def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
     """
     fields = Fields(reading)
     found: dict[str, Any] = {
-        "kind": fields.read(_KIND, shapes.one_text),
+        "kind": fields.read(KIND, shapes.one_text),
         "category": fields.read(_CATEGORY, shapes.one_text),
         "version": fields.read(_VERSION, shapes.one_text),
         "author": fields.read(_AUTHOR, shapes.people),
         "license": fields.read(_LICENSE, _free_text),
         "compatibility": fields.read(_COMPATIBILITY, _free_text),
         "tags": _tags(fields),
-        "created": _date(fields, _CREATED),
-        "updated": _date(fields, _UPDATED),
+        "created": _created(fields),
         "required_tools": fields.words(_REQUIRED_TOOLS, shapes.names),
         "allowed_tools": fields.words(_ALLOWED_TOOLS, shapes.tools),
-        "requires": _requires(fields),
-        "parameters": fields.read(_PARAMETERS, _parameters) or (),
+        "parameters": fields.read(PARAMETERS, _parameters) or (),
         "hidden": fields.read(_HIDDEN, shapes.truth) is True,
-        "user_invocable": fields.read(_INVOCABLE, shapes.truth) is not False,
     }
-    for key in ("name", "description"):
-        text = _prose(fields, key)
-        if text:
+    for key, where in (("name", NAME), ("description", DESCRIPTION)):
+        if (value := next(fields.values(where), None)) and (text := _prose(fields, key, value)):
             found[key] = text
     return found, fields.findings
 
@@ -118,60 +66,58 @@ def _tags(fields: Fields) -> tuple[str, ...]:
     words: dict[str, None] = {}
     last: Value | None = None
     long = 0
-    for value in fields.values(_TAGS):
+    for value in fields.values(TAGS):
         try:
             for tag in shapes.tags(value.value):
                 last = value
-                if len(tag) > shapes.LONGEST_TAG:
+                if len(tag) > shapes.MAX_TAG_LENGTH:
                     long += 1
                 else:
                     words[tag] = None
         except shapes.UnknownShape:
             fields.unknown(value)
-    if last and (long or len(words) > shapes.MOST_TAGS):
+    if last and (long or len(words) > shapes.MAX_TAGS):
         message = (
-            f"only {shapes.MOST_TAGS} tags of at most {shapes.LONGEST_TAG} characters are kept"
+            f"only {shapes.MAX_TAGS} tags of at most {shapes.MAX_TAG_LENGTH} characters are kept"
         )
         fix = "keep the tags that people would look for"
         fields.findings.append(finding("tags-over-limit", message, last.line, fix))
-    return tuple(words)[: shapes.MOST_TAGS]
+    return tuple(words)[: shapes.MAX_TAGS]
 
 
-def _date(fields: Fields, where: Places) -> str | None:
-    """Return the first readable date at ``where``; note the first that is none."""
+def _created(fields: Fields) -> str | None:
+    """Return the first date that can be read; if there is none, note the first that can't."""
     unreadable: Value | None = None
-    for value in fields.values(where):
+    for value in fields.values(_CREATED):
         if isinstance(value.value, str):
             if moment := parse_date(value.value):
                 return moment
             unreadable = unreadable or value
     if unreadable:
-        shown = shorten(str(unreadable.value), 40)
-        message = f"`{shorten(unreadable.path, 40)}` is no date: `{shown}`"
+        shown = printable(str(unreadable.value), 40)
+        message = f"`{printable('.'.join(unreadable.path), 40)}` is not a date: `{shown}`"
         fix = "write e.g. `2026-01-15` or `2026-01-15T09:30:00Z`"
         fields.findings.append(finding("date-unreadable", message, unreadable.line, fix))
     return None
 
 
-def _prose(fields: Fields, key: str) -> str | None:
+def _prose(fields: Fields, key: str, value: Value) -> str:
     """Return the name or the description as people read it."""
-    for value in fields.values((("", key),)):
-        text = value.value
-        if not isinstance(text, str):
-            message = f"`{key}` is no text; it is read as one"
-            fix = "put the value in double quotes"
-            fields.findings.append(finding("value-shape", message, value.line, fix))
-            text = _source(text)
-        text = text.strip()
-        cleaned = shapes.CONTROL.sub("", text).strip()
-        if key == "name" and not cleaned.isprintable():
-            cleaned = " ".join(cleaned.split())
-        if cleaned != text:
-            message = f"`{key}` has control characters, which were left out"
-            fix = "delete them, and keep a name on one line"
-            fields.findings.append(finding("control-characters", message, value.line, fix))
-        return cleaned or None
-    return None
+    text = value.value
+    if not isinstance(text, str):
+        message = f"`{key}` is not text; it is read as text"
+        fix = "put the value in double quotes"
+        fields.findings.append(finding("value-shape", message, value.line, fix))
+        text = _source(text)
+    text = text.strip()
+    cleaned = shapes.CONTROL.sub("", text).strip()
+    if key == "name" and not cleaned.isprintable():
+        cleaned = " ".join(cleaned.split())
+    if cleaned != text:
+        message = f"`{key}` has control characters, which were left out"
+        fix = "delete them, and keep a name on one line"
+        fields.findings.append(finding("control-characters", message, value.line, fix))
+    return cleaned
 
 
 def _source(value: JsonValue) -> str:
@@ -190,43 +136,6 @@ def _free_text(value: JsonValue) -> str | None:
     if isinstance(value, str):
         return shapes.CONTROL.sub("", value).strip() or None
     return shapes.people(value)
-
-
-def _requires(fields: Fields) -> dict[str, JsonValue]:
-    """Return what a skill needs: ``binaries``, ``any_binary``, ``env``, ``os``, each a list."""
-    needs: dict[str, JsonValue] = {}
-    systems = fields.words(_PLATFORMS, shapes.names)
-    for value in fields.values(_REQUIRES):
-        if not isinstance(value.value, Mapping):
-            if value.path.count(".") > 1:
-                fields.unknown(value)
-            continue  # a list of other skills, elsewhere
-        inner = folded(value.value)
-        for field, keys in _REQUIRED_WORDS:
-            words = _first_words(fields, value, inner, keys)
-            if words and field not in needs:
-                needs[field] = list(words)
-        if not systems:
-            systems = _first_words(fields, value, inner, ("os", "platforms"))
-    if systems:
-        names = (system.casefold() for system in systems)
-        needs["os"] = list(shapes.unique(_SYSTEMS.get(name, name) for name in names))
-    return needs
-
-
-def _first_words(
-    fields: Fields, parent: Value, inner: Mapping[str, tuple[str, JsonValue]], keys: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the names below the first of ``keys`` in the folded mapping that has any."""
-    for key in keys:
-        if key in inner:
-            name, value = inner[key]
-            try:
-                if words := shapes.unique(shapes.names(value)):
-                    return words
-            except shapes.UnknownShape:
-                fields.unknown(Value(f"{parent.path}.{name}", value, parent.line))
-    return ()
 
 
 def _parameters(value: JsonValue) -> tuple[Parameter, ...]:

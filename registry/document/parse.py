@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from registry.document.codes import finding
 from registry.document.dates import parse_date
-from registry.document.findings import shorten
+from registry.document.findings import printable
 from registry.document.frontmatter import Split, ends_early, split, split_loosely
 from registry.document.markdown import Template, first_paragraph, has_template, read_template
 from registry.document.normalise import normalise
@@ -16,12 +16,12 @@ from registry.model import Diagnostic, Document
 
 FRONT_MATTER_BYTES: Final = 64 * 1024
 
-MOST_FINDINGS: Final = 10
+MAX_FINDINGS: Final = 10
 """Findings of one code; the last of them says how many more there are."""
 
 _MARK: Final = "\ufeff"
 _BINARY_SHARE: Final = 10
-"""One NUL in so many characters is no slip of an editor any more."""
+"""One NUL in so many characters is more than a slip of an editor."""
 
 
 def parse_document(
@@ -36,7 +36,7 @@ def parse_document(
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"the file is not UTF-8 text: byte {error.start} is 0x{data[error.start]:02x}"
+        message = f"the file is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
         found = finding("not-utf8", message, line, "save the file with the encoding UTF-8")
         rest = _parse(data.decode("utf-8", "replace"), folder_name, front_matter_bytes)
         return replace(rest, diagnostics=(found, *rest.diagnostics))
@@ -93,19 +93,19 @@ def _parse(text: str, folder_name: str, front_matter_bytes: int) -> Document:
 
 
 def _few(findings: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return ``findings`` worst first, no code more often than `MOST_FINDINGS`."""
+    """Return ``findings`` worst first, no code more often than `MAX_FINDINGS`."""
     findings.sort(key=lambda found: found.sort_key)
     counts = Counter(found.code for found in findings)
-    if not counts or max(counts.values()) <= MOST_FINDINGS:
+    if not counts or max(counts.values()) <= MAX_FINDINGS:
         return tuple(findings)
     kept: list[Diagnostic] = []
     seen: Counter[str] = Counter()
     for found in findings:
         seen[found.code] += 1
-        more = counts[found.code] - MOST_FINDINGS
-        if seen[found.code] == MOST_FINDINGS and more > 0:
-            kept.append(replace(found, message=f"{found.message} (and {more} more like this)"))
-        elif seen[found.code] <= MOST_FINDINGS:
+        more = counts[found.code] - MAX_FINDINGS
+        if seen[found.code] == MAX_FINDINGS and more > 0:
+            found = replace(found, message=f"{found.message} (and {more} more like this)")  # noqa: PLW2901
+        if seen[found.code] <= MAX_FINDINGS:
             kept.append(found)
     return tuple(kept)
 
@@ -117,14 +117,13 @@ def _clean(text: str, findings: list[Diagnostic]) -> str:
         message = "the file begins with a byte order mark"
         findings.append(finding("byte-order-mark", message, 1, fix))
         text = text[1:]
-    count = text.count("\0")
-    if count:
+    if count := text.count("\0"):
         line = text.count("\n", 0, text.index("\0")) + 1
         code, fix = "nul-characters", "delete the NUL characters"
         message = f"the file has {count} NUL characters, which were left out"
         if count * _BINARY_SHARE > len(text):
             code, fix = "not-text", "save the file as text with the encoding UTF-8"
-            message = f"{count} of {len(text)} characters are NUL: the file is UTF-16 or no text"
+            message = f"{count} of {len(text)} characters are NUL: the file is UTF-16 or not text"
         findings.append(finding(code, message, line, fix))
         text = text.replace("\0", "")
     return text
@@ -150,8 +149,6 @@ def _read_front(
         except Broken:
             if parts.fenced and ends_early(front):
                 parts = split_loosely(text)
-                if parts.front is None:
-                    return parts, Reading()
                 return parts, _repaired(parts, findings)
             reading = repair(front, line)
         if not reading.values and parts.fenced and front.strip():
@@ -197,14 +194,14 @@ def _complete(
         if fields.get("created") is None and template.created:
             fields["created"] = parse_date(template.created)
             if fields["created"] is None:
-                message = f"`**Created**` is no date: `{shorten(template.created, 40)}`"
+                message = f"`**Created**` is not a date: `{printable(template.created, 40)}`"
                 line = parts.body_line - 1 + (template.created_line or 1)
                 fix = "write e.g. `2026-01-15T09:30:00Z`"
                 findings.append(finding("date-unreadable", message, line, fix))
     if "name" not in fields:
         fields["name"] = template.name or folder_name
         if template.name is None or parts.front is not None:
-            message = f"the skill has no name; it is called `{shorten(fields['name'], 40)}`"
+            message = f"the skill has no name; it is called `{printable(fields['name'], 40)}`"
             fix = "add `name:` to the front matter"
             findings.append(finding("name-missing", message, parts.front_line, fix))
     if "description" in fields:
@@ -212,13 +209,11 @@ def _complete(
     description = template.description
     if description is None or parts.front is not None:
         description = description or first_paragraph(body)
-        line = parts.front_line
+        code = "description-from-body"
+        message = "the skill has no description; the first words of its text are taken"
         if description is None:
+            code = "description-missing"
             message = "the skill has no description, and no text to take one from"
-            fix = "add `description:` with what the skill does and when to use it"
-            findings.append(finding("description-missing", message, line, fix))
-        else:
-            message = "the skill has no description; the first words of its text are taken"
-            fix = "add `description:` with what the skill does and when to use it"
-            findings.append(finding("description-from-body", message, line, fix))
+        fix = "add `description:` with what the skill does and when to use it"
+        findings.append(finding(code, message, parts.front_line, fix))
     fields["description"] = description or ""

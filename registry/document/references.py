@@ -7,19 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote
 
-from registry.document.findings import Rule, shorten
+from registry.document.findings import Rule, printable
+from registry.document.markdown import code_spans
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, SkillFile
-
-__all__ = ["REFERENCE_CODES", "check_references"]
 
 FOLDERS: Final = ("scripts", "references", "assets")
 """The folders that the specification names for supporting files."""
 
-MOST_FINDINGS: Final = 10
+MAX_FINDINGS: Final = 10
 """Findings of one code about one body; what lies beyond is counted in the last."""
-
-LONGEST_INDENT: Final = 40
-"""Blanks and quote marks before a fence; with more, it is none."""
 
 REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     "reference-missing": Rule("warning", "the body points at a file that the skill does not have"),
@@ -48,10 +44,10 @@ def check_references(document: Document, files: Sequence[SkillFile]) -> Iterator
     found = [*_links(body), *_named_paths(body)]
     if not found:
         return
-    fences = _fences(body)
+    code = [edge for span in code_spans(body, nested=True) for edge in span]
     targets: dict[str, int] = {}
     for offset, target in found:
-        if bisect_right(fences, offset) % 2 == 0:
+        if bisect_right(code, offset) % 2 == 0:
             targets[target] = min(offset, targets.get(target, offset))
     if targets:
         yield from _judge(document, targets, files)
@@ -105,7 +101,7 @@ def _judge(
     known = _paths(files)
     counts = dict.fromkeys(REFERENCE_CODES, 0)
     for target, offset in targets.items():
-        shown = shorten(target)
+        shown = printable(target)
         if target.startswith("../"):
             code, message = "reference-outside", f"`{shown}` lies outside the skill's folder"
             fix = "copy the file into the skill, where every client can read it"
@@ -118,12 +114,12 @@ def _judge(
         else:
             continue
         counts[code] += 1
-        if counts[code] <= MOST_FINDINGS:
+        if counts[code] <= MAX_FINDINGS:
             line = document.body_line + document.body.count("\n", 0, offset)
             yield Diagnostic(code, REFERENCE_CODES[code].severity, message, line, fix)
     for code, count in counts.items():
-        if count > MOST_FINDINGS:
-            message = f"{count - MOST_FINDINGS} more: {REFERENCE_CODES[code].meaning}"
+        if count > MAX_FINDINGS:
+            message = f"{count - MAX_FINDINGS} more: {REFERENCE_CODES[code].meaning}"
             yield Diagnostic(code, REFERENCE_CODES[code].severity, message)
 
 
@@ -136,36 +132,3 @@ def _paths(files: Sequence[SkillFile]) -> frozenset[str]:
             known.add(path)
             path = path.rpartition("/")[0]
     return frozenset(known)
-
-
-def _fences(body: str) -> Sequence[int]:
-    """Return where fenced code blocks begin and end, in turn; an open one has no end."""
-    bounds: list[int] = []
-    opened = ""
-    for start, end in sorted((*_runs(body, "```"), *_runs(body, "~~~"))):
-        before = body[max(0, start - LONGEST_INDENT) : start].rpartition("\n")[2]
-        if before.strip(" \t>") or len(before) == LONGEST_INDENT:
-            continue  # not at the beginning of a line
-        if not opened:
-            opened = body[start:end]
-            bounds.append(start)
-        elif body.startswith(opened, start) and not body[end : _line_end(body, end)].strip():
-            opened = ""
-            bounds.append(end)
-    return bounds
-
-
-def _runs(body: str, mark: str) -> Iterator[tuple[int, int]]:
-    """Yield where runs of at least three of the same character, ``mark``, begin and end."""
-    start = body.find(mark)
-    while start >= 0:
-        end = start + len(mark)
-        while body.startswith(mark[0], end):
-            end += 1
-        yield start, end
-        start = body.find(mark, end)
-
-
-def _line_end(body: str, offset: int) -> int:
-    end = body.find("\n", offset)
-    return end if end >= 0 else len(body)

@@ -10,13 +10,11 @@ from typing import Final
 from registry.document import shapes, tables
 from registry.document.dates import parse_date
 from registry.document.parse import parse_text
-from registry.document.scalars import block, is_plain, quoted, scalar, tag_text, tag_words
-from registry.document.sections import miniclaw_body, with_parameters
+from registry.document.scalars import quoted, scalar, tag_text, tag_words, text_value
+from registry.document.sections import safe_text, with_parameters
 from registry.model import Parameter
 
 FIRST_VERSION: Final = "1.0.0"
-
-_OWN: Final = ("version", "tags", "kind", "created_at")
 
 
 def render_document(
@@ -29,33 +27,20 @@ def render_document(
     version: str | None = FIRST_VERSION,
     created_at: str | None = None,
     parameters: Sequence[Parameter] = (),
-    extra_metadata: Mapping[str, str] | None = None,
 ) -> str:
     """Return the text of a new SKILL.md.
 
-    ``parameters`` become a Markdown table below `## Parameters` in the body. ``extra_metadata`` is
-    written below `metadata`. Control characters are left out, and spaces at the edges. Raises
-    ValueError, with the reason in words, for what can't be read back as it was given.
+    ``parameters`` become a Markdown table below `## Parameters` in the body. Control characters
+    are left out, and spaces at the edges. Raises ValueError, with the reason in words, for what
+    can't be read back as it was given.
     """
     text = body.strip("\r\n")
     text = with_parameters(text, parameters, "\n") if parameters else text
-    front = _front(
-        name=name,
-        description=description,
-        metadata={
-            "version": version,
-            "tags": tag_text(tag_words(tags)),
-            "kind": kind and shapes.one_text(kind),
-            "created_at": _moment(created_at),
-            **_extra(extra_metadata or {}),
-        },
-    )
-    result = front + (f"\n{text.rstrip()}\n" if text.strip() else "")
-    wanted: dict[str, object] = {"name": name_text(name), "description": prose_text(description)}
-    given = {"version": version, "kind": kind and shapes.one_text(kind)}
-    wanted |= {key: value for key, value in given.items() if value}
-    if words := tag_words(tags):
-        wanted["tags"] = words
+    facts = {"version": version, "tags": tag_words(tags), "kind": kind and shapes.one_text(kind)}
+    given = {key: value for key, value in facts.items() if value}
+    wanted = {"name": shapes.clean_line(name), "description": prose_text(description), **given}
+    metadata = {**facts, "tags": tag_text(tag_words(tags)), "created_at": _moment(created_at)}
+    result = _front(name, description, metadata) + (f"\n{text.rstrip()}\n" if text.strip() else "")
     _check(result, wanted, parameters)
     return result
 
@@ -73,29 +58,18 @@ def render_miniclaw(
     What the Markdown can't hold exactly, as a heading in the description, is escaped there; the
     front matter counts. Raises ValueError as `render_document` does.
     """
-    created = _moment(created_at)
-    metadata = {"version": FIRST_VERSION, "created_at": created}
-    body = miniclaw_body(
-        name=name,
-        description=prose_text(description),
-        parameters=parameters,
-        implementation=implementation.strip("\r\n"),
-        created_at=created or "",
+    facts = {"version": FIRST_VERSION, "created": _moment(created_at)}
+    result = (
+        _front(name, description, {"version": FIRST_VERSION, "created_at": facts["created"]})
+        + f"\n# Skill: {name}\n\n"
+        f"## Description\n{safe_text(prose_text(description))}\n\n"
+        f"## Parameters\n{tables.table(parameters)}\n\n"
+        "## Implementation\n" + implementation.strip("\r\n") + "\n\n"
+        f"## Metadata\n- **Created**: {facts['created']}\n- **Version**: {FIRST_VERSION}\n"
     )
-    result = _front(name=name, description=description, metadata=metadata) + "\n" + body
-    wanted: dict[str, object] = {
-        "name": name_text(name),
-        "description": prose_text(description),
-        "version": FIRST_VERSION,
-        "created": created,
-    }
+    wanted = {"name": shapes.clean_line(name), "description": prose_text(description), **facts}
     _check(result, wanted, parameters)
     return result
-
-
-def name_text(name: str) -> str:
-    """Return ``name`` as it is read back: on one line, without control characters."""
-    return shapes.clean_line(name)
 
 
 def prose_text(text: str) -> str:
@@ -104,28 +78,15 @@ def prose_text(text: str) -> str:
     return shapes.CONTROL.sub("", text).strip()
 
 
-def front_value(text: str, indent: str = "  ", newline: str = "\n") -> str:
-    """Return ``text`` as the value behind `key: `, several lines as a literal block."""
-    return block(text, indent, newline) or scalar(text)
-
-
-def _front(*, name: str, description: str, metadata: Mapping[str, str | None]) -> str:
-    lines = [f"name: {scalar(name_text(name))}"]
-    lines.append(f"description: {front_value(prose_text(description))}")
-    inner = {key: value for key, value in metadata.items() if value}
-    if inner:
-        lines.append("metadata:")
+def _front(name: str, description: str, metadata: Mapping[str, object]) -> str:
+    """Return front matter with what is not empty; tags are quoted, as they may look like a list."""
+    lines = [f"name: {scalar(shapes.clean_line(name))}"]
+    lines.append(f"description: {text_value(prose_text(description))}")
+    inner = {key: str(value) for key, value in metadata.items() if value}
+    lines += ["metadata:"] if inner else []
     for key, value in inner.items():
-        shown = quoted(value) if key == "tags" else front_value(value, "    ")
-        lines.append(f"  {key if is_plain(key) else quoted(key)}: {shown}")
+        lines.append(f"  {key}: {quoted(value) if key == 'tags' else text_value(value, '    ')}")
     return "\n".join(["---", *lines, "---", ""])
-
-
-def _extra(metadata: Mapping[str, str]) -> dict[str, str | None]:
-    for key in metadata:
-        if key in _OWN or not key.strip():
-            raise ValueError(f"`{key}` can't be a key of the extra metadata")
-    return dict(metadata)
 
 
 def _moment(text: str | None) -> str | None:
@@ -133,7 +94,7 @@ def _moment(text: str | None) -> str | None:
         return None
     moment = parse_date(text)
     if moment is None:
-        raise ValueError(f"the time of creation is no date: {text!r}")
+        raise ValueError(f"the time of creation is not a date: {text!r}")
     return moment
 
 

@@ -7,18 +7,19 @@ own; only those that fail are repaired, and what can't be repaired is read as te
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from registry.document.codes import finding
-from registry.document.findings import shorten
-from registry.document.frontmatter import FOREIGN_KEYS, KEY
+from registry.document.findings import printable
+from registry.document.frontmatter import FOREIGN_KEYS, KEY, bare_key, outer_keys
 from registry.document.repair_text import fold, plain_text, untangle
-from registry.document.yaml_text import MOST_NESTING, Broken, Reading, read_mapping, read_value
+from registry.document.yaml_text import MAX_NESTING, Broken, Reading, read_mapping, read_value
 from registry.model import JsonValue
 
-MOST_ENTRIES: Final = 1000
+MAX_ENTRIES: Final = 1000
 """Entries repaired one by one; honest front matter has some dozens of keys."""
 
 _CONTROL: Final = re.compile(
@@ -27,11 +28,10 @@ _CONTROL: Final = re.compile(
 _KEY_WITHOUT_COLON: Final = re.compile(r"^(name|description)[ \t]+(?=\S)", re.IGNORECASE)
 _NAMING_KEY: Final = re.compile(r"[ \t]*[\"']?(?:name|description)[\"']?[ \t]*:", re.IGNORECASE)
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
-_TABS: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
-_MOST_JOINED: Final = 16
+_MAX_JOINED: Final = 16
 """Entries that may in truth be more of the value of the one above, in quotes or brackets."""
 
-_MOST_JOINED_TEXT: Final = 1 << 18
+_MAX_JOINED_TEXT: Final = 1 << 18
 """Characters read again in all attempts at that, so that hostile text costs milliseconds."""
 
 _FOREIGN: Final = re.compile(
@@ -55,7 +55,7 @@ class _Entry:
 
 
 def repair(front: str, line: int) -> Reading:
-    """Read ``front``, which begins on ``line`` and is no valid YAML, as far as a person could.
+    """Read ``front``, which begins on ``line`` and is not valid YAML, as far as a person could.
 
     Values that are valid YAML come out as `read_mapping` would read them. Raises `Refused` as that
     does.
@@ -66,25 +66,16 @@ def repair(front: str, line: int) -> Reading:
     if cleaned != front:
         bad = _CONTROL.search(front)
         at = line + (front.count("\n", 0, bad.start()) if bad else 0)
-        reading.findings.append(
-            finding(
-                "control-characters",
-                "the front matter has control characters, which were left out",
-                at,
-                "delete them",
-            )
-        )
-        try:
+        message = "the front matter has control characters, which were left out"
+        reading.findings.append(finding("control-characters", message, at, "delete them"))
+        with suppress(Broken):
             again = read_mapping(cleaned, line, anchors)
-        except Broken:
-            pass
-        else:
             again.findings = reading.findings + again.findings
             return again
     lines = _lines(cleaned)
     for number, (row, completed) in enumerate(zip(lines, _with_colons(lines), strict=True)):
         if row != completed:
-            message = f"`{shorten(row)}` has no colon behind its key"
+            message = f"`{printable(row)}` has no colon behind its key"
             code, fix = "yaml-key-without-colon", "write `key: value`"
             reading.findings.append(finding(code, message, line + number, fix))
             lines[number] = completed
@@ -96,8 +87,8 @@ def salvage(front: str, line: int) -> Reading:
     """Read the outermost keys of ``front`` as plain text, without any YAML."""
     reading = Reading()
     lines = _with_colons(_lines(_CONTROL.sub("", front)))
-    for entry in _entries(lines, line, []):
-        if len(reading.values) >= MOST_ENTRIES:
+    for entry in _entries(lines, line):
+        if len(reading.values) >= MAX_ENTRIES:
             break
         if entry.key not in reading.values:
             reading.values[entry.key] = plain_text(entry.head, entry.rest)[0]
@@ -120,13 +111,13 @@ def _with_colons(lines: list[str]) -> list[str]:
 
 
 class _Repair:
-    """Fills one `Reading` from lines that are no valid YAML."""
+    """Fills one `Reading` from lines that are not valid YAML."""
 
     def __init__(self, reading: Reading, anchors: set[str]) -> None:
         self.reading = reading
         self.anchors = anchors
-        self.left = MOST_ENTRIES
-        self.to_join = _MOST_JOINED_TEXT
+        self.left = MAX_ENTRIES
+        self.to_join = _MAX_JOINED_TEXT
 
     def note(self, code: str, message: str, line: int, fix: str) -> None:
         self.reading.findings.append(finding(code, message, line, fix))
@@ -134,54 +125,46 @@ class _Repair:
     def mapping(self, lines: Sequence[str], line: int, depth: int) -> dict[str, JsonValue]:
         """Read ``lines`` as the entries of one mapping; the outermost one fills the reading."""
         values: dict[str, JsonValue] = self.reading.values if depth == 1 else {}
-        stray: list[tuple[int, str]] = []
-        entries = deque(_entries(lines, line, stray))
+        entries = deque(_entries(lines, line))
+        first = entries[0].line - line if entries else len(lines)
+        for number, row in enumerate(lines[:first], line):
+            if (text := row.lstrip(" ")) and not text.startswith("#"):
+                message = f"`{printable(text)}` is not `key: value`, and was not read"
+                fix = "indent it below its key, or remove it"
+                self.note("yaml-stray-line", message, number, fix)
+                break
         while entries:
             entry = entries.popleft()
             self.left -= 1
             if self.left < 0:
-                message = f"the front matter is broken and has more than {MOST_ENTRIES} keys"
+                message = f"the front matter is broken and has more than {MAX_ENTRIES} keys"
                 fix = "correct the YAML; keys from here on were not read"
                 self.note("yaml-too-many-keys", message, entry.line, fix)
                 break
             if entry.key in values:
-                message = f"`{shorten(entry.key, 40)}` occurs twice; the first one counts"
+                message = f"`{printable(entry.key, 40)}` occurs twice; the first one counts"
                 self.note("yaml-duplicate-key", message, entry.line, "remove one of the two")
                 continue
             key, value = self.entry(entry, entries, depth)
             values.setdefault(key, value)
             if depth == 1:
                 self.reading.lines.setdefault(key, entry.line)
-        for at, text in stray[:1]:
-            message = f"`{shorten(text)}` is no `key: value`, and was not read"
-            self.note("yaml-stray-line", message, at, "indent it below its key, or remove it")
         return values
 
     def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
         """Read one entry as YAML, else repair it; takes from ``below`` what belongs to it."""
-        try:
-            return self._only(read_mapping(entry.text, entry.line, self.anchors), entry)
-        except Broken:
-            pass
+        with suppress(Broken):
+            return self._only(read_mapping(entry.text, entry.line, self.anchors))
         if joined := self._joined(entry, below):
             return joined
-        attempt = entry.text
-        for code, message, fix, change in (
-            *untangle(attempt),
-            (
-                "yaml-indentation",
-                "the lines are indented by tabs",
-                "indent by two spaces",
-                _TABS.sub(lambda tabs: tabs[0].replace("\t", "  "), attempt),
-            ),
-        ):
-            if change == attempt:
+        for change, code, message, fix in untangle(entry.text):
+            if change == entry.text:
                 continue
             try:
-                read = self._only(read_mapping(change, entry.line, self.anchors), entry)
+                read = self._only(read_mapping(change, entry.line, self.anchors))
             except Broken:
                 continue
-            self.note(code, f"`{shorten(entry.key, 40)}`: {message}", entry.line, fix)
+            self.note(code, f"`{printable(entry.key, 40)}`: {message}", entry.line, fix)
             return read
         return entry.key, self._value(entry, depth)
 
@@ -190,13 +173,13 @@ class _Repair:
         if entry.head[:1] not in ('"', "'", "[", "{"):
             return None
         text = entry.text
-        for count, more in enumerate(islice(below, _MOST_JOINED), 1):
+        for count, more in enumerate(islice(below, _MAX_JOINED), 1):
             text += more.text
             self.to_join -= len(text)
             if self.to_join < 0:
                 break
             try:
-                read = self._only(read_mapping(text, entry.line, self.anchors), entry)
+                read = self._only(read_mapping(text, entry.line, self.anchors))
             except Broken:
                 continue
             for _ in range(count):
@@ -204,17 +187,17 @@ class _Repair:
             return read
         return None
 
-    def _only(self, reading: Reading, entry: _Entry) -> tuple[str, JsonValue]:
-        """Return the one pair of ``reading``; more or none means that the entry is no YAML."""
+    def _only(self, reading: Reading) -> tuple[str, JsonValue]:
+        """Return the one pair of ``reading``; more or none means that the entry is not YAML."""
         if len(reading.values) != 1:
-            raise Broken("no single key", entry.line)
+            raise Broken("not a single key")
         self.reading.findings += reading.findings
         return next(iter(reading.values.items()))
 
     def _value(self, entry: _Entry, depth: int) -> JsonValue:
-        """Return the value of an entry that is no YAML."""
+        """Return the value of an entry that is not YAML."""
         rows = [row for row in entry.rest if row.strip() and not row.lstrip().startswith("#")]
-        if not entry.head and rows and depth < MOST_NESTING:
+        if not entry.head and rows and depth < MAX_NESTING:
             at = entry.line + 1
             if _ITEM.match(rows[0]):
                 return self._list(entry, depth)
@@ -225,24 +208,24 @@ class _Repair:
         if code in {"yaml-stray-line", "yaml-indentation"}:
             outside = (row.strip() != "" and row[0] not in " \t" for row in entry.rest)
             at += next((number for number, bad in enumerate(outside, 1) if bad), 0)
-        self.note(code, f"`{shorten(entry.key, 40)}`: {message}", at, fix)
+        self.note(code, f"`{printable(entry.key, 40)}`: {message}", at, fix)
         return value
 
     def _list(self, entry: _Entry, depth: int) -> list[JsonValue]:
         """Read the lines below a key as the items of a list, each on its own."""
         items: list[JsonValue] = []
         for at, rows in _items(entry.rest, entry.line + 1):
-            try:
+            with suppress(Broken):
                 items.append(read_value("\n".join(rows), at, self.anchors))
                 continue
-            except Broken:
-                pass
-            if KEY.match(rows[0].lstrip()) and depth < MOST_NESTING:
+            if KEY.match(rows[0].lstrip()) and depth < MAX_NESTING:
                 items.append(self.mapping(rows, at, depth + 1))
                 continue
             text = fold(rows)
             items.append(text)
-            message = f"`{shorten(entry.key, 40)}`: the item `{shorten(text, 40)}` is no valid YAML"
+            message = (
+                f"`{printable(entry.key, 40)}`: the item `{printable(text, 40)}` is not valid YAML"
+            )
             self.note("yaml-list", message, at, "put the item in quotes")
         return items
 
@@ -265,30 +248,11 @@ def _items(lines: Sequence[str], line: int) -> Iterator[tuple[int, list[str]]]:
         yield start, item
 
 
-def _entries(lines: Sequence[str], line: int, stray: list[tuple[int, str]]) -> Iterator[_Entry]:
-    """Yield the entries of the mapping whose keys are indented like the first key.
-
-    Lines before the first key that are neither blank nor comments go to ``stray``.
-    """
-    indent: int | None = None
-    entry: _Entry | None = None
-    for number, row in enumerate(lines, line):
-        inner = row.lstrip(" ")
-        place = len(row) - len(inner)
-        match = KEY.match(inner) if indent is None or place <= indent else None
-        if match:
-            if entry:
-                yield entry
-            indent = place if indent is None else indent
-            head = inner[match.end() :].strip()
-            entry = _Entry(_bare(match["key"]), head, [], number, row)
-        elif entry:
-            entry.rest.append(row)
-        elif inner and not inner.startswith("#"):
-            stray.append((number, inner))
-    if entry:
-        yield entry
-
-
-def _bare(key: str) -> str:
-    return key[1:-1] if key[0] == key[-1] and key[0] in "\"'" else key
+def _entries(lines: Sequence[str], line: int) -> Iterator[_Entry]:
+    """Yield the entries of the mapping whose keys are indented like the first key."""
+    keys = outer_keys(lines)
+    ends = [*(index for index, _, _ in keys[1:]), len(lines)]
+    for (index, place, key), end in zip(keys, ends, strict=False):
+        head = lines[index][place + key.end() :].strip()
+        rest = list(lines[index + 1 : end])
+        yield _Entry(bare_key(key["key"]), head, rest, line + index, lines[index])

@@ -1,4 +1,4 @@
-"""What a person reads in a value that is no YAML."""
+"""What a person reads in a value that is not YAML."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ _HALF: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _BAD_ESCAPE: Final = re.compile(
     r"\\(?:\\|[\"/abefnrtv0 N_LP\t\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(\\)"
 )
+_TABS: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _UNESCAPE: Final = re.compile(r"\\([\"\\/nt])")
 _PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t"}
 
@@ -26,26 +27,19 @@ class Text(NamedTuple):
     fix: str
 
 
-class Change(NamedTuple):
-    """A text to try instead, and what it corrects."""
-
-    code: str
-    message: str
-    fix: str
-    text: str
-
-
-def untangle(text: str) -> Iterator[Change]:
-    """Yield ``text`` with its escapes corrected, one kind after the other."""
-    text = _PAIR.sub(_join, text)
-    message = "a character is written as two JSON escapes, which is no YAML"
-    yield Change("yaml-surrogates", message, "write the character itself", text)
+def untangle(original: str) -> Iterator[Text]:
+    """Yield a broken entry with its escapes corrected, one kind after the other, then its tabs."""
+    text = _PAIR.sub(_join, original)
+    message = "a character is written as two JSON escapes, which is not YAML"
+    yield Text(text, "yaml-surrogates", message, "write the character itself")
     text = _BAD_ESCAPE.sub(lambda match: "\\\\" if match[1] else match[0], text)
     message = "double quotes hold a backslash that starts no escape"
-    yield Change("yaml-escape", message, "use single quotes, or double the backslash", text)
+    yield Text(text, "yaml-escape", message, "use single quotes, or double the backslash")
     text = _HALF.sub("\\1\N{REPLACEMENT CHARACTER}", text)
     message = "half of a character is written as a JSON escape; it is read as U+FFFD"
-    yield Change("yaml-surrogate-lone", message, "write the character itself", text)
+    yield Text(text, "yaml-surrogate-lone", message, "write the character itself")
+    text = _TABS.sub(lambda tabs: tabs[0].replace("\t", "  "), original)
+    yield Text(text, "yaml-indentation", "the lines are indented by tabs", "indent by two spaces")
 
 
 def plain_text(head: str, rest: Sequence[str]) -> Text:
@@ -60,14 +54,14 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
         fix += ", once around all of it"
     elif head[:1] in ("[", "{"):
         code = "yaml-brackets"
-        message = "the value begins with a bracket but is no YAML list or mapping"
+        message = "the value begins with a bracket but is not a YAML list or mapping"
     elif ": " in value or head.endswith(":"):
         code, message = "yaml-colon", "a colon and a space stand in a value without quotes"
     elif head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII
         code = "yaml-special-character"
         message = f"the value begins with `{head[0]}`, which has a meaning in YAML"
     else:
-        code, message = "yaml-stray-line", "lines of the value are no YAML where they stand"
+        code, message = "yaml-stray-line", "lines of the value are not YAML where they stand"
         fix = "indent them by two spaces below `|`"
     return Text(value, code, message, fix)
 

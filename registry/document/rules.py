@@ -10,11 +10,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from registry.document.findings import Rule, join_some, key_lines, shorten
+from registry.document.findings import Rule, join_some, key_lines, printable
 from registry.document.references import REFERENCE_CODES, check_references
 from registry.model import Diagnostic, Document, JsonValue, SkillFile
-
-__all__ = ["RULES", "check_specification"]
 
 # The limits of https://agentskills.io/specification, by field.
 NAME_LENGTH: Final = 64
@@ -25,28 +23,15 @@ BODY_TOKENS: Final = 5000  # "Instructions (< 5000 tokens recommended)"
 
 BYTES_PER_TOKEN: Final = 4  # the usual rule of thumb for English; close enough for CJK in UTF-8
 
-MOST_KEYS: Final = 10
+MAX_KEYS: Final = 10
 """Unknown keys that get a finding each; one more finding names the rest."""
 
 FIELDS: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 """The top-level keys of the specification, in its order."""
 
 CLIENT_FIELDS: Final = frozenset(
-    {
-        "agent",
-        "argument-hint",
-        "arguments",
-        "context",
-        "disable-model-invocation",
-        "disallowed-tools",
-        "effort",
-        "hooks",
-        "model",
-        "paths",
-        "shell",
-        "user-invocable",
-        "when_to_use",
-    }
+    "agent argument-hint arguments context disable-model-invocation disallowed-tools effort hooks "
+    "model paths shell user-invocable when_to_use".split()
 )
 """Keys that Claude Code reads at the top level: moving them would switch them off."""
 
@@ -75,8 +60,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "compatibility-too-long": Rule(
         "warning", f"`compatibility` is longer than {COMPATIBILITY_LENGTH} characters"
     ),
-    "metadata-not-mapping": Rule("warning", "`metadata` is no mapping of keys to values"),
-    "metadata-not-text": Rule("warning", "a value below `metadata` is no text"),
+    "metadata-not-mapping": Rule("warning", "`metadata` is not a mapping of keys to values"),
+    "metadata-not-text": Rule("warning", "a value below `metadata` is not text"),
     "allowed-tools-not-text": Rule("warning", "`allowed-tools` is not one string"),
     "allowed-tools-commas": Rule("info", "`allowed-tools` is separated by commas"),
     "key-spelling": Rule("warning", "a key of the specification is spelled in another way"),
@@ -121,14 +106,16 @@ def check_specification(
         if field in FIELDS and field not in fields:
             spelled[key] = field
             fields[field] = _Field(key, front[key])
+    missing = _Field(None, None)
+    licence = "write the licence's name, or the name of the file that holds it"
     found = [
         *_keys(others, spelled),
-        *_name(fields.get("name", _Field(None, None)), folder_name),
-        *_description(fields.get("description", _Field(None, None))),
-        *(_license(fields["license"]) if "license" in fields else ()),
+        *_name(fields.get("name", missing), folder_name),
+        *_description(fields.get("description", missing)),
+        *_not_text("license", fields.get("license", missing), licence),
         *(_compatibility(fields["compatibility"]) if "compatibility" in fields else ()),
-        *(_metadata(fields["metadata"]) if "metadata" in fields else ()),
-        *(_allowed_tools(fields["allowed-tools"]) if "allowed-tools" in fields else ()),
+        *_metadata(fields.get("metadata", missing)),
+        *_allowed_tools(fields.get("allowed-tools", missing)),
     ]
     said = {finding.code for finding in document.diagnostics}
     found = [finding for finding in found if said.isdisjoint(SAID_BY.get(finding.code, ()))]
@@ -156,16 +143,16 @@ class _Finding(NamedTuple):
 def _keys(others: Sequence[str], spelled: Mapping[str, str]) -> Iterator[_Finding]:
     for key, field in spelled.items():
         how = "in lower case" if key.lower() == field else "like this"
-        message = f"`{shorten(key)}` is not how the specification spells `{field}`"
+        message = f"`{printable(key)}` is not how the specification spells `{field}`"
         yield _Finding("key-spelling", key, message, f"write `{field}` {how}")
     unknown = [key for key in others if key not in spelled]
-    for key in unknown[:MOST_KEYS]:
-        message = f"`{shorten(key)}` is not a key of the specification"
+    for key in unknown[:MAX_KEYS]:
+        message = f"`{printable(key)}` is not a key of the specification"
         fix = f"move it below `metadata` as text, or remove it (known are {', '.join(FIELDS)})"
         if key in CLIENT_FIELDS:
             fix = "keep it if the skill is for Claude Code; strict clients refuse the file"
         yield _Finding("key-unknown", key, message, fix)
-    if rest := unknown[MOST_KEYS:]:
+    if rest := unknown[MAX_KEYS:]:
         message = f"{len(rest)} more keys are not in the specification: {join_some(rest)}"
         yield _Finding("key-unknown", rest[0], message, "move them below `metadata` as text")
 
@@ -173,33 +160,31 @@ def _keys(others: Sequence[str], spelled: Mapping[str, str]) -> Iterator[_Findin
 def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
     key, name = field
     folder = unicodedata.normalize("NFKC", folder_name)
-    if name is None or (isinstance(name, str) and not name.strip()):
+    if _is_blank(name):
         fix = f"add `name: {_slug(folder)}`, and let the folder have that name"
         yield _Finding("name-missing", key, "the skill has no `name`", fix)
         return
     if not isinstance(name, str):
-        message = "`name` must be text, not a list or a mapping"
-        yield _Finding("name-not-text", key, message, f"write `name: {_slug(folder)}`")
+        yield from _not_text("name", field, f"write `name: {_slug(folder)}`")
         return
     name = unicodedata.normalize("NFKC", name.strip())  # as the reference validator does
     if not (_STRICT_NAME.fullmatch(name) and len(name) <= NAME_LENGTH):
         yield from _name_spelling(key, name)
+    shown = printable(name)
     if name != folder:
-        message = f"the name `{shorten(name)}` is not the folder's name, `{shorten(folder)}`"
+        message = f"the name `{shown}` is not the folder's name, `{printable(folder)}`"
         slug = _slug(name)
         fix = f"rename the folder to `{slug}`, or write `name: {_slug(folder)}`"
         yield _Finding("name-differs-from-folder", key, message, fix)
     for word in RESERVED_WORDS:
         if word in name.lower():
-            message = (
-                f"the name `{shorten(name)}` has the word `{word}`, which services may reserve"
-            )
+            message = f"the name `{shown}` has the word `{word}`, which services may reserve"
             fix = f"choose a name without `{word}` if you mean to upload the skill"
             yield _Finding("name-reserved-word", key, message, fix)
 
 
 def _name_spelling(key: str | None, name: str) -> Iterator[_Finding]:
-    shown, slug = shorten(name), _slug(name)
+    shown, slug = printable(name), _slug(name)
     write = f"write `name: {slug}`"
     if len(name) > NAME_LENGTH:
         message = f"the name `{shown}` has {len(name)} characters, {NAME_LENGTH} are allowed"
@@ -224,40 +209,39 @@ def _name_spelling(key: str | None, name: str) -> Iterator[_Finding]:
 
 
 def _description(field: _Field) -> Iterator[_Finding]:
-    key, text = field
-    if text is None or (isinstance(text, str) and not text.strip()):
+    if _is_blank(field.value):
         fix = "add `description:` with what the skill does and when to use it"
-        yield _Finding("description-missing", key, "the skill has no `description`", fix)
-    elif not isinstance(text, str):
-        fix = "write what the skill does and when to use it as one text"
-        message = "`description` must be text, not a list or a mapping"
-        yield _Finding("description-not-text", key, message, fix)
-    elif len(text) > DESCRIPTION_LENGTH:
-        message = f"the description has {len(text)} characters, {DESCRIPTION_LENGTH} are allowed"
-        fix = "keep what the skill does and when to use it; move the rest into the body"
-        yield _Finding("description-too-long", key, message, fix)
-
-
-def _license(field: _Field) -> Iterator[_Finding]:
-    if field.value is not None and not isinstance(field.value, str):
-        message = "`license` must be text, not a list or a mapping"
-        fix = "write the licence's name, or the name of the file that holds it"
-        yield _Finding("license-not-text", field.key, message, fix)
+        yield _Finding("description-missing", field.key, "the skill has no `description`", fix)
+    fix = "write what the skill does and when to use it as one text"
+    yield from _not_text("description", field, fix)
+    fix = "keep what the skill does and when to use it; move the rest into the body"
+    yield from _too_long("description", field, DESCRIPTION_LENGTH, fix)
 
 
 def _compatibility(field: _Field) -> Iterator[_Finding]:
-    key, text = field
-    if text is None or (isinstance(text, str) and not text.strip()):
-        message = "`compatibility` is empty"
-        yield _Finding("compatibility-empty", key, message, "remove the key, or say what is needed")
-    elif not isinstance(text, str):
-        message = "`compatibility` must be text, not a list or a mapping"
-        fix = "write what the skill needs as one text, e.g. `Requires git and network access`"
-        yield _Finding("compatibility-not-text", key, message, fix)
-    elif len(text) > COMPATIBILITY_LENGTH:
-        message = f"`compatibility` has {len(text)} characters, {COMPATIBILITY_LENGTH} are allowed"
-        fix = "name only what must be there; move the rest into the body"
-        yield _Finding("compatibility-too-long", key, message, fix)
+    if _is_blank(field.value):
+        message, fix = "`compatibility` is empty", "remove the key, or say what is needed"
+        yield _Finding("compatibility-empty", field.key, message, fix)
+    fix = "write what the skill needs as one text, e.g. `Requires git and network access`"
+    yield from _not_text("compatibility", field, fix)
+    fix = "name only what must be there; move the rest into the body"
+    yield from _too_long("compatibility", field, COMPATIBILITY_LENGTH, fix)
+
+
+def _is_blank(value: JsonValue) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _not_text(name: str, field: _Field, fix: str) -> Iterator[_Finding]:
+    if field.value is not None and not isinstance(field.value, str):
+        message = f"`{name}` must be text, not a list or a mapping"
+        yield _Finding(f"{name}-not-text", field.key, message, fix)
+
+
+def _too_long(name: str, field: _Field, limit: int, fix: str) -> Iterator[_Finding]:
+    if isinstance(field.value, str) and len(field.value) > limit:
+        message = f"`{name}` has {len(field.value)} characters, {limit} are allowed"
+        yield _Finding(f"{name}-too-long", field.key, message, fix)
 
 
 def _metadata(field: _Field) -> Iterator[_Finding]:
@@ -272,7 +256,7 @@ def _metadata(field: _Field) -> Iterator[_Finding]:
     bad = [name for name, value in metadata.items() if not isinstance(value, str)]
     if bad:
         message = f"below `metadata` every value must be text; these are not: {join_some(bad)}"
-        fix = f'write each as one text, e.g. `{shorten(bad[0], 30)}: "one, two"`'
+        fix = f'write each as one text, e.g. `{printable(bad[0], 30)}: "one, two"`'
         yield _Finding("metadata-not-text", key, message, fix)
 
 
@@ -284,10 +268,10 @@ def _allowed_tools(field: _Field) -> Iterator[_Finding]:
         message = "`allowed-tools` must be one text with spaces between the tools"
         fix = "write e.g. `allowed-tools: Read Grep Bash(git:*)`"
         if isinstance(tools, Sequence) and tools and all(isinstance(tool, str) for tool in tools):
-            fix = f"write `allowed-tools: {shorten(' '.join(map(str, tools)))}`"
+            fix = f"write `allowed-tools: {printable(' '.join(map(str, tools)))}`"
         yield _Finding("allowed-tools-not-text", key, message, fix)
     elif "," in tools and "," in _PARENTHESES.sub("", tools):
-        message = f"`allowed-tools` has commas, the specification has spaces: `{shorten(tools)}`"
+        message = f"`allowed-tools` has commas, the specification has spaces: `{printable(tools)}`"
         yield _Finding("allowed-tools-commas", key, message, "put spaces in place of the commas")
 
 
@@ -296,19 +280,18 @@ def _body(document: Document) -> Iterator[Diagnostic]:
     lines = body.count("\n") + (not body.endswith("\n"))
     if lines > BODY_LINES:
         message = f"the body has {lines} lines; under {BODY_LINES} are advised"
-        fix = "move detail into files below references/ that are read only when needed"
-        yield _advice("body-too-many-lines", message, document.body_line + BODY_LINES, fix)
+        yield _advice("body-too-many-lines", message, document.body_line + BODY_LINES)
     if len(body) <= BODY_TOKENS:
         return  # a character has four bytes at most
     size = len(body) if body.isascii() else len(body.encode("utf-8", "surrogatepass"))
     tokens = size // BYTES_PER_TOKEN
     if tokens > BODY_TOKENS:
         message = f"the body has about {tokens} tokens; under {BODY_TOKENS} are advised"
-        fix = "move detail into files below references/ that are read only when needed"
-        yield _advice("body-too-many-tokens", message, document.body_line, fix)
+        yield _advice("body-too-many-tokens", message, document.body_line)
 
 
-def _advice(code: str, message: str, line: int, fix: str) -> Diagnostic:
+def _advice(code: str, message: str, line: int) -> Diagnostic:
+    fix = "move detail into files below references/ that are read only when needed"
     return Diagnostic(code, RULES[code].severity, message, line, fix)
 
 

@@ -14,7 +14,6 @@ _WORDS: Final = frozenset("y n yes no on off true false null none nan inf".split
 _VISIBLE_FORMAT: Final = "\u200c\u200d\u3000"
 """Joiners of emoji and of Persian and Indic text, and the Chinese space, which need no escape."""
 
-_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _FLOW: Final = re.compile(r"[,\[\]{}?:]")
 
 
@@ -24,8 +23,7 @@ def scalar(text: str, *, like: str = "", flow: bool = False) -> str:
     ``like`` is the quotation mark of the value it replaces, kept where it can be. Inside brackets
     (``flow``) less can be written without quotes.
     """
-    seen = all(map(_is_visible, text))
-    if not seen:
+    if not all(map(_is_visible, text)):
         return quoted(text)
     if not like and is_plain(text) and not (flow and _FLOW.search(text)):
         return text
@@ -60,6 +58,11 @@ def block(text: str, indent: str, newline: str) -> str | None:
     return newline.join(["|-", *(indent + line if line else "" for line in lines)])
 
 
+def text_value(text: str, indent: str = "  ", newline: str = "\n", like: str = "") -> str:
+    """Return ``text`` as the value behind `key: `, several lines as a literal block."""
+    return block(text, indent, newline) or scalar(text, like=like)
+
+
 def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
     """Return ``tags`` as they are stored: casefolded, unique, those with commas split."""
     words: tuple[str, ...] = tuple(tags)
@@ -80,11 +83,7 @@ def _is_visible(char: str) -> bool:
 
 
 def _escape(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if _is_visible(char):
-        return char
-    code = ord(char)
-    if code <= 0xFF:  # noqa: PLR2004 - the width of each escape
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004
+    if char == '"':
+        return '\\"'
+    seen = _is_visible(char) and char != "\\"
+    return char if seen else char.encode("unicode_escape").decode("ascii")  # YAML's are the same

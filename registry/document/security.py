@@ -12,17 +12,17 @@ from typing import Final
 
 from registry.document import threats
 from registry.document.encoded import find_encoded, find_secrets, look
-from registry.document.findings import Place, key_lines, shorten
+from registry.document.findings import Place, key_lines, printable
 from registry.document.invisible import find_hidden, name_skeleton
 from registry.document.threats import FIXES, SECURITY_RULES
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, SkillFile
 
 __all__ = ["SECURITY_RULES", "check_security", "name_skeleton"]
 
-MOST_LINES: Final = 5
+MAX_LINES: Final = 5
 """Further lines that a message names."""
 
-MOST_PLACES: Final = 100
+MAX_PLACES: Final = 100
 """Places at which one check stops; a file of nothing but findings is known by then."""
 
 NEAR: Final = 300
@@ -51,21 +51,21 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
 
 def _scan(text: str) -> Iterator[Place]:
     """Yield what is found in ``text``."""
-    yield from islice(find_hidden(text), MOST_PLACES)
+    yield from islice(find_hidden(text), MAX_PLACES)
     # One byte a character: offsets are those of the text, and looking for bytes is quick.
     data = text.encode("ascii", "replace")
     lower = data.lower()
     for check, needles in _CHECKS:
         for needle in needles:
             if needle in lower:
-                yield from islice(check(text, lower), MOST_PLACES)
+                yield from islice(check(text, lower), MAX_PLACES)
                 break
-    looks = look(data)
-    if looks.control or "\x9b" in text:
-        yield from islice(_control(text), MOST_PLACES)
-    if looks.run:
-        yield from islice(find_secrets(text, data), MOST_PLACES)
-        yield from islice(find_encoded(text, data), MOST_PLACES)
+    control, run = look(data)
+    if control or "\x9b" in text:
+        yield from islice(_control(text), MAX_PLACES)
+    if run:
+        yield from islice(find_secrets(text, data), MAX_PLACES)
+        yield from islice(find_encoded(text, data), MAX_PLACES)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
@@ -74,7 +74,7 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
         code = _broad(tool)
         if code:
             line = key_lines(document).get("allowed-tools")
-            yield _diagnostic(code, f"`allowed-tools` has `{shorten(tool)}`", line)
+            yield _diagnostic(code, f"`allowed-tools` has `{printable(tool)}`", line)
     for key, value in document.front_matter.items():
         if value and key.lower() == "hooks":
             message = "the front matter has `hooks`, commands that run by themselves"
@@ -88,7 +88,7 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
             yield _diagnostic("terminal-control", message, line)
         if shown not in document.text:  # else it is found where it stands
             for hidden in find_hidden(shown):
-                yield _diagnostic(hidden.code, f"the {field} has {shorten(hidden.what)}", line)
+                yield _diagnostic(hidden.code, f"the {field} has {printable(hidden.what)}", line)
 
 
 def _broad(tool: str) -> str | None:
@@ -111,11 +111,11 @@ def _check_files(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
     for file in files:
         path = file.path
         if not path.isprintable():
-            message = f"the file `{shorten(path)}` has characters that can't be shown in its name"
+            message = f"the file `{printable(path)}` has characters that can't be shown in its name"
             yield _diagnostic("file-name-unprintable", message, path=path)
         folder, _, name = path.rpartition("/")
         if folder and name in DOCUMENT_NAMES:
-            message = f"`{shorten(path)}` is a skill inside this skill's folder"
+            message = f"`{printable(path)}` is a skill inside this skill's folder"
             yield _diagnostic("nested-skill", message, path=path)
 
 
@@ -147,20 +147,20 @@ def _statement(text: str, end: int) -> str:
 
 def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
     if "base64" in statement and (decode := threats.DECODE.search(statement)):
-        shown = shorten(statement[max(0, decode.start() - 40) :].strip() + into)
+        shown = printable(statement[max(0, decode.start() - 40) :].strip() + into)
         yield Place("encoded-execution", offset, f"`{shown}` runs what it decodes, unseen")
         return
     # Without an address it is the pattern that is talked about, not a command.
     fetch = threats.FETCH.search(statement)
     if fetch and threats.ADDRESS.search(statement, fetch.end()):
-        shown = shorten(statement[fetch.start() :] + into)
+        shown = printable(statement[fetch.start() :] + into)
         yield Place("remote-execution", offset, f"`{shown}` runs what it downloads, unseen")
 
 
 def _powershell(text: str, _: bytes) -> Iterator[Place]:
     for match in threats.POWERSHELL.finditer(text):
         command = text[match.start() : match.end() + NEAR].partition("\n")[0]
-        what = f"`{shorten(command)}` runs what it downloads, unseen"
+        what = f"`{printable(command)}` runs what it downloads, unseen"
         yield Place("remote-execution", match.start(), what)
 
 
@@ -168,7 +168,7 @@ def _expansion(text: str, lower: bytes) -> Iterator[Place]:
     if not any(part.startswith(b"`") for part in lower.split(b"!")[1:]):
         return
     for match in threats.EXPANSION.finditer(text):
-        what = f"`{shorten(match[0][2:-1])}` runs as soon as the skill is loaded"
+        what = f"`{printable(match[0][2:-1])}` runs as soon as the skill is loaded"
         yield Place("command-expansion", match.start(), what)
 
 
@@ -178,7 +178,7 @@ def _comments(text: str, _: bytes) -> Iterator[Place]:
         end = text.find("-->", start)
         stop = end if end >= 0 else len(text)
         if match := threats.COMMENT_ADDRESS.search(text, start, min(stop, start + COMMENT_LENGTH)):
-            shown = shorten(text[max(start + 4, match.start() - 20) : match.end() + 20].strip())
+            shown = printable(text[max(start + 4, match.start() - 20) : match.end() + 20].strip())
             yield Place("comment-instructions", match.start(), f"a comment says `{shown}`")
         start = text.find("<!--", end) if end >= 0 else -1
 
@@ -191,7 +191,7 @@ def _override(verb: bytes, _: str, lower: bytes) -> Iterator[Place]:
         end = offset + len(verb)
         if match := threats.OVERRIDE.match(lower, end):
             said = lower[offset : match.end()].decode("ascii")
-            yield Place(code, offset, f"the text says `{shorten(said)}`")
+            yield Place(code, offset, f"the text says `{printable(said)}`")
         offset = lower.find(verb, end)
 
 
@@ -208,7 +208,7 @@ def _archives(text: str, lower: bytes) -> Iterator[Place]:
 def _pastes(text: str, _: bytes) -> Iterator[Place]:
     for match in threats.PASTE.finditer(text):
         if threats.TOLD_TO_RUN.search(_paragraph(text, match)):
-            what = f"`{shorten(match[0])}` is an anonymous paste, and is to be run"
+            what = f"`{printable(match[0])}` is an anonymous paste, and is to be run"
             yield Place("paste-site", match.start(), what)
 
 
@@ -229,8 +229,8 @@ def _lines(text: str, first: Place, others: Sequence[Place]) -> tuple[int, str]:
             lines.append(last)
     if not lines:
         return line, ""
-    named = ", ".join(map(str, lines[:MOST_LINES]))
-    rest = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
+    named = ", ".join(map(str, lines[:MAX_LINES]))
+    rest = f" and {len(lines) - MAX_LINES} more" if len(lines) > MAX_LINES else ""
     return line, f" (also on line{'s' if len(lines) > 1 else ''} {named}{rest})"
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from registry.model import JsonValue
 
-MOST_TAGS: Final = 100
-LONGEST_TAG: Final = 100
+MAX_TAGS: Final = 100
+MAX_TAG_LENGTH: Final = 100
 
 CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -19,7 +19,7 @@ _TOOL: Final = re.compile(r"[()]|[^()\s,]+|[\s,]+")
 
 
 class UnknownShape(Exception):
-    """A value is of a shape that its field has no reading for."""
+    """A value has a shape that can't be read for its field."""
 
 
 def is_list(value: JsonValue) -> bool:
@@ -41,9 +41,7 @@ def from_json(text: str) -> JsonValue:
 
 def clean_line(text: str) -> str:
     """Return ``text`` on one line, without control characters, spaces collapsed."""
-    if CONTROL.search(text):
-        text = CONTROL.sub("", text)
-    return " ".join(text.split())
+    return " ".join(CONTROL.sub("", text).split())
 
 
 def one_text(value: JsonValue) -> str | None:
@@ -101,10 +99,7 @@ def names(value: JsonValue) -> Iterator[str]:
         for item in value:
             if isinstance(item, Mapping):
                 name = item.get("name", item.get("key"))
-                if isinstance(name, str):
-                    yield clean_line(name)
-                else:
-                    yield from map(clean_line, item)
+                yield from map(clean_line, [name] if isinstance(name, str) else item)
             else:
                 yield from texts(item)
     else:
@@ -129,11 +124,9 @@ def unique(words: Iterable[str]) -> tuple[str, ...]:
 def truth(value: JsonValue) -> bool:
     """Return what a yes or no in ``value`` means; raises `UnknownShape` for anything else."""
     word = value.strip().casefold() if isinstance(value, str) else None
-    if word in _YES:
-        return True
-    if word in _NO:
-        return False
-    raise UnknownShape
+    if word not in _YES | _NO:
+        raise UnknownShape
+    return word in _YES
 
 
 def tools(value: JsonValue) -> Iterator[str]:
@@ -157,21 +150,13 @@ def tools(value: JsonValue) -> Iterator[str]:
 def _split_tools(text: str) -> Iterator[str]:
     """Split ``text`` at its commas, or at its spaces where it has no comma outside parentheses."""
     depth = 0
-    by_space: list[str] = [""]
-    by_comma: list[str] = [""]
-    for match in _TOOL.finditer(text):
-        part = match[0]
+    parts: list[str] = []
+    for part in _TOOL.findall(text):
         depth = max(0, depth + (part == "(") - (part == ")"))
-        if depth or not (part.isspace() or "," in part):
-            by_space[-1] += part
-            by_comma[-1] += part
-        else:
-            by_space.append("")
-            if "," in part:
-                by_comma.append("")
-            else:
-                by_comma[-1] += part
-    for tool in by_comma if len(by_comma) > 1 else by_space:
+        between = not depth and (part.isspace() or "," in part)
+        parts.append(("\0" if "," in part else "\1") if between else part)
+    marked = "".join(parts)
+    for tool in marked.replace("\1", " ").split("\0") if "\0" in marked else marked.split("\1"):
         if tool := clean_line(tool.strip().strip("\"'")):
             yield tool
 

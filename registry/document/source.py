@@ -1,20 +1,17 @@
 """Find where each value of YAML text stands, so that one can be changed and nothing else."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from itertools import accumulate
+from typing import Any
 
-from registry.document.frontmatter import FOREIGN_KEYS, KEY
+from registry.document.frontmatter import FOREIGN_KEYS, LINE, bare_key, outer_keys
 from registry.document.yaml_text import Broken, Refused, read_mapping
-
-Path: TypeAlias = tuple[str, ...]
-
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 
 
 class Unplaced(Exception):
-    """The text is no YAML whose values have places."""
+    """The text is not YAML whose values have places."""
 
 
 @dataclass(slots=True)
@@ -22,7 +19,8 @@ class Node:
     """One value: ``start`` and ``end`` are places in the text, ``end`` behind its last character.
 
     ``style`` is ``'``, ``"``, ``|``, ``>`` of a text, ``flow`` or ``block`` of a list or mapping,
-    empty for a plain text; ``column`` is where the line's key or dash stands.
+    empty for a plain text; ``column`` is where the line's key or dash stands. A list has
+    ``items``, a mapping ``pairs`` of key and value.
     """
 
     start: int
@@ -34,10 +32,6 @@ class Node:
     pairs: list[tuple["Node", "Node"]] = field(default_factory=list)
     is_map: bool = False
     in_flow: bool = False
-
-    def get(self, key: str) -> tuple["Node", "Node"] | None:
-        """Return the first pair whose key is ``key``."""
-        return next((pair for pair in self.pairs if pair[0].value == key), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +45,17 @@ class Entry:
 
 
 def read_nodes(text: str) -> Node:
-    """Return the outermost mapping of ``text``; raises `Unplaced` where it is no valid YAML."""
+    """Return the outermost mapping of ``text``; raises `Unplaced` where it is not valid YAML."""
     import yaml
 
     try:
-        read_mapping(text)
-        root = _build(text, yaml.parse(text, Loader=yaml.SafeLoader))  # has a place for every event
+        read_mapping(text)  # refuses what composing would recurse or expand without end
+        composed = yaml.compose(text, Loader=yaml.SafeLoader)  # libyaml's marks have no index
     except (Broken, Refused, yaml.YAMLError, ValueError, RecursionError):
         raise Unplaced from None
-    if root is None or not root.is_map:
+    if not isinstance(composed, yaml.MappingNode):
         raise Unplaced
-    return root
+    return _node(text, composed, in_flow=False)
 
 
 def entries(front: str) -> list[Entry]:
@@ -69,23 +63,18 @@ def entries(front: str) -> list[Entry]:
 
     An entry ends behind its last line that is neither blank nor an unindented comment.
     """
-    found: list[Entry] = []
-    indent: int | None = None
-    for match in _LINE.finditer(front):
-        row = match[0].rstrip("\r\n")
-        inner = row.lstrip(" ")
-        place = len(row) - len(inner)
-        key = KEY.match(inner) if indent is None or place <= indent else None
-        if key:
-            indent = place if indent is None else indent
-            at = match.start() + place
-            name = key["key"]
-            name = name[1:-1] if name[0] == name[-1] and name[0] in "\"'" else name
-            name = FOREIGN_KEYS.get(name, name)
-            found.append(Entry(name, match.start(), at + key.end(), match.start() + len(row)))
-        elif found and inner.strip() and not row.startswith("#"):
-            last = found[-1]
-            found[-1] = Entry(last.key, last.start, last.head, match.start() + len(row))
+    lines = LINE.findall(front)
+    starts = list(accumulate(map(len, lines), initial=0))
+    keys = outer_keys(lines)
+    found = []
+    for number, (first, place, key) in enumerate(keys):
+        last = keys[number + 1][0] - 1 if number + 1 < len(keys) else len(lines) - 1
+        while last > first and (not lines[last].strip() or lines[last][0] == "#"):
+            last -= 1
+        name = bare_key(key["key"])
+        head = starts[first] + place + key.end()
+        end = starts[last] + len(lines[last].rstrip("\r\n"))
+        found.append(Entry(FOREIGN_KEYS.get(name, name), starts[first], head, end))
     return found
 
 
@@ -94,7 +83,7 @@ def follow(root: Node, path: Sequence[str]) -> tuple[Node, Node] | None:
     pair: tuple[Node, Node] | None = None
     node = root
     for key in path:
-        pair = node.get(key)
+        pair = next((pair for pair in node.pairs if pair[0].value == key), None)
         if pair is None:
             return None
         node = pair[1]
@@ -107,49 +96,28 @@ def line_end(text: str, at: int) -> int:
     return match.start() if match else len(text)
 
 
-def _build(text: str, events: Iterator[Any]) -> Node | None:
-    from yaml import events as e
+def _node(text: str, composed: Any, *, in_flow: bool) -> Node:
+    """Return a node of PyYAML as ours."""
+    import yaml
 
-    root: Node | None = None
-    stack: list[Node] = []
-    keys: list[Node | None] = []
-    for event in events:
-        kind = type(event)
-        if kind in {e.MappingEndEvent, e.SequenceEndEvent}:
-            node = stack.pop()
-            keys.pop()
-            if node.style == "flow":
-                node.end = int(event.end_mark.index)
-        elif kind is e.ScalarEvent:
-            start, end = int(event.start_mark.index), int(event.end_mark.index)
-            style = event.style or ""
-            if style in {"|", ">"}:
-                end = line_end(text, start + len(text[start:end].rstrip()))
-            node = Node(start, end, style, int(event.start_mark.column), event.value)
-        elif kind in {e.MappingStartEvent, e.SequenceStartEvent}:
-            start = int(event.start_mark.index)
-            style = "flow" if event.flow_style else "block"
-            node = Node(start, start, style, int(event.start_mark.column))
-            node.is_map = kind is e.MappingStartEvent
-            node.in_flow = bool(stack) and (stack[-1].in_flow or stack[-1].style == "flow")
-            stack.append(node)
-            keys.append(None)
-            continue
-        else:
-            continue
-        if not stack:
-            root = node
-            continue
-        parent = stack[-1]
-        node.in_flow = parent.in_flow or parent.style == "flow"
-        parent.end = max(parent.end, node.end)
-        if not parent.is_map:
-            parent.items.append(node)
-            continue
-        key = keys[-1]
-        if key is None:
-            keys[-1] = node
-        else:
-            parent.pairs.append((key, node))
-            keys[-1] = None
-    return root
+    start, end = composed.start_mark.index, composed.end_mark.index
+    node = Node(start, end, "", composed.start_mark.column, in_flow=in_flow)
+    if isinstance(composed, yaml.ScalarNode):
+        node.style, node.value = composed.style or "", composed.value
+        if node.style in {"|", ">"}:
+            node.end = line_end(text, start + len(text[start:end].rstrip()))
+        return node
+    node.style = "flow" if composed.flow_style else "block"
+    node.is_map = isinstance(composed, yaml.MappingNode)
+    flow = in_flow or node.style == "flow"
+    if node.is_map:
+        node.pairs = [
+            (_node(text, key, in_flow=flow), _node(text, value, in_flow=flow))
+            for key, value in composed.value
+        ]
+    else:
+        node.items = [_node(text, item, in_flow=flow) for item in composed.value]
+    if node.style == "block":  # PyYAML's ends where the next token begins
+        inner = [*node.items, *(node for pair in node.pairs for node in pair)]
+        node.end = max((below.end for below in inner), default=start)
+    return node

@@ -26,11 +26,6 @@ def cell(text: str) -> str:
     return _BREAK.sub(_write_break, clean(text)).replace("|", "\\|")
 
 
-def read_cell(source: str) -> str:
-    """Return the text of a cell, which `cell` wrote or a person did."""
-    return with_breaks(source.strip().replace("\\|", "|"))
-
-
 def with_breaks(text: str) -> str:
     """Return ``text`` of a cell, its bars read already, with each `<br>` as a line break."""
     return _BREAK.sub(_read_break, text)
@@ -47,7 +42,7 @@ def default_cell(parameter: Parameter) -> str:
         if plain and value and read_default(value, parameter) == value:
             return f"`{value}`".replace("|", "\\|")
     elif parameter.type == "string":
-        raise ValueError(f"the default of the parameter `{parameter.name}` is no string")
+        raise ValueError(f"the default of the parameter `{parameter.name}` is not a string")
     source = json.dumps(value, ensure_ascii=False, allow_nan=False)
     source = source if source.isprintable() else json.dumps(value)
     source = source.replace("`", "\\u0060").replace("<", "\\u003c")

@@ -7,7 +7,7 @@ bounded, so that a hostile megabyte costs no more than its length.
 import re
 import string
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from registry.document.findings import Rule
 
@@ -65,30 +65,22 @@ SHORTEST_RUN: Final = 20
 """Letters and digits in a row that every key of `SECRETS` has, but for Google's, and all base64."""
 
 
-class Secret(NamedTuple):
-    """A kind of credential: what must occur in the bytes before the pattern is tried."""
-
-    needle: bytes
-    kind: str
-    pattern: re.Pattern[str]
-
-
-SECRETS: Final = (
-    Secret(b"AKIA", "an AWS access key", re.compile(r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    Secret(b"ghp_", "a GitHub token", re.compile(r"ghp_[A-Za-z0-9]{36}")),
-    Secret(b"github_pat_", "a GitHub token", re.compile(r"github_pat_[A-Za-z0-9_]{50,100}")),
-    Secret(b"sk-", "an API key", re.compile(r"sk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,200}")),
-    Secret(b"xox", "a Slack token", re.compile(r"xox[abpr]-[A-Za-z0-9-]{20,100}")),
-    Secret(b"AIza", "a Google API key", re.compile(r"AIza[A-Za-z0-9_-]{35}")),
-    Secret(
-        b"PRIVATE KEY-----",
-        "a private key",
-        re.compile(
-            r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----(?:\\n|\s){1,4}"
-            r"[A-Za-z0-9+/=\s\\]{60,120}"
-        ),
-    ),
+_PRIVATE_KEY: Final = (
+    r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----(?:\\n|\s){1,4}[A-Za-z0-9+/=\s\\]{60,120}"
 )
+SECRETS: Final = tuple(
+    (needle, kind, re.compile(pattern))
+    for needle, kind, pattern in (
+        (b"AKIA", "an AWS access key", r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+        (b"ghp_", "a GitHub token", r"ghp_[A-Za-z0-9]{36}"),
+        (b"github_pat_", "a GitHub token", r"github_pat_[A-Za-z0-9_]{50,100}"),
+        (b"sk-", "an API key", r"sk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,200}"),
+        (b"xox", "a Slack token", r"xox[abpr]-[A-Za-z0-9-]{20,100}"),
+        (b"AIza", "a Google API key", r"AIza[A-Za-z0-9_-]{35}"),
+        (b"PRIVATE KEY-----", "a private key", _PRIVATE_KEY),
+    )
+)
+"""Credentials: what must occur in the bytes before the pattern is tried, the kind, the pattern."""
 
 # What authors write in the place of a key: the word says so, or the characters were typed in order.
 PLACEHOLDER = re.compile(

@@ -21,7 +21,7 @@ _SCALARS: Final = (
 
 
 def front_matter_json(text: str) -> dict[str, JsonValue] | None:
-    """Return the front matter of a skill file that can be used, or None where it is no valid YAML.
+    """Return the front matter of a skill file that can be used, or None if it is not valid YAML.
 
     Such a file has no aliases and no deep nesting: `parse_document` refuses them.
     """

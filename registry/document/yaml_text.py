@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any, Final
 
 from registry.document.codes import finding
-from registry.document.findings import shorten
+from registry.document.findings import printable
 from registry.model import Diagnostic, JsonValue
 
-MOST_NESTING: Final = 16
+MAX_NESTING: Final = 16
 
 SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
@@ -27,12 +27,7 @@ _CORE_TAGS: Final = frozenset(
 
 
 class Broken(Exception):
-    """The text is no YAML as people meant it: ``message``, and ``line`` of the file."""
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message, line)
-        self.message = message
-        self.line = line
+    """The text is not YAML as people meant it."""
 
 
 class Refused(Exception):
@@ -56,15 +51,15 @@ def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> R
     """Read ``text``, which begins on ``line`` of its file, as one YAML mapping.
 
     ``anchors`` collects the anchors seen, so that entries read one by one know of each other's.
-    Raises `Broken` for what is no such mapping and `Refused` for an alias that resolves, a custom
-    tag or nesting over `MOST_NESTING`. No text, or only comments, is an empty mapping.
+    Raises `Broken` for anything else and `Refused` for an alias that resolves, a custom
+    tag or nesting over `MAX_NESTING`. No text, or only comments, is an empty mapping.
     """
     reader = _Reader(text, line, set() if anchors is None else anchors)
     root = reader.read()
     if root is None:
         return Reading()
     if not isinstance(root, dict):
-        raise Broken("the front matter is no mapping of keys to values", line)
+        raise Broken("the front matter is not a mapping of keys to values")
     return Reading(root, reader.lines, reader.findings)
 
 
@@ -89,13 +84,9 @@ class _Reader:
         make, pure = _parser()
         try:
             return self._build(make(self.text).get_event, pure)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            line = self.first + (mark.line if mark else 0)
-            raise Broken(error.problem or "no valid YAML", line) from None
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
             # ValueError: the pure parser on \UFFFFFFFF.
-            raise Broken(str(error), self.first) from None
+            raise Broken(str(error)) from None
 
     def _build(  # noqa: C901, PLR0912 - one state machine; a call an event would cost a third more
         self, get: Callable[[], Any], pure: bool
@@ -116,7 +107,7 @@ class _Reader:
                 value = event.value
                 if pure and event.style == '"' and SURROGATES.search(value):
                     # libyaml refuses such escapes by itself
-                    raise Broken("half a character as an escape", self._line(event))
+                    raise Broken("half a character as an escape")
                 if type(container) is dict and key is None:
                     key = self._key(container, value, event, len(stack))
                     continue
@@ -125,7 +116,7 @@ class _Reader:
             elif kind is e.MappingStartEvent or kind is e.SequenceStartEvent:
                 if event.anchor or event.tag:
                     self._check(event)
-                if len(stack) >= MOST_NESTING:
+                if len(stack) >= MAX_NESTING:
                     raise Refused(self._refusal("yaml-depth", event))
                 if type(container) is dict and key is None:
                     key = self._key(
@@ -141,11 +132,11 @@ class _Reader:
             elif kind is e.AliasEvent:
                 if event.anchor in self.anchors:
                     raise Refused(self._refusal("yaml-alias", event))
-                raise Broken("an unquoted `*` stands before the text", self._line(event))
+                raise Broken("an unquoted `*` stands before the text")
             else:
                 documents += kind is e.DocumentStartEvent
                 if documents > 1:
-                    raise Broken("a second document begins", self._line(event))
+                    raise Broken("a second document begins")
                 continue
             if container is None:
                 root = value
@@ -160,7 +151,7 @@ class _Reader:
         if key in container:
             line = self._line(event)
             fix = "remove one of the two"
-            message = f"`{shorten(key, 40)}` occurs twice; the first one counts"
+            message = f"`{printable(key, 40)}` occurs twice; the first one counts"
             self.findings.append(finding("yaml-duplicate-key", message, line, fix))
         elif depth == 1:
             self.lines[key] = self._line(event)
@@ -178,7 +169,7 @@ class _Reader:
                 raise Refused(self._refusal("yaml-alias", event))
             if name.endswith(("MappingStartEvent", "SequenceStartEvent")):
                 inside += 1
-                if depth + inside > MOST_NESTING:
+                if depth + inside > MAX_NESTING:
                     raise Refused(self._refusal("yaml-depth", first))
             elif name.endswith(("MappingEndEvent", "SequenceEndEvent")):
                 inside -= 1
@@ -191,12 +182,12 @@ class _Reader:
         tag = event.tag
         if tag and tag not in _CORE_TAGS:
             if tag.startswith(("![", "!(")):
-                raise Broken("an unquoted `!` stands before the text", self._line(event))
+                raise Broken("an unquoted `!` stands before the text")
             raise Refused(self._refusal("yaml-tag", event))
         if event.anchor:
             self.anchors.add(event.anchor)
             if getattr(event, "style", True) in (None, ""):
-                raise Broken("an unquoted `&` stands before the text", self._line(event))
+                raise Broken("an unquoted `&` stands before the text")
 
     def _line(self, event: Any) -> int:
         return self.first + int(event.start_mark.line)
@@ -204,13 +195,13 @@ class _Reader:
     def _refusal(self, code: str, event: Any) -> Diagnostic:
         line = self._line(event)
         if code == "yaml-alias":
-            message = f"the alias `*{shorten(event.anchor, 40)}` repeats the value of an anchor"
+            message = f"the alias `*{printable(event.anchor, 40)}` repeats the value of an anchor"
             return finding(code, message, line, "write the value out in both places")
         if code == "yaml-tag":
             shown = event.tag.replace(_CORE, "!!", 1)
-            message = f"the custom tag `{shorten(shown, 40)}` is not allowed"
+            message = f"the custom tag `{printable(shown, 40)}` is not allowed"
             return finding(code, message, line, "remove the tag, or put the value in quotes")
-        message = f"lists and mappings are nested more than {MOST_NESTING} deep"
+        message = f"lists and mappings are nested more than {MAX_NESTING} deep"
         return finding(code, message, line, "flatten the front matter, or quote the value")
 
 

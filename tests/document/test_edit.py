@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from registry.document import normalise, parse_text, spots
+from registry.document import parse_text
 from registry.document.edit import EditImpossible, edit_document
 from registry.document.render import prose_text
 from registry.document.scalars import tag_words
@@ -15,8 +15,8 @@ from registry.document.tables import same
 from registry.model import DOCUMENT_NAMES, Parameter
 
 FIELDS = (
-    "name description kind category version license author compatibility tags created updated "
-    "required_tools allowed_tools requires parameters hidden user_invocable"
+    "name description kind category version license author compatibility tags created "
+    "required_tools allowed_tools parameters hidden"
 ).split()
 
 
@@ -45,12 +45,6 @@ def same_but(before, after, *fields):
 
 def front(lines, body="\n# Tea\n"):
     return f"---\nname: tea\n{lines}---\n{body}"
-
-
-def test_the_places_are_those_that_the_parser_reads():
-    assert spots.TAGS == normalise._TAGS
-    assert spots.KIND == normalise._KIND
-    assert spots.PARAMETERS == normalise._PARAMETERS
 
 
 @pytest.mark.parametrize(

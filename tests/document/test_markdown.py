@@ -84,6 +84,11 @@ def test_a_fence_is_closed_only_by_one_of_its_kind():
     assert read_template(body).version == "2"
 
 
+def test_closing_marks_of_a_heading_stand_behind_a_space():
+    assert read_template("# Skill: tea #\n").name == "tea"
+    assert read_template("# Skill: c#\n").name == "c#"
+
+
 @pytest.mark.parametrize(
     ("table", "expected"),
     [

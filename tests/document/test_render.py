@@ -9,7 +9,7 @@ from registry.document import parse_text
 from registry.document.render import prose_text, render_document, render_miniclaw
 from registry.document.rules import check_specification
 from registry.document.scalars import block, scalar, tag_text, tag_words
-from registry.document.tables import cell, clean, default_cell, read_cell, read_default, same
+from registry.document.tables import cell, clean, default_cell, read_default, same, with_breaks
 from registry.model import Parameter
 
 NASTY = [
@@ -132,18 +132,16 @@ def test_a_document_may_have_no_body_and_no_metadata():
     assert text == "---\nname: tea\ndescription: Makes tea.\n---\n"
 
 
-def test_parameters_become_a_table_and_further_metadata_texts():
+def test_parameters_become_a_table():
     given = [Parameter("cups", "number", "How many", required=True, default=None)]
     text = render_document(
         name="tea",
         description="Makes tea.",
         body="# Tea",
         parameters=given,
-        extra_metadata={"author": "me", "x: y": "3"},
     )
     assert "| cups | number | Yes | How many |  |\n" in text
     assert read(text).parameters == tuple(given)
-    assert strict(text)["metadata"] == {"version": "1.0.0", "author": "me", "x: y": "3"}
 
 
 @pytest.mark.parametrize(
@@ -153,11 +151,10 @@ def test_parameters_become_a_table_and_further_metadata_texts():
         ({"description": " \n"}, "the description is empty"),
         ({"body": "a\0b"}, "NUL"),
         ({"body": "a\ud800"}, "surrogates"),
-        ({"created_at": "soon"}, "no date"),
+        ({"created_at": "soon"}, "not a date"),
         ({"tags": ["x" * 200]}, "tags"),
-        ({"extra_metadata": {"tags": "a"}}, "tags"),
         ({"parameters": [Parameter("`a`", "string", "", True)]}, "parameters"),
-        ({"parameters": [Parameter("a", "string", "", True, 5)]}, "no string"),
+        ({"parameters": [Parameter("a", "string", "", True, 5)]}, "not a string"),
         ({"description": "x" * 70_000}, "invalid"),
     ],
 )
@@ -273,7 +270,7 @@ def test_the_contracts_sections_are_all_there():
 def test_a_cell_holds_any_text_on_one_line(text):
     source = cell(text)
     assert "\n" not in source
-    assert read_cell(source) == clean(text)
+    assert with_breaks(source.strip().replace("\\|", "|")) == clean(text)
 
 
 @given(parameter())

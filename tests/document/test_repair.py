@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.document import parse_text, yaml_text
-from registry.document.repair import MOST_ENTRIES, _Repair, repair, salvage
+from registry.document.repair import MAX_ENTRIES, _Repair, repair, salvage
 from registry.document.yaml_text import Reading, Refused, read_mapping
 
 
@@ -173,8 +173,8 @@ def test_lines_before_the_first_key_are_noted():
     reading = repair("> a quote\nname: tea: green\n", 5)
     assert reading.values == {"name": "tea: green"}
     assert [(found.code, found.line) for found in reading.findings] == [
-        ("yaml-colon", 6),
         ("yaml-stray-line", 5),
+        ("yaml-colon", 6),
     ]
 
 
@@ -199,8 +199,8 @@ def test_an_anchor_in_a_repaired_value_still_makes_its_alias_refused():
 
 
 def test_of_very_many_broken_keys_only_the_first_are_read():
-    reading = repair("".join(f"k{number}: a: b\n" for number in range(MOST_ENTRIES + 50)), 1)
-    assert len(reading.values) == MOST_ENTRIES
+    reading = repair("".join(f"k{number}: a: b\n" for number in range(MAX_ENTRIES + 50)), 1)
+    assert len(reading.values) == MAX_ENTRIES
     assert reading.findings[-1].code == "yaml-too-many-keys"
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.document import yaml_text
-from registry.document.yaml_text import MOST_NESTING, Broken, Refused, read_mapping
+from registry.document.yaml_text import MAX_NESTING, Broken, Refused, read_mapping
 
 
 @pytest.fixture(params=["libyaml", "pure"])
@@ -127,10 +127,10 @@ def test_what_no_honest_skill_needs_is_refused(text, code, line):
 
 @pytest.mark.usefixtures("_parser")
 def test_nesting_up_to_the_limit_is_read():
-    text = "a: " + "[" * (MOST_NESTING - 1) + "]" * (MOST_NESTING - 1)
+    text = "a: " + "[" * (MAX_NESTING - 1) + "]" * (MAX_NESTING - 1)
     assert list(read_mapping(text).values) == ["a"]
     with pytest.raises(Refused):
-        read_mapping("a: " + "[" * MOST_NESTING + "]" * MOST_NESTING)
+        read_mapping("a: " + "[" * MAX_NESTING + "]" * MAX_NESTING)
 
 
 @pytest.mark.usefixtures("_parser")
