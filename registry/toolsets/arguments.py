@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from registry.text import shorten
 from registry.toolsets.base import Json
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-LONGEST: Final = 300
+MAX_PROBLEM: Final = 300
 """Characters of a problem's description, which repeats what was sent."""
 
 
@@ -35,7 +36,7 @@ class Arguments:
         if error is None:
             return None
         words = error.message
-        words = words if len(words) <= LONGEST else f"{words[:LONGEST]}\u2026"
+        words = shorten(words, MAX_PROBLEM)
         place = ".".join(map(str, error.path))
         text = f"{place}: {words}" if place else words
         return text.encode("utf-8", "replace").decode()

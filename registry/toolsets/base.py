@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from registry.core import Core
 from registry.model import Scope
+from registry.text import shorten
 
 Json: TypeAlias = dict[str, Any]
 """A JSON object; schemas, arguments and results are such."""
@@ -79,8 +80,7 @@ def schema(properties: Mapping[str, Json], required: Sequence[str] = ()) -> Json
 def shown(value: object) -> str:
     """Return what a model sent, as an answer repeats it: encodable, and not for pages."""
     text = "" if value is None else str(value)
-    text = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "\u2026"
-    return text.encode("utf-8", "replace").decode()
+    return shorten(text, MAX_SHOWN).encode("utf-8", "replace").decode()
 
 
 def one_line(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from registry.catalog.visibility.decisions import decide_all, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import SCOPES, Skill
+from registry.text import shorten
 from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown
 from registry.toolsets.view import View
 
@@ -154,8 +155,8 @@ def _cut(line: int, lines: int, location: str) -> str:
 def _bullet(skill: Skill, longest: int | None = None) -> str:
     kind = f" [{one_line(skill.kind)}]" if skill.kind else ""
     description = one_line(skill.description)
-    if longest is not None and len(description) > longest:
-        description = description[: longest - 1].rstrip() + "…"
+    if longest is not None:
+        description = shorten(description, longest)
     return f"- **{one_line(skill.ref)}**{kind}: {description}"
 
 

@@ -14,6 +14,7 @@ from registry.errors import (
     SourceNotFound,
     SourceUnclear,
 )
+from registry.text import shorten
 from registry.toolsets.base import one_line, shown
 
 MESSAGES: Final[Mapping[str, str]] = {
@@ -32,7 +33,7 @@ MESSAGES: Final[Mapping[str, str]] = {
 """The variants of `SkillError` and what they display."""
 
 
-LONGEST: Final = 900
+MAX_MESSAGE: Final = 900
 """Characters of a message, which may repeat what a model sent."""
 
 
@@ -41,8 +42,7 @@ class SkillError(Exception):
 
     def __init__(self, type: str, **facts: object) -> None:  # noqa: A002  # the contract's word
         message = MESSAGES[type].format_map(facts)
-        message = message if len(message) <= LONGEST else message[:LONGEST] + "\u2026"
-        super().__init__(message.encode("utf-8", "replace").decode())
+        super().__init__(shorten(message, MAX_MESSAGE).encode("utf-8", "replace").decode())
         self.type = type
 
 

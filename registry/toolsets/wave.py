@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from registry.errors import RegistryError, SkillAmbiguous, SkillNotFound, SkillNotVisible
+from registry.text import shorten
 from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown
 from registry.toolsets.view import View
 from registry.toolsets.wave_errors import SkillErrorDetails, describe, not_available, not_found
@@ -145,4 +146,4 @@ def _misuse(tool: str, arguments: Any) -> str | None:
 
 def _brief(description: str) -> str:
     text = one_line(description)
-    return text if len(text) <= BRIEF else text[: BRIEF - 1].rstrip() + "\u2026"
+    return shorten(text, BRIEF)
