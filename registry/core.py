@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from registry.db.backend import Backend, DatabaseInfo
-from registry.db.open import open_backend
+from registry.db.open import file_path, open_backend
 from registry.db.queries.sources import list_sources
 from registry.db.sqlite.dialect import State
 from registry.db.usage import Usage
@@ -110,7 +110,7 @@ class OpenRegistry:
 
     def backup(self, target: str, *, overwrite: bool = False) -> None:
         """Write a consistent copy of the database to the file ``target``, which must not exist."""
-        self.backend.backup(target, overwrite=overwrite)
+        self.backend.backup(file_path(target), overwrite=overwrite)
 
     def finish_changes(self) -> None:
         """Finish or undo what a dead process left unfinished; opening does so."""

@@ -35,11 +35,15 @@ def parse_url(given: str) -> "URL":
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
+    scheme = given.split("://", maxsplit=1)[0]
+    if given.count("@") > 1:
+        # One inside a password would make the rest of it a part of the host, shown to everybody.
+        reason = "write an @ inside a password, or another part, as %40"
+        raise DatabaseProblem(path=f"{scheme}://", reason=reason)
     try:
         url = make_url(given)
     except (ArgumentError, ValueError) as error:
         reason = "it is no address: postgresql+psycopg://USER@HOST/DATABASE"
-        scheme = given.split("://", maxsplit=1)[0]
         raise DatabaseProblem(path=f"{scheme}://", reason=reason) from error
     return url.set(drivername="postgresql+psycopg").update_query_dict(
         {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}
