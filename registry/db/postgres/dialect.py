@@ -21,8 +21,9 @@ UNPREPARED: Final = {"prepare_threshold": None}
 """For psycopg: a statement that is planned once for all values is planned badly for many, and one
 that is kept on the server would be missed behind a pooler."""
 
-LOST: Final = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004"})
-"""SQLSTATEs of a connection that broke, or that the server ended or did not take."""
+LOST: Final = frozenset("57P01 57P02 57P03 57P05 25P03 25P04 08000 08003 08006 08001 08004".split())
+"""SQLSTATEs of a connection that broke, or that the server ended (also for idling) or did not take.
+"""
 
 BUSY: Final = frozenset({"55P03", "40P01"})
 """SQLSTATEs of a lock that was not to be had."""
