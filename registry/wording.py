@@ -182,8 +182,10 @@ _WORDS: Final[dict[type[errors.RegistryError], Callable[[Mapping[str, Any]], str
         f"(its schema is {f['revision']}). Upgrade with: pip install --upgrade skill-registry"
     ),
     errors.DatabaseCorrupt: lambda f: (
-        f"The database {f['path']} is damaged ({f['reason']}). Move it aside and run "
-        "'skill-registry sync FOLDER...': the skills on disk are untouched and fill a new one."
+        f"The database {f['path']} is damaged ({f['reason']}). Move it aside, with the -wal and "
+        "-shm beside it, and put your last 'skill-registry db backup' in its place; or run "
+        "'skill-registry sync FOLDER...': the skills on disk are untouched and fill a new one, "
+        "without their history, usage counts and the sources' scopes."
     ),
     errors.DatabaseUnreachable: lambda f: (
         f"The database {f['path']} can't be reached: {f['reason']}. Try again."
