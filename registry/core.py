@@ -46,7 +46,7 @@ class OpenRegistry:
             if state is State.BEHIND:
                 registry.create_database()
             registry.reader.empty = state is State.EMPTY
-            if registry.reader.rows("SELECT 1 FROM journal LIMIT 1"):
+            if registry.reader.rows("SELECT 1 FROM journal LIMIT 1") and backend.writable:
                 registry.finish_changes()
         except BaseException:
             backend.close()

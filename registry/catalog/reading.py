@@ -1,7 +1,9 @@
 """Read one skill as it is on disk now: an answer is never older than the folder."""
 
+import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from registry.catalog import resolve
@@ -18,6 +20,7 @@ from registry.errors import (
     FileNotFoundInSkill,
     NotUtf8,
     OutsideSkill,
+    RegistryError,
     SkillInaccessible,
     SkillInvalid,
     SkillMissing,
@@ -34,8 +37,33 @@ TRIES = 3
 
 def get(registry: "OpenRegistry", name: str) -> SkillDetail:
     """Return everything of one skill; see `SkillRegistry.get`."""
-    version, _ = locate(registry, name)
-    return _detail(registry, version)
+    version, found = locate(registry, name)
+    known = _detail(registry, version)
+    if found is None or found.document is None or registry.backend.writable:
+        return known
+    return _with_text(registry, version, found.document, known)
+
+
+def _with_text(
+    registry: "OpenRegistry", version: Version, name: str, known: SkillDetail
+) -> SkillDetail:
+    """Put what the skill file says now in the place of what can't be brought up to date."""
+    from registry.document.parse import parse_document
+
+    home, limit = join(version.root, version.folder), registry.settings.limits.document_bytes
+    try:
+        data = disk_files.read_inside(f"{home}/{name}", limit, home, version.root).data
+    except (OSError, RegistryError):
+        return known
+    document = parse_document(data, folder_name=os.path.basename(home))
+    if not document.usable:
+        return known
+    return replace(
+        known,
+        description=document.description,
+        body=document.body,
+        front_matter=document.front_matter,
+    )
 
 
 def refresh(registry: "OpenRegistry", name: str) -> Skill | None:
@@ -79,6 +107,8 @@ def _refreshed(
         version.racy and _differs(registry, version, found)
     ):
         return version, found
+    if not registry.backend.writable:
+        return version, found  # whoever may only read gets the newest text, and older facts
     replaced = _reimport(registry, walk, version, found)
     row = detail.row_of(registry.reader, version.source_id, version.folder)
     if row is None:

@@ -96,6 +96,11 @@ class Backend(ABC):
     def state(self) -> State:
         """Say how the schema relates to this program. Raises `DatabaseProblem`."""
 
+    @property
+    def writable(self) -> bool:
+        """Whether what is read may also be brought up to date."""
+        return True
+
     @abstractmethod
     def make_current(self) -> None:
         """Create the database's schema, or upgrade it. Raises `DatabaseProblem`."""

@@ -72,6 +72,9 @@ def _carry_out(
     for part in plan.sources:
         add_source(report, part)
     reader = registry.reader
+    if not registry.backend.writable:
+        for part in plan.sources:
+            part.touches.clear()  # what they would save the next sync can't be kept
     if plan.is_idle and all(part.outcome == "ok" for part in plan.sources):
         registry.backend.mark_unchanged([part.source.id for part in plan.sources], now())
         report.invalid = sum(part.invalid_unchanged for part in plan.sources)
