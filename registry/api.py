@@ -58,7 +58,7 @@ class SkillRegistry:
         settings = settings if settings is not None else load_settings(None)
         registry = cls(Core.open(path_or_url, settings))
         try:
-            if has_entries(registry.core.reader):
+            if has_entries(registry.core.reader) and registry.core.backend.writable:
                 registry.finish_changes()
         except BaseException:
             registry.core.backend.close()
@@ -495,4 +495,6 @@ class SkillRegistry:
 
     def backup(self, target: str, *, overwrite: bool = False) -> None:
         """Write a consistent copy of the database to the file ``target``, which must not exist."""
-        self.core.backend.backup(target, overwrite=overwrite)
+        from registry.db.open import file_path
+
+        self.core.backend.backup(file_path(target), overwrite=overwrite)

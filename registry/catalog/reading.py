@@ -1,7 +1,8 @@
 """Read one skill as it is on disk now: an answer is never older than the folder."""
 
 import json
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from registry.catalog.resolve import resolve
@@ -17,6 +18,7 @@ from registry.errors import (
     FileNotFoundInSkill,
     NotUtf8,
     OutsideSkill,
+    RegistryError,
     SkillInaccessible,
     SkillInvalid,
     SkillMissing,
@@ -58,7 +60,33 @@ class CurrentSkill:
 
 def get(core: Core, handle: str) -> SkillDetail:
     """Return everything of one skill. Raises as `CurrentSkill.of`."""
-    return detail(core, CurrentSkill.of(core, handle).stored)
+    return current_detail(core, CurrentSkill.of(core, handle))
+
+
+def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
+    """Return everything of a skill, as it is on disk now. Raises `SkillNotFound`.
+
+    Where the database can't be written, what the skill file says now takes the place of what can't
+    be brought up to date.
+    """
+    known = detail(core, current.stored)
+    if core.backend.writable or current.found is None or current.found.document is None:
+        return known
+    from registry.document.parse import parse_document
+
+    try:
+        folder_name = os.path.basename(current.stored.path)
+        document = parse_document(read_bytes(core, current), folder_name=folder_name)
+    except RegistryError:
+        return known
+    if not document.usable:
+        return known
+    return replace(
+        known,
+        description=document.description,
+        body=document.body,
+        front_matter=document.front_matter,
+    )
 
 
 def detail(core: Core, stored: StoredSkill) -> SkillDetail:

@@ -85,8 +85,9 @@ def root() -> None:
     """Keep one catalogue over all your agent skills, in step with the folders on disk.
 
     A skill is a folder with a SKILL.md. Register the folders that hold your skills with
-    "sync", then list, search, read and check them as one catalogue. The folders stay yours: the
-    database can be thrown away and is filled again by one sync.
+    "sync", then list, search, read and check them as one catalogue. The folders stay yours: one
+    sync fills a lost database with all skills again. Their history, usage counts and how sources
+    were registered are in the database alone: "db backup" copies it.
 
     Exit status: 0 done; 1 the request failed, or something was found that was asked for; 2 wrong
     usage; 3 the database can't be used.

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from registry.cli.run import Status
 from registry.cli.session import Session
 
 HELP_SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
@@ -28,12 +29,17 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group whose help ends with examples and keeps the order of its commands."""
+    """A group whose help ends with examples and keeps the order of its commands.
+
+    Called without a command it prints its help and fails, as git does.
+    """
 
     command_class = Command
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
         settings.setdefault("context_settings", HELP_SETTINGS)
+        settings.setdefault("subcommand_metavar", "COMMAND [ARGS]...")
+        settings |= {"invoke_without_command": True, "callback": _help_alone}
         super().__init__(*args, **settings)
         self.examples = examples
 
@@ -147,6 +153,14 @@ def add_global_options(command: click.Command, *, hidden: bool) -> None:
             help="Say more: whole lists, minor findings, details of internal errors.",
         ),
     ]
+
+
+@click.pass_context
+def _help_alone(ctx: click.Context) -> None:
+    """Print the help of a group that is called without a command."""
+    if ctx.invoked_subcommand is None:
+        ctx.ensure_object(Session).console.write([ctx.get_help()])
+        ctx.exit(Status.FAILED)
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:

@@ -14,8 +14,9 @@ _HINTS: Final[dict[type[errors.RegistryError], str]] = {
     errors.SyncRunning: "Wait for it with --wait.",
     errors.DatabaseTooNew: "Upgrade with: pip install --upgrade skill-registry",
     errors.DatabaseCorrupt: (
-        "Move it aside and run 'skill-registry sync FOLDER...': the skills on disk are untouched "
-        "and fill a new one."
+        "Move it aside, with the -wal and -shm beside it, and put your last 'skill-registry db "
+        "backup' in its place; or run 'skill-registry sync FOLDER...': the skills on disk are "
+        "untouched and fill a new one, without their history, usage counts and the sources' scopes."
     ),
 }
 

@@ -288,6 +288,11 @@ class Backend(ABC):
         """The database as it is shown: a file, or an address without its password."""
         return self.reader.path
 
+    @property
+    def writable(self) -> bool:
+        """Whether what is read may also be brought up to date."""
+        return True
+
     @abstractmethod
     def make_current(self) -> None:
         """Create the database's schema, or upgrade it. Raises `DatabaseProblem`."""

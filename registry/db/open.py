@@ -2,14 +2,29 @@
 
 import os
 import platform
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from registry.db.interface import Backend
 from registry.db.postgres.dialect import SCHEMES
 from registry.errors import DatabaseProblem
 from registry.settings import Settings, default_database
+
+_SQLITE: Final = "sqlite:///"
+
+_FORMS: Final = "a path, sqlite:///PATH, or postgresql+psycopg://USER@HOST/DATABASE"
+
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:(//)?", re.IGNORECASE)
+
+_MANGLED: Final = re.compile(
+    r"(?:.*/)?((?:postgres|postgresql|sqlite)(?:\+\w+)?):/(?!/)"
+    r"|(postgres(?:ql)?(?:\+\w+)?)/(?:/|[^/]*@)",
+    re.IGNORECASE,
+)
+"""An address that lost a slash, at the beginning or below a folder; or one that lost its colon."""
 
 
 def open_backend(
@@ -32,18 +47,27 @@ def open_backend(
         return PostgresBackend(given, host)
     from registry.db.sqlite.backend import SqliteBackend
 
-    return SqliteBackend(_file(given))
+    return SqliteBackend(file_path(given))
 
 
-def _file(given: str) -> str:
-    if given.startswith("sqlite:///"):
-        given = given.removeprefix("sqlite:///")
-    elif "://" in given:
-        reason = "give a path, sqlite:///PATH, or postgresql+psycopg://USER@HOST/DATABASE"
-        raise DatabaseProblem(path=given.split("://", maxsplit=1)[0] + "://", reason=reason)
-    if not given or "\0" in given:
-        raise DatabaseProblem(path=given, reason="it is no path")
-    path = Path(given)
+def file_path(given: str) -> str:
+    """Return the absolute path that is meant. Raises `DatabaseProblem` for an address, or half one.
+
+    What begins like an address is none of a file: a file of such a name would hold a password in
+    it. An address that went through `Path` has lost a slash, or lies below a folder.
+    """
+    path = given
+    if given.startswith(_SQLITE):
+        path = given.removeprefix(_SQLITE)
+    elif (mangled := _MANGLED.match(given)) is not None:
+        reason = f"a part of the address is lost; give {_FORMS}, in Python as text, not as a Path"
+        raise DatabaseProblem(path=f"{mangled[1] or mangled[2]}:", reason=reason)
+    elif (scheme := _SCHEME.match(given)) is not None:
+        reason = f"give {_FORMS}; put ./ before the name of a file that has a colon"
+        raise DatabaseProblem(path=scheme[0], reason=reason)
+    if not path or "\0" in path:
+        raise DatabaseProblem(path=path, reason="it is no path")
+    whole = Path(path)
     with suppress(RuntimeError):  # a ~user that does not exist is an ordinary name
-        path = path.expanduser()
-    return os.path.abspath(path)
+        whole = whole.expanduser()
+    return os.path.abspath(whole)

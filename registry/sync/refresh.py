@@ -28,6 +28,8 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, Found] | None
         stored.racy and _differs(core, stored, found)
     ):
         return stored, found
+    if not core.backend.writable:
+        return stored, found  # whoever may only read gets the newest text, and older facts
     _reimport(core, walk, stored, found)
     newer = by_place(core.reader, stored.source_id, stored.folder)
     return None if newer is None else (newer, found)

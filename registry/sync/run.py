@@ -61,6 +61,9 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     for part in plan.sources:
         add_source(report, part)
     reader = core.reader
+    if not core.backend.writable:
+        for part in plan.sources:
+            part.touches.clear()  # what they would save the next sync can't be kept
     if plan.is_idle and all(part.outcome == "ok" for part in plan.sources):
         core.backend.mark_unchanged([part.source.id for part in plan.sources], utc_now())
         report.invalid = sum(part.invalid_unchanged for part in plan.sources)

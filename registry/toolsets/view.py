@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
-from registry.catalog.reading import CurrentSkill, detail
+from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import resolve
 from registry.catalog.similar import near as similar
 from registry.catalog.visibility.decisions import decide_all, decisions
@@ -105,7 +105,7 @@ class View:
         just one of the skills seen here. Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`,
         `SkillNotVisible`, and what `SkillRegistry.get` raises.
         """
-        return detail(self.core, self.locate(handle).stored)
+        return current_detail(self.core, self.locate(handle))
 
     def locate(self, handle: str) -> CurrentSkill:
         """Return the skill that `find` describes, for a read of its files."""

@@ -94,7 +94,6 @@ def test_help_is_data(process, command, option):
         ["show"],
         ["source", "add"],
         ["source", "nonsense"],
-        ["db"],
         ["completion", "tcsh"],
         ["--config", "/does/not/exist.yaml", "list"],
     ],
@@ -250,3 +249,12 @@ def test_the_entry_function_raises_system_exit_in_a_foreign_process(capsys):
         main(["--version"])
     assert end.value.code == 0
     assert capsys.readouterr().out == f"skill-registry {__version__}\n"
+
+
+@pytest.mark.parametrize("options", ["", "--verbose", "--db=x"])
+@pytest.mark.parametrize("group", ["", "source", "trash", "db", "tools"])
+def test_a_group_alone_says_what_it_offers_and_no_more(process, options, group):
+    """As git does: its help, and a status that is no success."""
+    ran = process(*options.split(), *group.split())
+    assert (ran.status, ran.stderr) == (1, b"")
+    assert ran.stdout == process(*group.split(), "--help").stdout

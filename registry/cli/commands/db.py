@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 def command() -> None:
     """Look after the database itself.
 
-    It holds nothing that the skill folders don't: a lost or damaged one is filled again by
-    "skill-registry sync FOLDER...".
+    "skill-registry sync FOLDER..." fills a new one with the skills on disk. What the folders don't
+    hold comes back from a backup only: names, scopes and priorities of sources; the history of
+    skills, with what they and their files held; when a skill was made that does not say so itself;
+    usage counts.
     """
 
 
@@ -57,8 +59,8 @@ def check(session: Session, *, as_json: bool) -> None:
         session.console.write(map(escape.line, problems or ["The database is sound."]))
     if problems:
         session.console.note(
-            "The skills on disk are untouched. Fill a new database from them: "
-            "skill-registry sync FOLDER..."
+            "The skills on disk are untouched. Put your last backup in its place, or fill a new "
+            "database\nfrom them, without history and usage counts: skill-registry sync FOLDER..."
         )
         raise click.exceptions.Exit(Status.DATABASE)
 

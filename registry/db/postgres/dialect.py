@@ -26,8 +26,9 @@ WRITING: Final = 0x736B7731
 SYNCING: Final = 0x736B7332
 UPGRADING: Final = 0x736B7533
 
-LOST: Final = frozenset({"57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004"})
-"""SQLSTATEs of a connection that broke, or that the server ended or did not take."""
+LOST: Final = frozenset("57P01 57P02 57P03 57P05 25P03 25P04 08000 08003 08006 08001 08004".split())
+"""SQLSTATEs of a connection that broke, or that the server ended (also for idling) or did not take.
+"""
 
 BUSY: Final = frozenset({"55P03", "40P01"})
 """SQLSTATEs of a lock that was not to be had."""
@@ -40,11 +41,15 @@ def parse_url(given: str) -> "URL":
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
+    scheme = given.split("://", maxsplit=1)[0]
+    if given.count("@") > 1:
+        # One inside a password would make the rest of it a part of the host, shown to everybody.
+        reason = "write an @ inside a password, or another part, as %40"
+        raise DatabaseProblem(path=f"{scheme}://", reason=reason)
     try:
         url = make_url(given)
     except (ArgumentError, ValueError) as error:
         reason = "it is no address: postgresql+psycopg://USER@HOST/DATABASE"
-        scheme = given.split("://", maxsplit=1)[0]
         raise DatabaseProblem(path=f"{scheme}://", reason=reason) from error
     return url.set(drivername="postgresql+psycopg").update_query_dict(
         {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from registry.db.interface import Reader, State, storable
@@ -15,13 +15,18 @@ from registry.db.postgres.dialect import (
     translate,
 )
 from registry.db.postgres.search import TextMatches
-from registry.errors import DatabaseUnreachable
+from registry.errors import DatabaseProblem, DatabaseUnreachable
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine, PoolProxiedConnection
 
-MOST_CONNECTIONS: Final = 20
+MAX_CONNECTIONS: Final = 20
 """Of one process, for reading; more threads wait for one another."""
+
+KEPT_CONNECTIONS: Final = 5
+"""Of these stay open while nobody uses them."""
+
+_BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresReader(Reader):
@@ -93,40 +98,39 @@ class PostgresReader(Reader):
         pinned: PoolProxiedConnection | None = getattr(self._local, "pinned", None)
         if pinned is not None:
             return self._execute(pinned, sql, parameters)
-        try:
-            return self._once(sql, parameters)
-        except DatabaseUnreachable:
-            return self._once(sql, parameters)
-
-    def _once(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        connection = self._connect()
-        try:
-            return self._execute(connection, sql, parameters)
-        except DatabaseUnreachable as error:
-            connection.invalidate(error)
-            raise
-        finally:
-            connection.close()
+        connection, rows = self._answered(sql, parameters)
+        connection.close()
+        return rows
 
     def _begin(self) -> "PoolProxiedConnection":
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        for last in (False, True):
+        return self._answered(_BEGIN, (), fetch=False)[0]
+
+    def _answered(
+        self, sql: str, parameters: Sequence[object], *, fetch: bool = True
+    ) -> "tuple[PoolProxiedConnection, list[tuple[Any, ...]]]":
+        """Return what the server says, and the connection on which it said so.
+
+        Each connection of the pool may have ended since it was used; a new one that ends at once
+        is the server's fault.
+        """
+        for left in range(KEPT_CONNECTIONS, -1, -1):
             connection = self._connect()
             try:
-                self._execute(connection, begin, (), fetch=False)
+                return connection, self._execute(connection, sql, parameters, fetch=fetch)
             except DatabaseUnreachable as error:
                 connection.invalidate(error)
                 connection.close()
-                if last:
+                if not left:
                     raise
-            else:
-                return connection
+            except BaseException:
+                connection.close()
+                raise
         raise AssertionError  # pragma: no cover  # the loop returns or raises
 
     def _end(self, connection: "PoolProxiedConnection") -> None:
         try:
             self._execute(connection, "COMMIT", (), fetch=False)
-        except DatabaseUnreachable as error:
+        except DatabaseProblem as error:  # what was read was read
             connection.invalidate(error)
         finally:
             connection.close()
@@ -141,28 +145,27 @@ class PostgresReader(Reader):
     ) -> list[tuple[Any, ...]]:
         import psycopg
 
-        cursor = connection.cursor()
         try:
-            if parameters:
-                cursor.execute(to_pyformat(sql), storable(parameters))
-            else:
-                cursor.execute(sql)
-            return list(cursor.fetchall()) if fetch else []
+            with closing(connection.cursor()) as cursor:  # refused where the connection ended
+                if parameters:
+                    cursor.execute(to_pyformat(sql), storable(parameters))
+                else:
+                    cursor.execute(sql)
+                return list(cursor.fetchall()) if fetch else []
         except psycopg.Error as error:
             raise translate(error, self.path, 0) from error
-        finally:
-            cursor.close()
 
     def _connect(self) -> "PoolProxiedConnection":
         import psycopg
+        from sqlalchemy.exc import DBAPIError
         from sqlalchemy.exc import TimeoutError as PoolTimeout
 
         try:
             return self._engine().raw_connection()
-        except psycopg.Error as error:
+        except (psycopg.Error, DBAPIError) as error:
             raise translate(error, self.path, 0) from error
         except PoolTimeout as error:
-            reason = f"all {MOST_CONNECTIONS} connections of this process are in use"
+            reason = f"all {MAX_CONNECTIONS} connections of this process are in use"
             raise DatabaseUnreachable(path=self.path, reason=reason) from error
 
     def _engine(self) -> "Engine":
@@ -181,8 +184,8 @@ def _make_engine(url: "URL") -> "Engine":
     engine = create_engine(
         url,
         isolation_level="AUTOCOMMIT",
-        pool_size=5,
-        max_overflow=MOST_CONNECTIONS - 5,
+        pool_size=KEPT_CONNECTIONS,
+        max_overflow=MAX_CONNECTIONS - KEPT_CONNECTIONS,
         connect_args=CONNECT_ARGS,
     )
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from registry.db.interface import Backend, Counts, DatabaseInfo, Place
+from registry.db.interface import Backend, Counts, DatabaseInfo, Place, State
 from registry.db.queries.summary import SHARED_REFS, registered
 from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile
-from registry.db.sqlite.reader import SqliteReader
+from registry.db.sqlite.reader import SqliteReader, may_write
 from registry.db.writes.usage import ADD
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
@@ -27,8 +27,21 @@ class SqliteBackend(Backend):
     def __init__(self, path: str) -> None:
         self.reader: SqliteReader = SqliteReader(path)
 
+    @property
+    def writable(self) -> bool:
+        """Whether this process may write the file, and make others beside it."""
+        return may_write(self.path)
+
     def make_current(self) -> None:
         """Create the file, or upgrade it after a copy of it was made."""
+        if os.path.exists(self.path) and not self.writable:
+            if self.reader.state() is State.CURRENT:
+                return
+            reason = (
+                "it must be brought to the newest schema first, and it or its folder can't be "
+                "written; somebody who may runs 'skill-registry db upgrade'"
+            )
+            raise DatabaseProblem(path=self.path, reason=reason)
         from registry.db.sqlite.upgrade import ensure_current
 
         ensure_current(self.path)
@@ -41,10 +54,12 @@ class SqliteBackend(Backend):
 
     def sync_lock(self) -> SyncLockFile:
         """Return the lock beside the file."""
-        return SyncLockFile(f"{self.path}.sync.lock")
+        return SyncLockFile(self.path)
 
     def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
-        """Write ``now`` as the last sync of the sources."""
+        """Write ``now`` as the last sync of the sources, where anything can be written."""
+        if not self.writable:
+            return
         sql = "UPDATE sources SET last_sync_at = ?, last_result = 'ok' WHERE id = ?"
         if not self._write(sql, [(now, source_id) for source_id in source_ids], BUSY_SECONDS):
             raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
@@ -76,14 +91,13 @@ class SqliteBackend(Backend):
         """Collect the facts."""
         from registry.disk.mounts import file_system
 
-        journal = self.reader.rows("PRAGMA journal_mode")
         revision, sources, skills = registered(self.reader)
         return DatabaseInfo(
             path=self.path,
             exists=os.path.exists(self.path),
             bytes=sum(_size(self.path + ending) for ending in ("", "-wal")),
             revision=revision,
-            journal_mode=journal[0][0] if journal else None,
+            journal_mode=self.reader.journal_mode,
             sqlite_version=sqlite3.sqlite_version,
             wal_reset_bug=has_wal_reset_bug(),
             file_system=file_system(self.path) or None,
@@ -96,6 +110,9 @@ class SqliteBackend(Backend):
         if self.reader.empty:
             return []
         try:
+            if not self.writable:
+                with closing(self.reader.connect()) as connection:
+                    return list(_problems(connection, None))
             with closing(
                 sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None)
             ) as connection:
@@ -113,7 +130,7 @@ class SqliteBackend(Backend):
         draft = f"{target}.part"
         try:
             with (
-                closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as source,
+                closing(self.reader.connect()) as source,
                 closing(sqlite3.connect(draft)) as copy,
             ):
                 source.backup(copy)
@@ -124,15 +141,17 @@ class SqliteBackend(Backend):
             raise DatabaseProblem(path=target, reason=str(error)) from error
 
 
-def _problems(connection: sqlite3.Connection, path: str) -> Iterator[str]:
+def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]:
+    """Yield what is wrong; without a path what can be found without writing."""
     for row in connection.execute("PRAGMA integrity_check(20)"):
         if row[0] != "ok":
             yield f"the file is damaged: {row[0]}"
     for row in connection.execute("PRAGMA foreign_key_check").fetchmany(20):
         yield f"a row of {row[0]} refers to a missing row of {row[2]}"
-    with FileLock(f"{path}.lock") as lock:
-        if lock.acquire(BUSY_SECONDS):
-            yield from _check_search(connection)
+    if path is not None:
+        with FileLock(f"{path}.lock") as lock:
+            if lock.acquire(BUSY_SECONDS):
+                yield from _check_search(connection)
     for row in connection.execute(
         "SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id "
         "NOT IN (SELECT id FROM skill_search_docsize) LIMIT 20"

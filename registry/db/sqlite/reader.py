@@ -5,13 +5,19 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
 from registry.db.interface import Reader, State, storable
 from registry.db.sqlite.dialect import BUSY_SECONDS, schema_state, translate
 from registry.db.sqlite.search import Fts5Matches
 from registry.errors import DatabaseProblem
+
+_UNFINISHED: Final = (
+    "its last changes are in the %s file beside it, which can't be read where nothing can be "
+    "written; let somebody who may write there run 'skill-registry db info' once, or copy both "
+    "files to a folder of yours and give --db"
+)
 
 
 class SqliteReader(Reader):
@@ -83,7 +89,10 @@ class SqliteReader(Reader):
 
         It means something only beside numbers that the same thread got. None: there is no database.
         """
-        return None if self.empty else int(self.rows("PRAGMA data_version")[0][0])
+        if self.empty:
+            return None
+        mark = self._current().mark
+        return int(self.rows("PRAGMA data_version")[0][0]) if mark is None else hash(mark)
 
     def snapshot(self) -> "Snapshot":
         """Return a context in which this thread's reads all see one state of the database."""
@@ -97,50 +106,117 @@ class SqliteReader(Reader):
             self._open.clear()
         self._local = threading.local()
 
+    @property
+    def journal_mode(self) -> str | None:
+        """How changes reach the file; what is read without locks says ``delete`` of any."""
+        if self.empty:
+            return None
+        mode = str(self.rows("PRAGMA journal_mode")[0][0])
+        return mode if self._current().mark is None else "wal"
+
+    def connect(self) -> sqlite3.Connection:
+        """Return a new connection that reads, whatever the file's folder allows."""
+        return self._connect().connection
+
     def _connection(self) -> sqlite3.Connection:
-        known: tuple[int, sqlite3.Connection] | None = getattr(self._local, "known", None)
-        if known is not None and known[0] == os.getpid():
-            return known[1]
-        connection = self._connect()
+        return self._current().connection
+
+    def _current(self) -> "_Opened":
+        known: _Opened | None = getattr(self._local, "known", None)
+        if known is not None and known.process == os.getpid():
+            if known.mark is None or known.connection.in_transaction:
+                return known
+            if known.mark == _mark(self.path):
+                return known
+        opened = self._connect()
         with self._lock:
             # Threads come and go in a server; what they leave behind is closed by the next one.
             left = [(thread, one) for thread, one in self._open if not thread.is_alive()]
             for entry in left:
                 entry[1].close()
                 self._open.remove(entry)
-            self._open.append((threading.current_thread(), connection))
-        self._local.known = os.getpid(), connection
+            if known is not None and known.process == opened.process:
+                self._open.remove((threading.current_thread(), known.connection))
+                known.connection.close()
+            self._open.append((threading.current_thread(), opened.connection))
+        self._local.known = opened
+        return opened
+
+    def _connect(self) -> "_Opened":
+        # Mode rw: a reader may have to create the shared-memory file beside the database, but
+        # never the database itself. Mode ro does where that file is there, and can be read only.
+        for options in ("mode=rw", "mode=ro"):
+            try:
+                return _Opened(os.getpid(), self._try(options), None)
+            except sqlite3.OperationalError as error:
+                failed = error
+        if may_write(self.path) or not _names(failed, "SQLITE_CANTOPEN", "SQLITE_READONLY"):
+            raise translate(failed, self.path) from failed
+        # It can't be created. Where all is in the database itself, that is read without locks.
+        mark = _mark(self.path)
+        for ending in ("-wal", "-journal"):
+            if _size(self.path, ending):
+                raise DatabaseProblem(path=self.path, reason=_UNFINISHED % ending) from failed
+        try:
+            return _Opened(os.getpid(), self._try("mode=ro&immutable=1"), mark)
+        except sqlite3.OperationalError as error:
+            raise translate(error, self.path) from error
+
+    def _try(self, options: str) -> sqlite3.Connection:
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                f"file:{quote(self.path)}?{options}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute("PRAGMA cache_size = -16384")
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            raise translate(error, self.path) from error
         return connection
 
-    def _connect(self) -> sqlite3.Connection:
-        # Mode rw: a reader may have to create the shared-memory file beside the database, but
-        # never the database itself. On a read-only medium only mode ro works.
-        for mode in ("rw", "ro"):
-            connection = None
-            try:
-                connection = sqlite3.connect(
-                    f"file:{quote(self.path)}?mode={mode}",
-                    uri=True,
-                    timeout=BUSY_SECONDS,
-                    isolation_level=None,
-                    check_same_thread=False,
-                )
-                connection.execute("PRAGMA query_only = ON")
-                connection.execute("PRAGMA wal_autocheckpoint = 0")
-                connection.execute("PRAGMA cache_size = -16384")
-                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            except sqlite3.OperationalError as error:
-                if connection is not None:
-                    connection.close()
-                if mode == "ro":
-                    raise translate(error, self.path) from error
-            except sqlite3.Error as error:
-                if connection is not None:
-                    connection.close()
-                raise translate(error, self.path) from error
-            else:
-                return connection
-        raise AssertionError  # pragma: no cover  # the loop returns or raises
+
+class _Opened(NamedTuple):
+    """A thread's connection; ``mark``: what the file was like, where it is read without locks."""
+
+    process: int
+    connection: sqlite3.Connection
+    mark: tuple[int, ...] | None
+
+
+def may_write(path: str) -> bool:
+    """Tell whether this process may write the file at ``path``, and make others beside it."""
+    real = os.path.realpath(path)
+    return os.access(real, os.W_OK) and os.access(os.path.dirname(real), os.W_OK | os.X_OK)
+
+
+def _mark(path: str) -> tuple[int, ...]:
+    """Return what is another when somebody, who may, has written the database."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return ()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, _size(path, "-wal")
+
+
+def _size(path: str, ending: str) -> int:
+    try:
+        return os.stat(os.path.realpath(path) + ending).st_size
+    except OSError:
+        return 0
+
+
+def _names(error: sqlite3.Error, *names: str) -> bool:
+    return (getattr(error, "sqlite_errorname", "") or "").startswith(names)
 
 
 class Snapshot:

@@ -1,0 +1,117 @@
+"""Connections that end in the middle of something: told in words, and got over."""
+
+import threading
+import time
+
+import psycopg
+import pytest
+
+from registry.api import SkillRegistry
+from registry.errors import DatabaseUnreachable
+from registry.settings import Settings
+from tests.conftest import write_skill
+
+pytestmark = pytest.mark.server
+
+
+def end_connections(url):
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def until_ended(url, application):
+    """Return when the server has ended the connections that call themselves so."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        while connection.execute(query, (application,)).fetchone() != (0,):
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def filled(registry, root):
+    write_skill(root / "alpha")
+    registry.sync(str(root), name="mine")
+    return registry
+
+
+def test_a_connection_lost_in_a_snapshot_is_told_and_the_next_read_works(filled, server_database):
+    def lose():
+        with filled.reader.snapshot():
+            assert filled.list().total == 1
+            end_connections(server_database)
+            filled.list()
+
+    with pytest.raises(DatabaseUnreachable):
+        lose()
+    assert filled.list().total == 1
+    with filled.reader.snapshot():
+        assert filled.list().total == 1
+
+
+def test_each_read_of_a_lost_snapshot_is_told(filled, server_database):
+    with filled.reader.snapshot():
+        end_connections(server_database)
+        for _ in range(2):
+            with pytest.raises(DatabaseUnreachable):
+                filled.list()
+    assert filled.list().total == 1
+
+
+def test_a_connection_lost_after_the_last_read_of_a_snapshot_harms_nobody(filled, server_database):
+    with filled.reader.snapshot():
+        assert filled.list().total == 1
+        end_connections(server_database)
+    assert filled.list().total == 1
+
+
+def test_the_callers_own_error_is_not_hidden_by_a_lost_connection(filled, server_database):
+    def fail():
+        with filled.reader.snapshot():
+            end_connections(server_database)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert filled.list().total == 1
+
+
+def test_a_snapshot_that_the_server_ended_for_idleness_is_told(filled, server_database):
+    url = f"{server_database}?application_name=idler&options=-cidle_in_transaction_session_timeout%3D100"
+    with SkillRegistry.open(url, settings=Settings()) as other:
+        with other.reader.snapshot():
+            assert other.list().total == 1
+            until_ended(server_database, "idler")
+            with pytest.raises(DatabaseUnreachable):
+                other.list()
+        assert other.list().total == 1
+
+
+def test_a_connection_that_the_server_ended_for_idleness_is_replaced(filled, server_database):
+    url = f"{server_database}?application_name=idler&options=-cidle_session_timeout%3D100"
+    with SkillRegistry.open(url, settings=Settings()) as other:
+        assert other.list().total == 1
+        until_ended(server_database, "idler")
+        assert other.list().total == 1
+
+
+def test_many_ended_connections_are_replaced_at_the_first_read(filled, server_database):
+    together = threading.Barrier(4)
+
+    def read():
+        with filled.reader.snapshot():
+            filled.list()
+            together.wait(30)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    end_connections(server_database)
+    assert filled.list().total == 1
+    end_connections(server_database)
+    with filled.reader.snapshot():
+        assert filled.list().total == 1

@@ -1,0 +1,69 @@
+"""An agent's process that only reads starts fast and stays small: it imports nothing heavy."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+HEAVY = ["sqlalchemy", "alembic", "rich", "mcp", "yaml"]
+
+SCRIPT = """
+import json, sys
+from registry import Settings, SkillRegistry
+database, toolset, calls, heavy = sys.argv[1:]
+with SkillRegistry.open(database, settings=Settings()) as registry:
+    tools = registry.toolset(toolset)
+    tools.tools()
+    for name, arguments, expected in json.loads(calls):
+        answer = json.dumps(tools.call(name, arguments))
+        assert expected in answer, answer
+print([name for name in heavy.split(",") if name in sys.modules])
+"""
+
+CHANGES = pytest.mark.xfail(reason="until operations stand on core", strict=True)
+
+READS = {
+    "native": [
+        ["list_skills", {}, "alpha"],
+        ["search_skills", {"query": "step"}, "alpha"],
+        ["read_skill", {"name": "alpha"}, "Step by step."],
+    ],
+    "basic": [
+        ["list_skills", {}, "alpha"],
+        ["get_skill", {"skill_name": "alpha"}, "Step by step."],
+    ],
+    "miniclaw": [
+        ["list_skills", {}, "alpha"],
+        ["read_skill", {"name": "alpha"}, "Step by step."],
+    ],
+    "ethos": [
+        ["skills_list", {}, "alpha"],
+        ["skill_view", {"name": "alpha"}, "Step by step."],
+    ],
+    "wave": [["Skill", {"skill_name": "alpha"}, "Step by step."]],
+}
+
+
+@pytest.mark.file
+@pytest.mark.parametrize(
+    "toolset",
+    [pytest.param(one, marks=CHANGES if one in {"basic", "miniclaw"} else ()) for one in READS],
+)
+def test_reading_through_a_toolset_imports_nothing_heavy(
+    registry, root, skill, database, settled, toolset
+):
+    skill("alpha")
+    registry.sync(str(root))
+    arguments = [str(database), toolset, json.dumps(READS[toolset]), ",".join(HEAVY)]
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+    )
+    assert run.stderr == ""
+    assert run.stdout.strip() == "[]"
