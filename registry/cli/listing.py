@@ -8,7 +8,6 @@ from registry.cli.console import Console
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
 from registry.model import Skill
-from registry.records import Record
 
 if TYPE_CHECKING:
     from registry.cli.table import Column
@@ -29,7 +28,7 @@ class Listing(NamedTuple):
     escaped text.
     """
 
-    record: Callable[[Any], Record]
+    record: Callable[[Any], dict[str, Any]]
     name: Callable[[Any], str]
     plain: Callable[[Any], Sequence[str]]
     draw: Callable[[Console, Sequence[Any]], Iterator[str]]

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from registry import records
 from registry.cli import escape, words
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.listing import Listing, draw
 from registry.cli.table import Column
 from registry.cli.width import wrap
-from registry.model import Parameter, SkillDetail, SkillFile
+from registry.model import Parameter, SkillDetail, SkillFile, record
 
 MOST_FILES: Final = 12
 LABEL: Final = 12
@@ -96,7 +95,7 @@ def _draw_files(console: Console, files: Sequence[SkillFile]) -> Iterator[str]:
 
 
 FILES: Final = Listing(
-    record=records.file,
+    record=record,
     name=lambda file: escape.line(file.path),
     plain=lambda file: (escape.line(file.path), str(file.size)),
     draw=_draw_files,

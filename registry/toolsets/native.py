@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from registry import records
 from registry.db.queries.filters import Filters
 from registry.document.dates import parse_when
 from registry.errors import RegistryError, SourceNotFound, UsageProblem
-from registry.model import Parameter, Skill
+from registry.model import Parameter, Skill, record
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.context import Context, Json, Tool, shown
 from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
@@ -82,7 +81,7 @@ class NativeToolset:
         skill = self._view.find(name)
         self._registry.usage.read(skill.source, skill.folder)
         body = skill.body or ""
-        whole = records.detail(skill)
+        whole = record(skill)
         more = ("path", "tree_hash", "compatibility", "required_tools", "parameters", "files")
         return {
             "skill": {**_skill(skill), **{key: whole[key] for key in more}},
@@ -150,7 +149,7 @@ class NativeToolset:
                 raise SourceNotFound(name=name, known=known)
         chosen = sources or ([] if self._source is None else [str(self._home(None))])
         report = self._registry.sync(*chosen, dry_run=dry_run, wait=True)
-        done = records.sync(report)
+        done = record(report) | {"moved": [move.ref for move in report.moved]}
         keys = ("added", "updated", "moved", "removed", "unchanged", "invalid")
         return {
             **{key: done[key] for key in keys},

@@ -1,14 +1,12 @@
 """`skill-registry import` and `skill-registry export`."""
 
-from dataclasses import asdict
-
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
 from registry.cli.group import Command
 from registry.cli.session import Session
+from registry.model import record
 
 
 @click.command(
@@ -39,7 +37,7 @@ def import_(
     """
     made = session.registry.bring(file, source=source, name=name)
     if as_json:
-        session.console.json(records.detail(made))
+        session.console.json(record(made))
     else:
         shown = f"{escape.line(made.ref)}: {escape.line(made.path)}"
         session.console.write([f"Imported {shown}"])
@@ -83,7 +81,7 @@ def export(
         raise click.UsageError(CHOOSE)
     done = session.registry.export(wanted, to)
     if as_json:
-        session.console.json(asdict(done))
+        session.console.json(record(done))
     else:
         held = words.count(len(done.skills), "skill")
         session.console.write([f"Exported {held}: {escape.line(done.path)}"])

@@ -5,11 +5,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options
 from registry.cli.group import Command
 from registry.cli.session import Session
-from registry.model import Parameter, SkillDetail
+from registry.model import Parameter, SkillDetail, record
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -173,7 +172,7 @@ def _text(body: Any) -> str | None:
 
 def _tell(session: Session, done: str, skill: SkillDetail, *, as_json: bool) -> None:
     if as_json:
-        session.console.json(records.detail(skill))
+        session.console.json(record(skill))
     else:
         ref, path = escape.line(skill.ref), escape.line(skill.path)
         session.console.write([f"{done} {ref}: {path}"])

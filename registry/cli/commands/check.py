@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings, finding_line
@@ -14,7 +13,7 @@ from registry.cli.group import Command
 from registry.cli.listing import Listing, emit
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.model import Diagnostic
+from registry.model import Diagnostic, record
 
 if TYPE_CHECKING:
     from registry.catalog.check import Checked
@@ -80,7 +79,7 @@ def listing(*, verbose: bool) -> Listing:
             yield f"{console.style(escape.line(one.name), 'bold')}  {folder}"
             yield from draw_findings(console, _told(one.findings, verbose=verbose), console.width)
 
-    return Listing(records.checked, lambda one: escape.line(one.path), lines, draw)
+    return Listing(record, lambda one: escape.line(one.path), lines, draw)
 
 
 def _worth_showing(checked: "Sequence[Checked]", session: Session) -> "Sequence[Checked]":

@@ -1,7 +1,6 @@
 """`skill-registry db`: the database file itself."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +10,7 @@ from registry.cli.facts import draw_facts
 from registry.cli.group import Group
 from registry.cli.run import Status
 from registry.cli.session import Session
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.backend import DatabaseInfo
@@ -37,7 +37,7 @@ def info(session: Session, *, as_json: bool) -> None:
     """Say where the database is and what it is like."""
     facts = session.registry.database_info()
     if as_json:
-        session.console.json(asdict(facts))
+        session.console.json(record(facts))
     else:
         session.console.write(draw_facts(session.console, _facts(facts)))
 
@@ -114,7 +114,7 @@ def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
         copied = copy_all(before, after, progress)
         path = after.path
     if as_json:
-        session.console.json({"path": path, **asdict(copied)})
+        session.console.json({"path": path, **record(copied)})
         return
     counts = [
         words.count(copied.sources, "source"),

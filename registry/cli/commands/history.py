@@ -1,7 +1,6 @@
 """`skill-registry history` and `skill-registry diff`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -12,6 +11,7 @@ from registry.cli.group import Command
 from registry.cli.listing import Listing, draw, emit
 from registry.cli.session import Session
 from registry.cli.table import Column
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.queries.revisions import Revision
@@ -90,4 +90,4 @@ def _draw(console: Console, found: "Sequence[Revision]") -> Iterator[str]:
     return draw(console, columns)
 
 
-HISTORY: Final = Listing(asdict, lambda one: str(one.number), _plain, _draw)
+HISTORY: Final = Listing(record, lambda one: str(one.number), _plain, _draw)

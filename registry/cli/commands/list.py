@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import click
 
-from registry import records
 from registry.cli import options
 from registry.cli.group import Command
 from registry.cli.listing import (
@@ -17,8 +16,9 @@ from registry.cli.listing import (
 )
 from registry.cli.session import Session
 from registry.db.queries.filters import Sort
+from registry.model import record
 
-SKILLS: Final = Listing(records.skill, ref_of, skill_fields, draw_skills)
+SKILLS: Final = Listing(record, ref_of, skill_fields, draw_skills)
 
 
 @click.command(

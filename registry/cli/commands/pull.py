@@ -1,7 +1,6 @@
 """`skill-registry pull`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -14,6 +13,7 @@ from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.cli.table import Column
 from registry.db.queries.filters import Filters
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -154,4 +154,4 @@ def _draw(console: Console, done: "Sequence[Pulled]") -> Iterator[str]:
     return draw(console, columns)
 
 
-PULLED: Final = Listing(asdict, lambda one: escape.line(one.ref), _plain, _draw)
+PULLED: Final = Listing(record, lambda one: escape.line(one.ref), _plain, _draw)

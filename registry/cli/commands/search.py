@@ -6,14 +6,13 @@ from typing import Any, Final
 
 import click
 
-from registry import records
 from registry.cli import escape, options, words
 from registry.cli.console import Console
 from registry.cli.group import Command
 from registry.cli.listing import Listing, emit, ref_of, tell_nothing_found
 from registry.cli.session import Session
 from registry.cli.width import fit, width_of, wrap
-from registry.model import SearchHit
+from registry.model import SearchHit, record
 
 INDENT: Final = "    "
 _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
@@ -80,7 +79,7 @@ def hits_listing(query: str) -> Listing:
     def draw(console: Console, hits: Sequence[SearchHit]) -> Iterator[str]:
         return draw_hits(console, hits, matcher(query))
 
-    return Listing(records.hit, ref_of, _fields, draw)
+    return Listing(record, ref_of, _fields, draw)
 
 
 def draw_hits(

@@ -4,12 +4,12 @@ import os
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options
 from registry.cli.group import Command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.cli.skill_view import FILES, draw_skill
+from registry.model import record
 
 
 @click.command(
@@ -75,7 +75,7 @@ def command(
     elif part == "files":
         emit(console, "json" if as_json else None, skill.files, FILES)
     elif as_json:
-        console.json(records.detail(skill))
+        console.json(record(skill))
     else:
         known = session.registry.sources(counted=False)
         host = next((one.host for one in known if one.name == skill.source), "")

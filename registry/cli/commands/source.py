@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console
 from registry.cli.group import Group
 from registry.cli.listing import Listing, draw, emit
 from registry.cli.session import Session
 from registry.cli.table import Column
-from registry.model import SCOPES, Scope, Source
+from registry.model import SCOPES, Scope, Source, record
 
 if TYPE_CHECKING:
     from registry.sync.sources import Discovered
@@ -87,7 +86,7 @@ def add(
     """
     source = session.registry.add_source(folder, name=name, scope=scope, priority=priority)
     if as_json:
-        session.console.json(records.source(source))
+        session.console.json(record(source))
         return
     shown, path = escape.line(source.name), escape.line(source.path)
     session.console.write([f"Registered the source {shown} ({source.scope}): {path}"])
@@ -105,7 +104,7 @@ def remove(session: Session, *, name: str, as_json: bool) -> None:
     """
     source = session.registry.remove_source(name)
     if as_json:
-        session.console.json(records.source(source))
+        session.console.json(record(source))
         return
     name, path = escape.line(source.name), escape.line(source.path)
     held = words.count(source.skills, "skill")
@@ -188,7 +187,7 @@ def _draw_discovered(console: Console, found: "Sequence[Discovered]") -> Iterato
 
 
 SOURCES: Final = Listing(
-    record=records.source,
+    record=record,
     name=lambda source: escape.line(source.name),
     plain=lambda source: (
         escape.line(source.name),
@@ -200,7 +199,7 @@ SOURCES: Final = Listing(
 )
 
 DISCOVERED: Final = Listing(
-    record=records.discovered,
+    record=record,
     name=lambda one: escape.line(one.path),
     plain=lambda one: (escape.line(one.path), one.scope, escape.line(one.source or "-")),
     draw=_draw_discovered,

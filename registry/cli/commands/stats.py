@@ -1,7 +1,6 @@
 """`skill-registry stats`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -13,6 +12,7 @@ from registry.cli.group import Command
 from registry.cli.listing import Listing, draw, emit
 from registry.cli.session import Session
 from registry.cli.table import Column
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.queries.summary import Stats
@@ -48,7 +48,7 @@ def command(session: Session, *, usage: bool, as_json: bool) -> None:
         return
     stats = session.registry.stats()
     if as_json:
-        session.console.json(asdict(stats))
+        session.console.json(record(stats))
     else:
         session.console.write(draw_facts(session.console, _facts(stats)))
 
@@ -98,4 +98,4 @@ def _draw(console: Console, counts: "Sequence[UsageCount]") -> Iterator[str]:
     )
 
 
-USAGE: Final = Listing(asdict, lambda one: escape.line(one.ref), _plain, _draw)
+USAGE: Final = Listing(record, lambda one: escape.line(one.ref), _plain, _draw)

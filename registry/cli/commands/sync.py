@@ -3,18 +3,17 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console, Style
 from registry.cli.findings_view import finding_line
 from registry.cli.group import Command
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.model import SCOPES, Scope
+from registry.model import SCOPES, Scope, record
 
 if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
@@ -104,7 +103,7 @@ def command(
         console.note("Interrupted: nothing was published, the registry lists what it did before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
     if as_json:
-        console.json(records.sync(report))
+        console.json(report_record(report))
     else:
         console.write(draw_report(console, report, MOST_SHOWN if not session.verbose else None))
     _tell(session, report, hints=not as_json)
@@ -123,7 +122,7 @@ def _watch(session: Session, *, as_json: bool) -> None:
 
     def show(report: "SyncReport") -> None:
         if as_json:
-            console.write(console.json_lines([records.sync(report)]), json_text=True)
+            console.write(console.json_lines([report_record(report)]), json_text=True)
         else:
             console.write(draw_report(console, report, None if session.verbose else MOST_SHOWN))
         console.flush()
@@ -138,6 +137,14 @@ def _watch(session: Session, *, as_json: bool) -> None:
         watcher.join()
     except KeyboardInterrupt:
         watcher.stop()
+
+
+def report_record(report: "SyncReport") -> dict[str, Any]:
+    """Return a report as JSON: what moved by its ref, each notice with its folder."""
+    made: dict[str, Any] = record(report)
+    for source in made["sources"]:
+        source["notices"] = [{"folder": folder, **notice} for folder, notice in source["notices"]]
+    return made | {"moved": [move["ref"] for move in made["moved"]]}
 
 
 def draw_report(console: Console, report: "SyncReport", most: int | None) -> Iterator[str]:

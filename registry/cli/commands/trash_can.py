@@ -1,18 +1,17 @@
 """`skill-registry delete`, `restore` and `trash`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console
 from registry.cli.group import Command, Group
 from registry.cli.listing import Listing, draw, emit
 from registry.cli.session import Session
 from registry.cli.table import Column
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.changes.trash import Trashed
@@ -35,7 +34,7 @@ def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_
     """
     gone = session.registry.delete(name, if_hash=if_hash, force=force)
     if as_json:
-        session.console.json(asdict(gone))
+        session.console.json(record(gone))
         return
     shown = escape.line(gone.name)
     session.console.write([f"Deleted {shown}; 'skill-registry restore {gone.id}' brings it back."])
@@ -77,7 +76,7 @@ def restore(
     else:
         back = session.registry.restore_revision(name, revision)
     if as_json:
-        session.console.json(records.detail(back))
+        session.console.json(record(back))
     else:
         session.console.write([f"Restored {escape.line(back.ref)}: {escape.line(back.path)}"])
 
@@ -121,4 +120,4 @@ def _draw(console: Console, found: Sequence["Trashed"]) -> Iterator[str]:
     return draw(console, [Column(h, [row[i] for row in rows]) for i, h in enumerate(heads)])
 
 
-TRASH: Final = Listing(asdict, lambda one: escape.line(one.name), _fields, _draw)
+TRASH: Final = Listing(record, lambda one: escape.line(one.name), _fields, _draw)

@@ -1,17 +1,17 @@
 """`skill-registry why`."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.group import Command
 from registry.cli.listing import Listing, emit
 from registry.cli.session import Session
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.catalog.why import Explanation
@@ -44,6 +44,15 @@ def command(session: Session, *, subject: str, personality: str | None, style: s
     emit(session.console, style, session.registry.why(subject, personality), WHY)
 
 
+def _record(one: "Explanation") -> dict[str, Any]:
+    return {
+        "ref": one.ref,
+        "path": one.path,
+        "listed": one.listed,
+        "reasons": record(one.reasons),
+    }
+
+
 def _draw(console: Console, explanations: "Sequence[Explanation]") -> Iterator[str]:
     for index, one in enumerate(explanations):
         if index:
@@ -66,4 +75,4 @@ def _handle(one: "Explanation") -> str:
     return escape.line(one.path if one.ref is None else one.ref)
 
 
-WHY: Final = Listing(records.explanation, _handle, _fields, _draw)
+WHY: Final = Listing(_record, _handle, _fields, _draw)
