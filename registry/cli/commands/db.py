@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from registry.cli import escape, options, words
-from registry.cli.facts import draw_facts
 from registry.cli.group import Group
+from registry.cli.listing import draw_facts
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.model import record

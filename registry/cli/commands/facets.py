@@ -1,16 +1,14 @@
 """`skill-registry tags`, `kinds` and `categories`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from registry.cli import escape, options
-from registry.cli.console import Console
+from registry.cli import options
 from registry.cli.group import Command
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
-from registry.cli.table import Column
 
 if TYPE_CHECKING:
     from registry.db.queries.listing import Facet
@@ -58,21 +56,16 @@ def categories(session: Session, *, style: str | None) -> None:
 
 
 def _print(session: Session, style: str | None, facets: "Sequence[Facet]", what: str) -> None:
-    def lines(console: Console, items: "Sequence[Facet]") -> Iterator[str]:
-        return draw(
-            console,
-            [
-                Column(what.upper(), [escape.line(item.value) for item in items]),
-                Column("SKILLS", [f"{item.count:,}" for item in items], right=True),
-            ],
-        )
-
-    listing = Listing(
-        record=lambda facet: {what: facet.value, "count": facet.count},
-        name=lambda facet: escape.line(facet.value),
-        plain=lambda facet: (escape.line(facet.value), str(facet.count)),
-        draw=lines,
+    columns: Sequence[Column[Facet]] = (
+        Column(what.upper(), lambda facet: facet.value),
+        Column("SKILLS", lambda facet: facet.count, right=True),
     )
-    emit(session.console, style, facets, listing)
+    emit(
+        session.console,
+        style,
+        facets,
+        columns,
+        to_record=lambda facet: {what: facet.value, "count": facet.count},
+    )
     if not facets:
         session.console.note(f"No skill has a {what}.")

@@ -1,19 +1,16 @@
 """`skill-registry pull`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from registry.cli import complete, escape, options
-from registry.cli.console import Console
 from registry.cli.group import Command
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.cli.table import Column
 from registry.db.queries.filters import Filters
-from registry.model import record
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -126,7 +123,7 @@ def command(
         raise click.UsageError(CHOOSE)
     else:
         done = registry.pull(wanted, to, force=force)
-    emit(session.console, style, done, PULLED)
+    emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
     for one in done:
         if one.reason is not None:
             reason = escape.text(one.reason)
@@ -140,18 +137,8 @@ def command(
 DONE: Final = frozenset({"added", "updated", "unchanged"})
 
 
-def _plain(one: "Pulled") -> Sequence[str]:
-    return one.state, escape.line(one.ref), escape.line(one.path)
-
-
-def _draw(console: Console, done: "Sequence[Pulled]") -> Iterator[str]:
-    rows = [_plain(one) for one in done]
-    heads = ("STATE", "SKILL", "FOLDER")
-    columns = [
-        Column(head, [row[at] for row in rows], cut="middle") for at, head in enumerate(heads)
-    ]
-    columns[-1].drop = 1
-    return draw(console, columns)
-
-
-PULLED: Final = Listing(record, lambda one: escape.line(one.ref), _plain, _draw)
+COLUMNS: Final[Sequence[Column["Pulled"]]] = (
+    Column("STATE", lambda one: one.state, cut="middle"),
+    Column("SKILL", lambda one: one.ref, cut="middle"),
+    Column("FOLDER", lambda one: one.path, cut="middle", drop=1),
+)

@@ -1,16 +1,14 @@
 """`skill-registry delete`, `restore` and `trash`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from registry.cli import complete, escape, options, words
-from registry.cli.console import Console
 from registry.cli.group import Command, Group
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
-from registry.cli.table import Column
 from registry.model import record
 
 if TYPE_CHECKING:
@@ -92,7 +90,7 @@ def trash() -> None:
 def list_(session: Session, *, style: str | None) -> None:
     """List the deleted skills that can be restored, the latest first."""
     found = session.registry.trash()
-    emit(session.console, style, found, TRASH)
+    emit(session.console, style, found, COLUMNS, name=lambda one: one.name)
     if not found:
         session.console.note("The trash is empty.")
 
@@ -110,14 +108,9 @@ def empty(session: Session, *, yes: bool) -> None:
     session.console.write([f"Removed {held} for good."])
 
 
-def _fields(one: "Trashed") -> Sequence[str]:
-    return one.id, escape.line(one.name), one.deleted_at, escape.line(one.source)
-
-
-def _draw(console: Console, found: Sequence["Trashed"]) -> Iterator[str]:
-    rows = [_fields(one) for one in found]
-    heads = ("ID", "SKILL", "DELETED", "SOURCE")
-    return draw(console, [Column(h, [row[i] for row in rows]) for i, h in enumerate(heads)])
-
-
-TRASH: Final = Listing(record, lambda one: escape.line(one.name), _fields, _draw)
+COLUMNS: Final[Sequence[Column["Trashed"]]] = (
+    Column("ID", lambda one: one.id),
+    Column("SKILL", lambda one: one.name),
+    Column("DELETED", lambda one: one.deleted_at),
+    Column("SOURCE", lambda one: one.source),
+)
