@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeVar
 from registry.cli import escape
 from registry.cli.console import Console, Style
 from registry.db.queries.filters import Filters
-from registry.model import record
+from registry.model import Skill, record
 
 if TYPE_CHECKING:
     from registry.cli.session import Session
@@ -26,8 +26,8 @@ class Column(NamedTuple, Generic[T]):
     ``only``: not in both the table and the lines in a pipe. ``prose``: line breaks become spaces.
     ``style``: that of all cells, or one for each text. ``when``: shown only if this holds for the
     items. ``drop``: where room is short the highest goes first; 0 is always shown. The ``flexible``
-    column takes what the others leave, if that is at least ``least``; the others take at most
-    ``most``, and at most the ``share`` of the terminal.
+    column takes what the others leave, if that is at least ``min_width``; the others take at most
+    ``max_width``, and at most the ``share`` of the terminal.
     """
 
     title: str
@@ -39,8 +39,8 @@ class Column(NamedTuple, Generic[T]):
     right: bool = False
     drop: int = 0
     flexible: bool = False
-    least: int = 28
-    most: int = 60
+    min_width: int = 28
+    max_width: int = 60
     share: float = 1.0
     cut: "Cut" = "end"
 
@@ -97,6 +97,11 @@ def _table(columns: Sequence[Column[T]]) -> Callable[[Console, Sequence[T]], Ite
     from registry.cli import table
 
     return lambda console, items: table.draw(console, columns, items)
+
+
+def skill_line(done: str, skill: Skill) -> list[str]:
+    """Return what was done to a skill, as a command prints it."""
+    return [f"{done} {escape.line(skill.ref)}: {escape.line(skill.path)}"]
 
 
 def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[str]:

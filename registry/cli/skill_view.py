@@ -10,16 +10,16 @@ from registry.cli.listing import Column
 from registry.cli.width import wrap
 from registry.model import Parameter, SkillDetail, SkillFile
 
-MOST_FILES: Final = 12
+MAX_FILES: Final = 12
 LABEL: Final = 12
 _WHOLE: Final = frozenset({"Ref", "Status", "Folder"})
-WIDEST_TEXT: Final = 100
+MAX_TEXT_WIDTH: Final = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
 
 def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator[str]:
     """Yield the lines of the readable view; ``host`` is the machine that has the folder."""
-    width = min(console.width, WIDEST_TEXT)
+    width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
     yield from wrap(escape.prose(skill.description), width)
     yield ""
@@ -36,10 +36,10 @@ def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator
         yield ""
         total = words.size(sum(file.size for file in skill.files))
         yield console.style(f"{words.count(len(skill.files), 'file')}, {total}", "dim")
-        for file in skill.files[:MOST_FILES]:
+        for file in skill.files[:MAX_FILES]:
             yield f"  {escape.line(file.path)}"
-        if len(skill.files) > MOST_FILES:
-            yield f"  and {len(skill.files) - MOST_FILES:,} more (--files lists them)"
+        if len(skill.files) > MAX_FILES:
+            yield f"  and {len(skill.files) - MAX_FILES:,} more (--files lists them)"
     if skill.diagnostics:
         yield ""
         yield console.style(words.count(len(skill.diagnostics), "finding"), "dim")
@@ -84,7 +84,7 @@ def _parameter(parameter: Parameter, width: int) -> Iterator[str]:
 
 
 FILES: Final[Sequence[Column[SkillFile]]] = (
-    Column("FILE", lambda file: file.path, most=1000, cut="middle"),
+    Column("FILE", lambda file: file.path, max_width=1000, cut="middle"),
     Column("SIZE", lambda file: words.size(file.size), only="table", right=True, drop=1),
     Column("SIZE", lambda file: str(file.size), only="plain"),
     Column("", lambda file: "executable" if file.executable else "", only="table", drop=2),

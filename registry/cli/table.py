@@ -63,10 +63,12 @@ def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
         column = strip.column
         strip.width = max(width_of(column.title), *map(width_of, strip.cells))
         if strip is not flexible:
-            strip.width = min(strip.width, column.most, max(MIN_SHARE, int(width * column.share)))
+            strip.width = min(
+                strip.width, column.max_width, max(MIN_SHARE, int(width * column.share))
+            )
     while strips:
         rest = width - _taken(strips, flexible)
-        if rest >= (min(flexible.column.least, flexible.width) if flexible else 0):
+        if rest >= (min(flexible.column.min_width, flexible.width) if flexible else 0):
             if flexible:
                 flexible.width = min(flexible.width, rest)
             break

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options
+from registry.cli import escape, options
 from registry.cli.group import Command
 from registry.cli.listing import Column, emit
 from registry.cli.session import Session
@@ -31,12 +31,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     help="At most so many characters: descriptions are shortened, then skills left out.",
 )
-@click.option(
-    "--personality",
-    metavar="NAME",
-    shell_complete=complete.personalities,
-    help="Only what this personality of the settings sees.",
-)
+@options.personality_option
 @click.option(
     "--explain",
     is_flag=True,

@@ -1,7 +1,7 @@
 """`skill-registry pull`."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,29 +17,23 @@ if TYPE_CHECKING:
     from registry.exchange.pull import Pulled
     from registry.model import Skill
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
 
 
-def choosing_options(command: F) -> F:
-    """Add what says which skills are meant."""
-    for option in (
-        options.personality_option,
-        click.option("--all", "every", is_flag=True, help="All skills that are listed."),
-        click.option(
-            "--tag",
-            "tags",
-            metavar="TAG",
-            multiple=True,
-            shell_complete=complete.tags,
-            help="All skills with this tag. Given several times: with all of them.",
-        ),
-        click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
-    ):
-        command = option(command)
-    return command
+choosing_options: Final = options.stack(
+    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
+    click.option(
+        "--tag",
+        "tags",
+        metavar="TAG",
+        multiple=True,
+        shell_complete=complete.tags,
+        help="All skills with this tag. Given several times: with all of them.",
+    ),
+    click.option("--all", "every", is_flag=True, help="All skills that are listed."),
+    options.personality_option,
+)
 
 
 def chosen_skills(

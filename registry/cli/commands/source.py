@@ -11,7 +11,7 @@ from registry.cli import complete, escape, options, words
 from registry.cli.group import Group
 from registry.cli.listing import Column, emit
 from registry.cli.session import Session
-from registry.model import SCOPES, Scope, Source, record
+from registry.model import SCOPES, Scope, Source
 
 if TYPE_CHECKING:
     from registry.sync.sources import Discovered
@@ -83,12 +83,11 @@ def add(
     The next sync reads its skills.
     """
     source = session.registry.add_source(folder, name=name, scope=scope, priority=priority)
-    if as_json:
-        session.console.json(record(source))
-        return
     shown, path = escape.line(source.name), escape.line(source.path)
-    session.console.write([f"Registered the source {shown} ({source.scope}): {path}"])
-    session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
+    done = f"Registered the source {shown} ({source.scope}): {path}"
+    session.console.answer(source, [done], as_json=as_json)
+    if not as_json:
+        session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
 
 
 @command.command("remove", examples=("skill-registry source remove work",))
@@ -101,12 +100,10 @@ def remove(session: Session, *, name: str, as_json: bool) -> None:
     The folder and the skills in it stay as they are. NAME is the source's name or path.
     """
     source = session.registry.remove_source(name)
-    if as_json:
-        session.console.json(record(source))
-        return
     name, path = escape.line(source.name), escape.line(source.path)
     held = words.count(source.skills, "skill")
-    session.console.write([f"Forgot the source {name} and its {held}; {path} stays as it is."])
+    done = f"Forgot the source {name} and its {held}; {path} stays as it is."
+    session.console.answer(source, [done], as_json=as_json)
 
 
 @command.command(
@@ -159,7 +156,7 @@ SOURCES: Final[Sequence[Column[Source]]] = (
 )
 
 DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
-    Column("FOLDER", lambda one: one.path, most=1000, cut="start"),
+    Column("FOLDER", lambda one: one.path, max_width=1000, cut="start"),
     Column("SCOPE", lambda one: one.scope, drop=2),
     Column("SOURCE", lambda one: one.source or "(new)", only="table", drop=1),
     Column("SOURCE", lambda one: one.source or "-", only="plain"),

@@ -9,7 +9,6 @@ from registry.cli import options, words
 from registry.cli.group import Command
 from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.session import Session
-from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.queries.summary import Stats
@@ -44,10 +43,7 @@ def command(session: Session, *, usage: bool, as_json: bool) -> None:
             session.console.note(words.count(len(counts), "skill"), "dim")
         return
     stats = session.registry.stats()
-    if as_json:
-        session.console.json(record(stats))
-    else:
-        session.console.write(draw_facts(session.console, _facts(stats)))
+    session.console.answer(stats, draw_facts(session.console, _facts(stats)), as_json=as_json)
 
 
 def _facts(stats: "Stats") -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -18,7 +17,7 @@ from registry.model import SCOPES, Scope, record
 if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
 
-MOST_SHOWN: Final = 20
+MAX_SHOWN: Final = 20
 """Lines of each kind of change, unless more is asked for with --verbose."""
 
 
@@ -102,10 +101,8 @@ def command(
     except KeyboardInterrupt:
         console.note("Interrupted: nothing was published, the registry lists what it did before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
-    if as_json:
-        console.json(report_record(report))
-    else:
-        console.write(draw_report(console, report, MOST_SHOWN if not session.verbose else None))
+    limit = None if session.verbose else MAX_SHOWN
+    console.answer(report_record(report), draw_report(console, report, limit), as_json=as_json)
     _tell(session, report, hints=not as_json)
     if watch:
         _watch(session, as_json=as_json)
@@ -124,7 +121,7 @@ def _watch(session: Session, *, as_json: bool) -> None:
         if as_json:
             console.write(console.json_lines([report_record(report)]), json_text=True)
         else:
-            console.write(draw_report(console, report, None if session.verbose else MOST_SHOWN))
+            console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
         console.flush()
 
     watcher = Watcher(
@@ -147,14 +144,21 @@ def report_record(report: "SyncReport") -> dict[str, Any]:
     return made | {"moved": [move["ref"] for move in made["moved"]]}
 
 
-def draw_report(console: Console, report: "SyncReport", most: int | None) -> Iterator[str]:
+def draw_report(console: Console, report: "SyncReport", limit: int | None) -> Iterator[str]:
     """Yield what changed, at most so many lines of each kind, and the summary."""
     arrow = "\u2192" if console.is_unicode else ">"
-    moved = [(move.ref, f" (was in {move.before})") for move in report.moved]
-    yield from _group(console, "+", "green", [(ref, "") for ref in report.added], most)
-    yield from _group(console, "~", "yellow", [(ref, "") for ref in report.updated], most)
-    yield from _group(console, arrow, "cyan", moved, most)
-    yield from _group(console, "-", "red", [(ref, "") for ref in report.removed], most)
+    moved = [f"{move.ref} (was in {move.before})" for move in report.moved]
+    changes: Sequence[tuple[str, Style, Sequence[str]]] = (
+        ("+", "green", report.added),
+        ("~", "yellow", report.updated),
+        (arrow, "cyan", moved),
+        ("-", "red", report.removed),
+    )
+    for marker, style, refs in changes:
+        mark = console.style(marker, style)
+        yield from (f"{mark} {escape.line(ref)}" for ref in refs[:limit])
+        if limit is not None and len(refs) > limit:
+            yield f"{mark} and {len(refs) - limit:,} more"
     yield summary(report)
 
 
@@ -171,19 +175,6 @@ def summary(report: "SyncReport") -> str:
     numbers = ", ".join(f"{number:,} {what}" for number, what in counts)
     dry = "Dry run, nothing was changed: " if report.dry_run else ""
     return f"{dry}{numbers} ({report.seconds:.1f} s)"
-
-
-def _group(
-    console: Console,
-    marker: str,
-    style: Style,
-    changes: Sequence[tuple[str, str]],
-    most: int | None,
-) -> Iterator[str]:
-    for ref, more in islice(changes, most):
-        yield f"{console.style(marker, style)} {escape.line(ref)}{escape.line(more)}"
-    if most is not None and len(changes) > most:
-        yield f"{console.style(marker, style)} and {len(changes) - most:,} more"
 
 
 def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:

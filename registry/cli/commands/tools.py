@@ -1,7 +1,7 @@
 """`skill-registry tools`: the toolsets, from a shell."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,34 +16,24 @@ from registry.toolsets.schemas import STYLES
 if TYPE_CHECKING:
     from registry.toolsets.base import Tool
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def binding_options(command: F) -> F:
-    """Add what a toolset may be bound to."""
-    for option in (
-        options.personality_option,
-        click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
-        click.option(
-            "--source",
-            metavar="NAME",
-            shell_complete=complete.sources,
-            help="Only skills of this source, and write to it. The toolset basic needs one.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def toolset_option(command: F) -> F:
-    """Add ``--toolset``."""
-    return click.option(
-        "--toolset",
-        type=click.Choice(TOOLSETS),
-        default="native",
-        show_default=True,
-        help="Whose tools.",
-    )(command)
+binding_options: Final = options.stack(
+    click.option(
+        "--source",
+        metavar="NAME",
+        shell_complete=complete.sources,
+        help="Only skills of this source, and write to it. The toolset basic needs one.",
+    ),
+    click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
+    options.personality_option,
+)
+toolset_option: Final = click.option(
+    "--toolset",
+    type=click.Choice(TOOLSETS),
+    default="native",
+    show_default=True,
+    help="Whose tools.",
+)
 
 
 @click.group(

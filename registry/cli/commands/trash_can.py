@@ -7,9 +7,8 @@ import click
 
 from registry.cli import complete, escape, options, words
 from registry.cli.group import Command, Group
-from registry.cli.listing import Column, emit
+from registry.cli.listing import Column, emit, skill_line
 from registry.cli.session import Session
-from registry.model import record
 
 if TYPE_CHECKING:
     from registry.changes.trash import Trashed
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     examples=("skill-registry delete release-notes", "skill-registry restore release-notes"),
 )
 @click.argument("name", shell_complete=complete.names)
-@click.option("--if-hash", metavar="HASH", help="Only if the SKILL.md still has this content hash.")
-@click.option("--force", is_flag=True, help="Even if it was edited by hand since the last sync.")
+@options.guard_options
 @options.json_option
 @click.pass_obj
 def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_json: bool) -> None:
@@ -31,11 +29,8 @@ def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_
     last sync is left alone.
     """
     gone = session.registry.delete(name, if_hash=if_hash, force=force)
-    if as_json:
-        session.console.json(record(gone))
-        return
-    shown = escape.line(gone.name)
-    session.console.write([f"Deleted {shown}; 'skill-registry restore {gone.id}' brings it back."])
+    done = f"Deleted {escape.line(gone.name)}; 'skill-registry restore {gone.id}' brings it back."
+    session.console.answer(gone, [done], as_json=as_json)
 
 
 @click.command(
@@ -73,10 +68,7 @@ def restore(
         back = session.registry.restore(name, source=source)
     else:
         back = session.registry.restore_revision(name, revision)
-    if as_json:
-        session.console.json(record(back))
-    else:
-        session.console.write([f"Restored {escape.line(back.ref)}: {escape.line(back.path)}"])
+    session.console.answer(back, skill_line("Restored", back), as_json=as_json)
 
 
 @click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
