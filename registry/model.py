@@ -1,8 +1,8 @@
 """The words of the registry as frozen values; everything above speaks in these."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args, overload
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args, overload
 
 JsonValue: TypeAlias = (
     "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
@@ -32,6 +32,8 @@ class Diagnostic:
     ``code`` is stable kebab-case; ``line`` counts from 1 in ``path``, which is relative to the
     skill's folder (None: the folder itself); ``fix`` says in words what to do.
     """
+
+    KEYS: ClassVar = ("code", "severity", "path", "line", "message", "fix")
 
     code: str
     severity: Severity
@@ -101,6 +103,10 @@ class Source:
     ``host`` is the machine that has the folder; empty in a SQLite file, whose folders are here.
     """
 
+    KEYS: ClassVar = tuple(
+        "name path scope priority enabled skills last_sync_at last_result host".split()
+    )
+
     id: int
     name: str
     path: str
@@ -122,6 +128,11 @@ class Skill:
     rows are poured into ``__dict__`` (`catalog.rows`), which makes a long listing three times
     faster.
     """
+
+    KEYS: ClassVar = tuple(
+        "ref name description kind category tags scope source path version license author "
+        "created_at updated_at content_hash tree_hash status shadowed".split()
+    )
 
     ref: str
     name: str
@@ -148,6 +159,8 @@ class Skill:
 class SearchHit(Skill):
     """A skill that a search found; a higher ``score`` is a better match."""
 
+    KEYS: ClassVar = (*Skill.KEYS, "score", "snippet")
+
     score: float
     snippet: str
 
@@ -165,6 +178,12 @@ class SkillFile:
 @dataclass(frozen=True)
 class SkillDetail(Skill):
     """A skill with everything that is known of it."""
+
+    KEYS: ClassVar = (
+        *Skill.KEYS,
+        *"compatibility required_tools parameters location front_matter".split(),
+        *("files", "diagnostics", "body"),
+    )
 
     body: str | None
     files: tuple[SkillFile, ...]
@@ -196,3 +215,22 @@ class Page(Sequence[Skill]):
     def __getitem__(self, index: slice) -> tuple[Skill, ...]: ...
     def __getitem__(self, index: int | slice) -> Skill | tuple[Skill, ...]:
         return self.items[index]
+
+
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+"""Types that are left as they are without a call: a long listing has many of them."""
+
+
+def record(value: object) -> Any:
+    """Return ``value`` as JSON: a dataclass becomes an object, with null for what is unknown.
+
+    Its keys are the fields in declared order, unless the class lists its ``KEYS``.
+    """
+    if isinstance(value, list | tuple):
+        return [record(item) for item in value]
+    if not is_dataclass(value):
+        return value
+    keys: Sequence[str] = getattr(value, "KEYS", ()) or [entry.name for entry in fields(value)]
+    return {
+        key: fact if type(fact := getattr(value, key)) in _SCALARS else record(fact) for key in keys
+    }

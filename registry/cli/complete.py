@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from registry.api import SkillRegistry
+    from registry.db.queries.listing import Facet
 
-MOST: Final = 200
+MAX_CANDIDATES: Final = 200
 """More candidates than this help nobody."""
 
 Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
@@ -40,7 +41,7 @@ def _completer(
                     found.append(
                         CompletionItem(value, help=meaning if meaning.isprintable() else None)
                     )
-                    if len(found) == MOST:
+                    if len(found) == MAX_CANDIDATES:
                         break
         if folders:
             found.append(CompletionItem(incomplete, type="dir"))
@@ -49,19 +50,25 @@ def _completer(
     return complete
 
 
-names: Final = _completer(lambda registry: ((s.ref, s.description) for s in registry.list()))
-names_or_paths: Final = _completer(
-    lambda registry: ((s.ref, s.description) for s in registry.list()), folders=True
-)
-tags: Final = _completer(lambda registry: ((f.value, f"{f.count}") for f in registry.tags()))
-kinds: Final = _completer(lambda registry: ((f.value, f"{f.count}") for f in registry.kinds()))
-categories: Final = _completer(
-    lambda registry: ((f.value, f"{f.count}") for f in registry.categories())
-)
-sources: Final = _completer(lambda registry: ((s.name, s.path) for s in registry.sources()))
-sources_or_folders: Final = _completer(
-    lambda registry: ((s.name, s.path) for s in registry.sources()), folders=True
-)
+def _skills(registry: "SkillRegistry") -> Iterable[tuple[str, str]]:
+    return ((skill.ref, skill.description) for skill in registry.list())
+
+
+def _sources(registry: "SkillRegistry") -> Iterable[tuple[str, str]]:
+    return ((source.name, source.path) for source in registry.sources())
+
+
+def _counted(facets: "Iterable[Facet]") -> Iterable[tuple[str, str]]:
+    return ((facet.value, str(facet.count)) for facet in facets)
+
+
+names: Final = _completer(_skills)
+names_or_paths: Final = _completer(_skills, folders=True)
+tags: Final = _completer(lambda registry: _counted(registry.tags()))
+kinds: Final = _completer(lambda registry: _counted(registry.kinds()))
+categories: Final = _completer(lambda registry: _counted(registry.categories()))
+sources: Final = _completer(_sources)
+sources_or_folders: Final = _completer(_sources, folders=True)
 personalities: Final = _completer(
     lambda registry: ((name, "personality") for name in registry.settings.personalities)
 )

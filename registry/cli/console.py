@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final, Literal, TextIO
 
 from registry.cli import escape
+from registry.model import record
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "match"]
 
@@ -87,6 +88,13 @@ class Console:
         import json
 
         self.write([json.dumps(value, ensure_ascii=not self.is_unicode, indent=2)], json_text=True)
+
+    def answer(self, value: object, lines: Iterable[str], *, as_json: bool) -> None:
+        """Write one value: as JSON, or what ``lines`` (escaped text) say of it."""
+        if as_json:
+            self.json(record(value))
+        else:
+            self.write(lines)
 
     def json_lines(self, values: Iterable[object]) -> Iterator[str]:
         """Yield each value as a line of JSON that this stdout can print, to be escaped at last."""

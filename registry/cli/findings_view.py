@@ -15,7 +15,7 @@ def draw_findings(console: Console, findings: Iterable[Diagnostic], width: int) 
     """Yield a paragraph a finding: where, how grave, which, what to do."""
     for finding in findings:
         severity = console.style(finding.severity, words.SEVERITY_STYLES[finding.severity])
-        where = _place(finding)
+        where = _place(finding.path, finding.line) if finding.path else ""
         yield f"{INDENT}{where}{severity} {escape.line(finding.code)}"
         texts = [finding.message]
         if finding.fix:
@@ -28,14 +28,10 @@ def draw_findings(console: Console, findings: Iterable[Diagnostic], width: int) 
 def finding_line(finding: Diagnostic, folder: str) -> str:
     """Return ``path:line: severity code message (fix: …)``, as editors and grep like it."""
     path = f"{folder.rstrip('/')}/{finding.path}" if finding.path else folder
-    line = f":{finding.line}" if finding.line else ""
     fix = f" (fix: {finding.fix})" if finding.fix else ""
     what = f"{finding.severity} {finding.code} {finding.message}{fix}"
-    return f"{escape.line(path)}{line}: {escape.prose(what)}"
+    return f"{_place(path, finding.line)}{escape.prose(what)}"
 
 
-def _place(finding: Diagnostic) -> str:
-    if not finding.path:
-        return ""
-    line = f":{finding.line}" if finding.line else ""
-    return f"{escape.line(finding.path)}{line}: "
+def _place(path: str, line: int | None) -> str:
+    return f"{escape.line(path)}:{line}: " if line else f"{escape.line(path)}: "

@@ -1,127 +1,121 @@
-"""Print listings: as a table, as JSON, as lines for other programs."""
+"""Print listings: one list of columns makes the table, the lines in a pipe and the names."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeVar
 
-from registry.cli import escape, words
-from registry.cli.console import Console
-from registry.cli.session import Session
+from registry.cli import escape
+from registry.cli.console import Console, Style
 from registry.db.queries.filters import Filters
-from registry.model import Skill
-from registry.records import Record
+from registry.model import Skill, record
 
 if TYPE_CHECKING:
-    from registry.cli.table import Column
+    from registry.cli.session import Session
+    from registry.cli.width import Cut
 
 T = TypeVar("T")
 
-_SHORTEST_REF: Final = 16
-_LONGEST_REF: Final = 60
-_LONGEST_SHOWN: Final = 1200
-"""Characters of a description that are looked at: no terminal shows more on a line."""
+FIRST_SHARE: Final = 0.45
+"""What the first column may take of a terminal that is too narrow for everything."""
+_MAX_PROSE: Final = 1200
+"""Characters of a text that a table looks at: no terminal shows more on a line."""
 
 
-class Listing(NamedTuple):
-    """How the values of one kind are printed.
+class Column(NamedTuple, Generic[T]):
+    """One column: a title and what it says of an item; here nothing has to be escaped.
 
-    ``record``: as JSON; ``name``: what the format ``names`` prints; ``plain``: the fields of a line
-    in a pipe, the handle first; ``draw``: the lines on a terminal. All but ``record`` return
-    escaped text.
+    ``only``: not in both the table and the lines in a pipe. ``prose``: line breaks become spaces.
+    ``style``: that of all cells, or one for each text. ``when``: shown only if this holds for the
+    items. ``drop``: where room is short the highest goes first; 0 is always shown. The ``flexible``
+    column takes what the others leave, if that is at least ``min_width``; the others take at most
+    ``max_width``, and at most the ``share`` of the terminal.
     """
 
-    record: Callable[[Any], Record]
-    name: Callable[[Any], str]
-    plain: Callable[[Any], Sequence[str]]
-    draw: Callable[[Console, Sequence[Any]], Iterator[str]]
+    title: str
+    value: Callable[[T], str | int | None]
+    only: Literal["table", "plain"] | None = None
+    prose: bool = False
+    style: Style | Mapping[str, Style] | None = None
+    when: Callable[[Sequence[T]], bool] | None = None
+    right: bool = False
+    drop: int = 0
+    flexible: bool = False
+    min_width: int = 28
+    max_width: int = 60
+    share: float = 1.0
+    cut: "Cut" = "end"
+
+    def cells(self, items: Iterable[T], *, in_table: bool) -> Iterator[str]:
+        """Yield the escaped text of each item; numbers in a table have thousands separators."""
+        clean = escape.prose if self.prose else escape.line
+        end = _MAX_PROSE if self.prose and in_table else None
+        for value in map(self.value, items):
+            if isinstance(value, str):
+                yield clean(value[:end])
+            else:
+                yield "" if value is None else format(value, "," if in_table else "")
 
 
-def emit(console: Console, style: str | None, items: Sequence[T], listing: Listing) -> bool:
+def emit(
+    console: Console,
+    style: str | None,
+    items: Sequence[T],
+    columns: Sequence[Column[T]],
+    *,
+    name: Callable[[T], str] | None = None,
+    to_record: Callable[[T], object] = record,
+    draw: Callable[[Console, Sequence[T]], Iterator[str]] | None = None,
+    plain: Callable[[T], str] | None = None,
+) -> bool:
     """Print ``items`` in the format ``style``; None: as fits the stream.
 
-    Returns whether people are reading, who may be told more on stderr.
+    By default the format ``names`` prints the first column of a line in a pipe. ``draw`` stands in
+    for the table, ``plain`` for the lines, both of escaped text. Returns whether people are
+    reading, who may be told more on stderr.
     """
     if style is None:
         style = "table" if console.is_terminal else "plain"
     if style == "json":
         # One object a line: readable, and written at full speed.
-        rows = ",\n ".join(console.json_lines(map(listing.record, items)))
+        rows = ",\n ".join(console.json_lines(map(to_record, items)))
         console.write([f"[{rows}]"], json_text=True)
     elif style == "jsonl":
-        console.write(console.json_lines(map(listing.record, items)), json_text=True)
-    elif style == "names":
-        console.write(map(listing.name, items))
-    elif style == "plain":
-        console.write("\t".join(listing.plain(item)) for item in items)
+        console.write(console.json_lines(map(to_record, items)), json_text=True)
+    elif style == "table":
+        console.write((draw or _table(columns))(console, items))
+    elif style == "plain" and plain:
+        console.write(map(plain, items))
     else:
-        console.write(listing.draw(console, items))
+        in_line = [column for column in columns if column.only != "table"]
+        if style == "names":
+            in_line = [Column("", name)] if name else in_line[:1]
+        cells = [column.cells(items, in_table=False) for column in in_line]
+        console.write(map("\t".join, zip(*cells, strict=True)))
     return style == "table" and console.is_terminal
 
 
-def draw(console: Console, columns: "Sequence[Column]") -> Iterator[str]:
-    """Yield the lines of a table, painted for this console."""
+def _table(columns: Sequence[Column[T]]) -> Callable[[Console, Sequence[T]], Iterator[str]]:
     from registry.cli import table
 
-    return table.draw(
-        columns,
-        console.width,
-        title=lambda text: console.style(text, "dim"),
-        ellipsis=console.ellipsis,
-    )
+    return lambda console, items: table.draw(console, columns, items)
 
 
-def ref_of(skill: Skill) -> str:
-    """Return a skill's ref, escaped."""
-    return escape.line(skill.ref)
+def skill_line(done: str, skill: Skill) -> list[str]:
+    """Return what was done to a skill, as a command prints it."""
+    return [f"{done} {escape.line(skill.ref)}: {escape.line(skill.path)}"]
 
 
-def skill_fields(skill: Skill) -> Sequence[str]:
-    """Return ref and description."""
-    return escape.line(skill.ref), escape.prose(skill.description)
+def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a label and a value a line; in a pipe with a tab between."""
+    rows = list(facts)
+    width = max(len(label) for label, _ in rows)
+    for label, value in rows:
+        if console.is_terminal:
+            yield f"{console.style(f'{label:{width}}', 'dim')}  {escape.line(value)}"
+        else:
+            yield f"{label.lower()}\t{escape.line(value)}"
 
 
-def draw_skills(console: Console, skills: Sequence[Skill]) -> Iterator[str]:
-    """Yield the lines of a table of skills; what all of them share is left out."""
-    from registry.cli.table import FIRST_SHARE, Column
-
-    states = [words.state(skill.status, shadowed=skill.shadowed) for skill in skills]
-    told = not set(states) <= {"ok", "warning"}
-    sources = [escape.line(skill.source) for skill in skills]
-    return draw(
-        console,
-        [
-            Column(
-                "SKILL",
-                [escape.line(skill.ref) for skill in skills],
-                most=max(_SHORTEST_REF, min(_LONGEST_REF, int(console.width * FIRST_SHARE))),
-                cut="middle",
-                paint=lambda cell, _text: console.style(cell, "bold"),
-            ),
-            Column("STATUS", states if told else [], drop=1, paint=painter(console)),
-            Column("KIND", [escape.line(skill.kind or "") for skill in skills], drop=5, most=16),
-            Column("SOURCE", sources if len(set(sources)) > 1 else [], drop=3, most=20),
-            Column("TAGS", [", ".join(map(escape.line, s.tags)) for s in skills], drop=6, most=24),
-            Column("UPDATED", [words.day(skill.updated_at) for skill in skills], drop=4),
-            Column(
-                "DESCRIPTION",
-                [escape.prose(skill.description[:_LONGEST_SHOWN]) for skill in skills],
-                flexible=True,
-                least=40,
-            ),
-        ],
-    )
-
-
-def painter(console: Console) -> Callable[[str, str], str]:
-    """Return what paints a cell by the status in it."""
-    styles = words.STATUS_STYLES | words.SEVERITY_STYLES
-
-    def paint(cell: str, text: str) -> str:
-        return console.style(cell, styles.get(text.replace(" ", "_")))
-
-    return paint
-
-
-def tell_nothing_found(session: Session, *, narrowed: bool) -> None:
+def tell_nothing_found(session: "Session", *, narrowed: bool) -> None:
     """Say on stderr why nothing is listed, and what to do next."""
     note, registry = session.console.note, session.registry
     if not registry.sources():

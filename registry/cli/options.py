@@ -1,6 +1,6 @@
 """Options that several commands share, and what they mean to the service."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import click
@@ -50,65 +50,19 @@ class When(ParamType):
             self.fail(str(error), param, ctx)
 
 
-def format_options(command: F) -> F:
-    """Add ``--format`` and ``--json``."""
-    for option in (
-        click.option("--json", "style", flag_value="json", help="Short for --format json."),
-        click.option(
-            "--format",
-            "style",
-            type=click.Choice(FORMATS),
-            help="How to print it: by default a table on a terminal, plain lines in a pipe.",
-        ),
-    ):
-        command = option(command)
-    return command
+def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Make one decorator of several options, which the help lists in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def json_option(command: F) -> F:
-    """Add ``--json`` to a command that prints one value."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
-
-
-def filter_options(command: F) -> F:
-    """Add what `list` and `search` filter by."""
-    for option in reversed(_FILTERS):
-        command = option(command)
-    return command
-
-
-def personality_option(command: F) -> F:
-    """Add ``--personality``."""
-    return click.option(
-        "--personality",
-        metavar="NAME",
-        shell_complete=complete.personalities,
-        help="Only what this personality of the settings sees.",
-    )(command)
-
-
-def filters(session: Session, given: dict[str, Any]) -> Filters:
-    """Take the filters out of ``given`` (the values of `filter_options`).
-
-    Raises `SourceNotFound`, `PersonalityNotFound`.
-    """
-    personality = given.pop("personality")
-    chosen = {name: given.pop(name) for name in _NAMES if name in given}
-    if chosen["source"] is not None:
-        from registry.sync.sources import find
-
-        chosen["source"] = find(session.registry.core, chosen["source"]).name
-    found = Filters(**chosen)
-    return found if personality is None else session.registry.seen_by(personality, found)
-
-
-def is_narrowed(chosen: Filters) -> bool:
-    """Tell whether any filter is set."""
-    return chosen not in (Filters(), Filters(all=True))
-
-
-def _dates(what: str, meaning: str) -> Sequence[Callable[[F], F]]:
-    return (
+def _dates(what: str, meaning: str) -> Callable[[F], F]:
+    return stack(
         click.option(
             f"--{what}-since",
             metavar="WHEN",
@@ -124,7 +78,37 @@ def _dates(what: str, meaning: str) -> Sequence[Callable[[F], F]]:
     )
 
 
-_FILTERS: Final[Sequence[Callable[..., Any]]] = (
+format_options: Final = stack(
+    click.option(
+        "--format",
+        "style",
+        type=click.Choice(FORMATS),
+        help="How to print it: by default a table on a terminal, plain lines in a pipe.",
+    ),
+    click.option("--json", "style", flag_value="json", help="Short for --format json."),
+)
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+personality_option: Final = click.option(
+    "--personality",
+    metavar="NAME",
+    shell_complete=complete.personalities,
+    help="Only what this personality of the settings sees.",
+)
+home_option: Final = click.option(
+    "--source",
+    metavar="NAME",
+    shell_complete=complete.sources,
+    help="The source to write to: by default the only one, or the setting default_source.",
+)
+guard_options: Final = stack(
+    click.option(
+        "--if-hash", metavar="HASH", help="Only if the SKILL.md still has this content hash."
+    ),
+    click.option(
+        "--force", is_flag=True, help="Even if it was edited by hand since the last sync."
+    ),
+)
+filter_options: Final = stack(
     click.option(
         "--tag",
         "tags",
@@ -162,8 +146,8 @@ _FILTERS: Final[Sequence[Callable[..., Any]]] = (
     click.option(
         "--status", type=StatusChoice(STATUSES), help="Only skills that the last sync left so."
     ),
-    *_dates("created", "Created"),
-    *_dates("updated", "Changed"),
+    _dates("created", "Created"),
+    _dates("updated", "Changed"),
     click.option(
         "--unused-since",
         metavar="WHEN",
@@ -175,4 +159,17 @@ _FILTERS: Final[Sequence[Callable[..., Any]]] = (
         "--all", "all", is_flag=True, help="Also skills that are shadowed by others, or invalid."
     ),
 )
-_NAMES: Final = tuple(Filters.__dataclass_fields__)
+
+
+def filters(session: Session, given: dict[str, Any]) -> Filters:
+    """Return the filters that ``given``, the values of `filter_options`, means.
+
+    Raises `SourceNotFound`, `PersonalityNotFound`.
+    """
+    personality = given.pop("personality")
+    if given["source"] is not None:
+        from registry.sync.sources import find
+
+        given["source"] = find(session.registry.core, given["source"]).name
+    found = Filters(**given)
+    return found if personality is None else session.registry.seen_by(personality, found)

@@ -3,25 +3,23 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from registry import records
 from registry.cli import escape, words
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
-from registry.cli.listing import Listing, draw
-from registry.cli.table import Column
+from registry.cli.listing import Column
 from registry.cli.width import wrap
 from registry.model import Parameter, SkillDetail, SkillFile
 
-MOST_FILES: Final = 12
+MAX_FILES: Final = 12
 LABEL: Final = 12
 _WHOLE: Final = frozenset({"Ref", "Status", "Folder"})
-WIDEST_TEXT: Final = 100
+MAX_TEXT_WIDTH: Final = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
 
 def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator[str]:
     """Yield the lines of the readable view; ``host`` is the machine that has the folder."""
-    width = min(console.width, WIDEST_TEXT)
+    width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
     yield from wrap(escape.prose(skill.description), width)
     yield ""
@@ -38,10 +36,10 @@ def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator
         yield ""
         total = words.size(sum(file.size for file in skill.files))
         yield console.style(f"{words.count(len(skill.files), 'file')}, {total}", "dim")
-        for file in skill.files[:MOST_FILES]:
+        for file in skill.files[:MAX_FILES]:
             yield f"  {escape.line(file.path)}"
-        if len(skill.files) > MOST_FILES:
-            yield f"  and {len(skill.files) - MOST_FILES:,} more (--files lists them)"
+        if len(skill.files) > MAX_FILES:
+            yield f"  and {len(skill.files) - MAX_FILES:,} more (--files lists them)"
     if skill.diagnostics:
         yield ""
         yield console.style(words.count(len(skill.diagnostics), "finding"), "dim")
@@ -53,11 +51,12 @@ def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator
 
 
 def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[str, str | None]]:
-    state = words.state(skill.status, shadowed=False)
+    state = words.state(skill.status)
+    style = words.STATUS_STYLES.get(state)
     if skill.shadowed:
         state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
     yield "Ref", escape.line(skill.ref)
-    yield "Status", console.style(state, words.STATUS_STYLES.get(skill.status))
+    yield "Status", console.style(state, style)
     yield "Kind", _one(skill.kind)
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))
@@ -84,20 +83,9 @@ def _parameter(parameter: Parameter, width: int) -> Iterator[str]:
         yield f"{'' if index else 'Parameter':{LABEL}}{line}"
 
 
-def _draw_files(console: Console, files: Sequence[SkillFile]) -> Iterator[str]:
-    return draw(
-        console,
-        [
-            Column("FILE", [escape.line(file.path) for file in files], most=1000, cut="middle"),
-            Column("SIZE", [words.size(file.size) for file in files], right=True, drop=1),
-            Column("", ["executable" if file.executable else "" for file in files], drop=2),
-        ],
-    )
-
-
-FILES: Final = Listing(
-    record=records.file,
-    name=lambda file: escape.line(file.path),
-    plain=lambda file: (escape.line(file.path), str(file.size)),
-    draw=_draw_files,
+FILES: Final[Sequence[Column[SkillFile]]] = (
+    Column("FILE", lambda file: file.path, max_width=1000, cut="middle"),
+    Column("SIZE", lambda file: words.size(file.size), only="table", right=True, drop=1),
+    Column("SIZE", lambda file: str(file.size), only="plain"),
+    Column("", lambda file: "executable" if file.executable else "", only="table", drop=2),
 )

@@ -1,112 +1,101 @@
 """Draw tables that fit the terminal, without a library's start-up cost."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
+from registry.cli.console import Console
+from registry.cli.listing import FIRST_SHARE, Column
 from registry.cli.width import Cut, fit, pad, width_of
 
+T = TypeVar("T")
+
 GAP: Final = 2
-FIRST_SHARE: Final = 0.45
-"""What the first column may take of a terminal that is too narrow for everything."""
-LEAST_READABLE: Final = 8
+MIN_SHARE: Final = 16
+MIN_READABLE: Final = 8
 
 
 @dataclass(slots=True)
-class Column:
-    """One column of escaped one-line texts.
+class _Strip:
+    """A column with its cells and the width that it gets."""
 
-    ``drop``: 0 is always shown; of the others the highest goes first where room is short. The
-    ``flexible`` column takes what the others leave, if that is at least ``least``. ``paint`` gets
-    the padded cell and its text.
-    """
-
-    title: str
-    cells: Sequence[str]
-    drop: int = 0
-    flexible: bool = False
-    least: int = 28
-    most: int = 60
-    right: bool = False
-    cut: Cut = "end"
-    paint: Callable[[str, str], str] | None = None
-    width: int = field(default=0, init=False)
+    column: Column[Any]
+    cells: list[str]
+    width: int = 0
 
 
-def draw(
-    columns: Sequence[Column],
-    width: int,
-    *,
-    title: Callable[[str], str] = str,
-    ellipsis: str = "\u2026",
-) -> Iterator[str]:
+def draw(console: Console, columns: Sequence[Column[T]], items: Sequence[T]) -> Iterator[str]:
     """Yield the lines of the table: a header, then the rows. A column without content is left out.
 
-    ``title`` paints the header.
+    No line is wider than the console.
     """
-    shown = _choose([column for column in columns if any(column.cells)], width)
+    strips = [
+        _Strip(column, list(column.cells(items, in_table=True)))
+        for column in columns
+        if column.only != "plain" and (column.when is None or column.when(items))
+    ]
+    shown = _choose([strip for strip in strips if any(strip.cells)], console.width)
     if not shown:
         return
     gap = " " * GAP
-    yield title(
-        gap.join(
-            pad(
-                fit(column.title, column.width, ellipsis=ellipsis), column.width, right=column.right
-            )
-            for column in shown
-        ).rstrip()
-    )
-    last = shown[-1]
-    for row in zip(*(column.cells for column in shown), strict=True):
+
+    def fitted(strip: _Strip, text: str, cut: Cut = "end") -> str:
+        cell = fit(text, strip.width, cut, ellipsis=console.ellipsis)
+        if strip is shown[-1] and not strip.column.right:
+            return cell
+        return pad(cell, strip.width, right=strip.column.right)
+
+    heads = (fitted(strip, strip.column.title) for strip in shown)
+    yield console.style(gap.join(heads).rstrip(), "dim")
+    for row in zip(*(strip.cells for strip in shown), strict=True):
         cells = []
-        for column, text in zip(shown, row, strict=True):
-            cell = fit(text, column.width, column.cut, ellipsis=ellipsis)
-            if column is not last or column.right:
-                cell = pad(cell, column.width, right=column.right)
-            cells.append(column.paint(cell, text) if column.paint else cell)
+        for strip, text in zip(shown, row, strict=True):
+            style = strip.column.style
+            if isinstance(style, Mapping):
+                style = style.get(text)
+            cells.append(console.style(fitted(strip, text, strip.column.cut), style))
         yield gap.join(cells).rstrip()
 
 
-def _choose(columns: list[Column], width: int) -> list[Column]:
-    for column in columns:
-        natural = max(width_of(column.title), *map(width_of, column.cells))
-        column.width = natural if column.flexible else min(natural, column.most)
-    while columns:
-        flexible = next((column for column in columns if column.flexible), None)
-        rest = width - _taken(columns, flexible)
-        need = min(flexible.least, flexible.width) if flexible else 0
-        if rest >= need:
+def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
+    flexible = next((strip for strip in strips if strip.column.flexible), None)
+    for strip in strips:
+        column = strip.column
+        strip.width = max(width_of(column.title), *map(width_of, strip.cells))
+        if strip is not flexible:
+            strip.width = min(
+                strip.width, column.max_width, max(MIN_SHARE, int(width * column.share))
+            )
+    while strips:
+        rest = width - _taken(strips, flexible)
+        if rest >= (min(flexible.column.min_width, flexible.width) if flexible else 0):
             if flexible:
                 flexible.width = min(flexible.width, rest)
-            return columns
-        weakest = max(columns, key=lambda column: column.drop)
-        if weakest.drop:
-            columns = [column for column in columns if column is not weakest]
-            continue
-        return _squeeze(columns, flexible, width)
-    return columns
+            break
+        weakest = max(strips, key=lambda strip: strip.column.drop)
+        if not weakest.column.drop:
+            return _squeeze(strips, flexible, width)
+        strips = [strip for strip in strips if strip is not weakest]
+    return strips
 
 
-def _squeeze(columns: list[Column], flexible: Column | None, width: int) -> list[Column]:
+def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[_Strip]:
     """Shorten the first column, and where that isn't enough show nothing else."""
-    first = columns[0]
-    if first is flexible or len(columns) == 1:
+    first = strips[0]
+    room = width - (_taken(strips, flexible) - first.width)
+    share = min(first.width, max(MIN_READABLE, int(room * FIRST_SHARE)))
+    alone = first is flexible or len(strips) == 1 or room < MIN_READABLE
+    if alone or (flexible and room - share < MIN_READABLE):
         first.width = max(width, 1)
-        return columns[:1]
-    others = _taken(columns, flexible) - first.width
-    room = width - others
-    first.width = min(first.width, max(LEAST_READABLE, int(room * FIRST_SHARE)))
-    if flexible is not None:
-        flexible.width = room - first.width
-    if room < LEAST_READABLE or (flexible and flexible.width < LEAST_READABLE):
-        first.width = max(width, 1)
-        return columns[:1]
+        return strips[:1]
     if flexible is None:
         first.width = room
-    return columns
+    else:
+        first.width, flexible.width = share, room - share
+    return strips
 
 
-def _taken(columns: list[Column], flexible: Column | None) -> int:
-    """Return the columns that everything but the flexible column takes."""
-    fixed = sum(column.width for column in columns if column is not flexible)
-    return fixed + GAP * (len(columns) - 1)
+def _taken(strips: list[_Strip], flexible: _Strip | None) -> int:
+    """Return how many columns of the terminal all but the flexible column take."""
+    fixed = sum(strip.width for strip in strips if strip is not flexible)
+    return fixed + GAP * (len(strips) - 1)

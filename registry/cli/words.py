@@ -8,7 +8,7 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "ok": "green",
     "warning": "yellow",
     "invalid": "red",
-    "no_document": "red",
+    "no document": "red",
     "shadowed": "dim",
 }
 SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "red", "warning": "yellow", "info": "dim"}

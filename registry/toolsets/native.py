@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from registry import records
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search import search
 from registry.db.queries.filters import Filters
@@ -27,7 +26,7 @@ from registry.errors import (
     SourceUnclear,
     UsageProblem,
 )
-from registry.model import Parameter, Skill
+from registry.model import Parameter, Skill, record
 from registry.sync.planning import SyncOptions
 from registry.sync.run import sync
 from registry.toolsets.arguments import Arguments
@@ -94,7 +93,7 @@ class NativeToolset:
         skill = self._view.find(name)
         self._core.usage.read(skill.source, skill.folder)
         body = skill.body or ""
-        whole = records.detail(skill)
+        whole = record(skill)
         more = ("path", "tree_hash", "compatibility", "required_tools", "parameters", "files")
         return {
             "skill": {**_skill(skill), **{key: whole[key] for key in more}},
@@ -173,7 +172,7 @@ class NativeToolset:
                 raise SourceNotFound(name=name, known=known)
         chosen = sources or ([] if self._source is None else [str(self._home(None))])
         report = sync(self._core, chosen, SyncOptions(dry_run=dry_run), wait=True)
-        done = records.sync(report)
+        done = record(report) | {"moved": [move.ref for move in report.moved]}
         keys = ("added", "updated", "moved", "removed", "unchanged", "invalid")
         return {
             **{key: done[key] for key in keys},

@@ -1,13 +1,16 @@
 """Widths, cuts, wraps, tables, escapes and sizes, as plain functions."""
 
+from operator import itemgetter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.cli import escape, words
 from registry.cli.console import Console
+from registry.cli.listing import Column
 from registry.cli.progress import PATIENCE, SyncProgress
-from registry.cli.table import Column, draw
+from registry.cli.table import draw
 from registry.cli.width import fit, pad, width_of, wrap
 
 
@@ -60,24 +63,23 @@ def test_padding_counts_columns():
     st.integers(1, 120),
 )
 def test_no_row_of_a_table_is_wider_than_asked(rows, width):
-    first, second, third = (
-        [escape.line(cell) for cell in column] for column in zip(*rows, strict=True)
-    )
     columns = [
-        Column("FIRST", first),
-        Column("SECOND", second, drop=1),
-        Column("THIRD", third, flexible=True),
+        Column("FIRST", itemgetter(0)),
+        Column("SECOND", itemgetter(1), drop=1),
+        Column("THIRD", itemgetter(2), flexible=True),
     ]
-    assert all(width_of(line) <= width for line in draw(columns, width))
+    console = Console({"COLUMNS": str(width)})
+    assert all(width_of(line) <= width for line in draw(console, columns, rows))
 
 
 def test_a_column_without_content_is_left_out():
-    columns = [Column("A", ["1", "2"]), Column("B", ["", ""]), Column("C", ["x", ""])]
-    assert list(draw(columns, 80)) == ["A  C", "1  x", "2"]
+    columns = [Column(title, itemgetter(at)) for at, title in enumerate("ABC")]
+    rows = [(1, "", "x"), (2, None, "")]
+    assert list(draw(Console({}), columns, rows)) == ["A  C", "1  x", "2"]
 
 
 def test_a_table_without_rows_is_nothing():
-    assert list(draw([Column("A", [])], 80)) == []
+    assert list(draw(Console({}), [Column("A", str)], [])) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from registry import records
+from registry.cli.commands.sync import report_record
 from registry.model import Diagnostic
 from registry.sync.report import SourceReport, SyncReport
 
@@ -159,7 +159,7 @@ def test_an_interrupted_sync_says_that_nothing_was_published(root, skill, cli, m
 def test_places_that_were_passed_over_are_told_with_their_folders():
     notice = Diagnostic("link-outside", "warning", "it leads out", fix="copy it")
     part = SourceReport("mine", "/skills", notices=[("link", notice)])
-    (source,) = records.sync(SyncReport(sources=[part]))["sources"]
+    (source,) = report_record(SyncReport(sources=[part]))["sources"]
     assert source["notices"] == [
         {
             "folder": "link",

@@ -1,13 +1,11 @@
 """`skill-registry import` and `skill-registry export`."""
 
-from dataclasses import asdict
-
 import click
 
-from registry import records
-from registry.cli import complete, escape, options, words
+from registry.cli import escape, options, words
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
 from registry.cli.group import Command
+from registry.cli.listing import skill_line
 from registry.cli.session import Session
 
 
@@ -20,12 +18,7 @@ from registry.cli.session import Session
     ),
 )
 @click.argument("file", type=click.Path())
-@click.option(
-    "--source",
-    metavar="NAME",
-    shell_complete=complete.sources,
-    help="The source to write to: by default the only one, or the setting default_source.",
-)
+@options.home_option
 @click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
 @options.json_option
 @click.pass_obj
@@ -38,11 +31,7 @@ def import_(
     out of it, links, and more than a skill may hold are refused, and nothing is left of them.
     """
     made = session.registry.import_archive(file, source=source, name=name)
-    if as_json:
-        session.console.json(records.detail(made))
-    else:
-        shown = f"{escape.line(made.ref)}: {escape.line(made.path)}"
-        session.console.write([f"Imported {shown}"])
+    session.console.answer(made, skill_line("Imported", made), as_json=as_json)
 
 
 @click.command(
@@ -82,10 +71,7 @@ def export(
     if wanted is None:
         raise click.UsageError(CHOOSE)
     done = session.registry.export(wanted, to)
-    if as_json:
-        session.console.json(asdict(done))
-    else:
-        held = words.count(len(done.skills), "skill")
-        session.console.write([f"Exported {held}: {escape.line(done.path)}"])
+    held = words.count(len(done.skills), "skill")
+    session.console.answer(done, [f"Exported {held}: {escape.line(done.path)}"], as_json=as_json)
     for ref, reason in done.left_out:
         session.console.note(f"Left out {escape.line(ref)}: {reason}.")

@@ -1,17 +1,15 @@
 """`skill-registry create` and `skill-registry update`."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final
 
 import click
 
-from registry import records
-from registry.cli import complete, escape, options
+from registry.cli import complete, options
 from registry.cli.group import Command
+from registry.cli.listing import skill_line
 from registry.cli.session import Session
-from registry.model import Parameter, SkillDetail
-
-F = TypeVar("F", bound=Callable[..., Any])
+from registry.model import Parameter
 
 TYPES: Final = ("string", "number", "boolean", "array", "object")
 
@@ -39,30 +37,24 @@ class ParameterType(click.ParamType[Parameter]):
         return Parameter(name, kind, about.strip(), needed)
 
 
-def field_options(command: F) -> F:
-    """Add the options for the fields of a skill."""
-    for option in reversed(
-        (
-            click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag (repeatable)."),
-            click.option("--kind", metavar="KIND", help="Its kind, such as workflow or reference."),
-            click.option(
-                "--body",
-                metavar="FILE|-",
-                type=click.File("r", encoding="utf-8"),
-                help="The Markdown below the front matter, from a file or from standard input.",
-            ),
-            click.option(
-                "--param",
-                "parameters",
-                metavar="NAME[?][:TYPE[:TEXT]]",
-                type=ParameterType(),
-                multiple=True,
-                help="A parameter (repeatable); ? makes it optional, TYPE is string by default.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+field_options: Final = options.stack(
+    click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag (repeatable)."),
+    click.option("--kind", metavar="KIND", help="Its kind, such as workflow or reference."),
+    click.option(
+        "--body",
+        metavar="FILE|-",
+        type=click.File("r", encoding="utf-8"),
+        help="The Markdown below the front matter, from a file or from standard input.",
+    ),
+    click.option(
+        "--param",
+        "parameters",
+        metavar="NAME[?][:TYPE[:TEXT]]",
+        type=ParameterType(),
+        multiple=True,
+        help="A parameter (repeatable); ? makes it optional, TYPE is string by default.",
+    ),
+)
 
 
 @click.command(
@@ -78,12 +70,7 @@ def field_options(command: F) -> F:
     "--description", metavar="TEXT", required=True, help="What it does and when to use it."
 )
 @field_options
-@click.option(
-    "--source",
-    metavar="NAME",
-    shell_complete=complete.sources,
-    help="The source to write to: by default the only one, or the setting default_source.",
-)
+@options.home_option
 @options.json_option
 @click.pass_obj
 def create(
@@ -111,7 +98,7 @@ def create(
         parameters=parameters,
         source=source,
     )
-    _tell(session, "Created", made, as_json=as_json)
+    session.console.answer(made, skill_line("Created", made), as_json=as_json)
 
 
 @click.command(
@@ -125,8 +112,7 @@ def create(
 @click.argument("name", shell_complete=complete.names)
 @click.option("--description", metavar="TEXT", help="What it does and when to use it.")
 @field_options
-@click.option("--if-hash", metavar="HASH", help="Only if the SKILL.md still has this content hash.")
-@click.option("--force", is_flag=True, help="Even if it was edited by hand since the last sync.")
+@options.guard_options
 @options.json_option
 @click.pass_obj
 def update(
@@ -159,7 +145,7 @@ def update(
         if_hash=if_hash,
         force=force,
     )
-    _tell(session, "Updated", changed, as_json=as_json)
+    session.console.answer(changed, skill_line("Updated", changed), as_json=as_json)
 
 
 def _text(body: Any) -> str | None:
@@ -169,11 +155,3 @@ def _text(body: Any) -> str | None:
         return str(body.read())
     except UnicodeDecodeError as error:
         raise click.UsageError(f"The body is no UTF-8 text: {error.reason}.") from error
-
-
-def _tell(session: Session, done: str, skill: SkillDetail, *, as_json: bool) -> None:
-    if as_json:
-        session.console.json(records.detail(skill))
-    else:
-        ref, path = escape.line(skill.ref), escape.line(skill.path)
-        session.console.write([f"{done} {ref}: {path}"])

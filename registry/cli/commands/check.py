@@ -2,19 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings, finding_line
 from registry.cli.group import Command
-from registry.cli.listing import Listing, emit
+from registry.cli.listing import Column, emit
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.model import Diagnostic
 
 if TYPE_CHECKING:
     from registry.catalog.check import Checked
@@ -49,8 +48,10 @@ def command(session: Session, *, targets: tuple[str, ...], strict: bool, style: 
         )
         raise click.exceptions.Exit(Status.FAILED)
     checked = registry.check(targets)
-    shown = checked if style in {"json", "jsonl"} else _worth_showing(checked, session)
-    emit(console, style, shown, listing(verbose=session.verbose))
+    shown: Sequence[Checked] = checked
+    if style not in {"json", "jsonl"}:
+        shown = _worth_showing(checked, verbose=session.verbose)
+    emit(console, style, shown, COLUMNS, draw=_draw, plain=_lines)
     found = Counter[str](finding.severity for one in checked for finding in one.findings)
     if style in {None, "table"}:
         console.note(summary(len(checked), found))
@@ -66,26 +67,25 @@ def summary(number: int, found: "Counter[str]") -> str:
     return f"{words.count(number, 'skill')} checked: {', '.join(counts)}"
 
 
-def listing(*, verbose: bool) -> Listing:
-    """Return how the findings are printed."""
-
-    def lines(one: "Checked") -> Sequence[str]:
-        return ["\n".join(finding_line(f, one.path) for f in _told(one.findings, verbose=verbose))]
-
-    def draw(console: Console, checked: "Sequence[Checked]") -> Iterator[str]:
-        for index, one in enumerate(checked):
-            if index:
-                yield ""
-            folder = console.style(escape.line(one.path), "dim")
-            yield f"{console.style(escape.line(one.name), 'bold')}  {folder}"
-            yield from draw_findings(console, _told(one.findings, verbose=verbose), console.width)
-
-    return Listing(records.checked, lambda one: escape.line(one.path), lines, draw)
+def _draw(console: Console, checked: "Sequence[Checked]") -> Iterator[str]:
+    for index, one in enumerate(checked):
+        if index:
+            yield ""
+        folder = console.style(escape.line(one.path), "dim")
+        yield f"{console.style(escape.line(one.name), 'bold')}  {folder}"
+        yield from draw_findings(console, one.findings, console.width)
 
 
-def _worth_showing(checked: "Sequence[Checked]", session: Session) -> "Sequence[Checked]":
-    return [one for one in checked if _told(one.findings, verbose=session.verbose)]
+def _lines(one: "Checked") -> str:
+    return "\n".join(finding_line(finding, one.path) for finding in one.findings)
 
 
-def _told(findings: Sequence[Diagnostic], *, verbose: bool) -> Sequence[Diagnostic]:
-    return [finding for finding in findings if verbose or finding.severity != "info"]
+def _worth_showing(checked: "Sequence[Checked]", *, verbose: bool) -> "Sequence[Checked]":
+    told = [
+        replace(one, findings=[f for f in one.findings if verbose or f.severity != "info"])
+        for one in checked
+    ]
+    return [one for one in told if one.findings]
+
+
+COLUMNS: Final[Sequence[Column["Checked"]]] = (Column("PATH", lambda one: one.path),)

@@ -1,16 +1,16 @@
 """`skill-registry db`: the database file itself."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from registry.cli import escape, options, words
-from registry.cli.facts import draw_facts
 from registry.cli.group import Group
+from registry.cli.listing import draw_facts
 from registry.cli.run import Status
 from registry.cli.session import Session
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.interface import DatabaseInfo
@@ -38,10 +38,7 @@ def command() -> None:
 def info(session: Session, *, as_json: bool) -> None:
     """Say where the database is and what it is like."""
     facts = session.registry.database_info()
-    if as_json:
-        session.console.json(asdict(facts))
-    else:
-        session.console.write(draw_facts(session.console, _facts(facts)))
+    session.console.answer(facts, draw_facts(session.console, _facts(facts)), as_json=as_json)
 
 
 @command.command("check", examples=("skill-registry db check",))
@@ -53,10 +50,11 @@ def check(session: Session, *, as_json: bool) -> None:
     Exit status: 3 where something is wrong.
     """
     problems = session.registry.check_database()
-    if as_json:
-        session.console.json({"path": session.registry.path, "problems": problems})
-    else:
-        session.console.write(map(escape.line, problems or ["The database is sound."]))
+    session.console.answer(
+        {"path": session.registry.path, "problems": problems},
+        map(escape.line, problems or ["The database is sound."]),
+        as_json=as_json,
+    )
     if problems:
         session.console.note(
             "The skills on disk are untouched. Put your last backup in its place, or fill a new "
@@ -115,16 +113,11 @@ def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
     ):
         copied = copy_all(before, after, progress)
         path = after.path
-    if as_json:
-        session.console.json({"path": path, **asdict(copied)})
-        return
-    counts = [
-        words.count(copied.sources, "source"),
-        words.count(copied.skills, "skill"),
-        words.count(copied.revisions, "revision"),
-        words.count(copied.contents, "content"),
-    ]
-    session.console.write([f"Copied {', '.join(counts)} to {escape.line(path)}"])
+    made = record(copied)
+    counts = ", ".join(words.count(number, what.removesuffix("s")) for what, number in made.items())
+    session.console.answer(
+        {"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"], as_json=as_json
+    )
 
 
 @command.command("upgrade", examples=("skill-registry db upgrade",))

@@ -1,7 +1,6 @@
 """`skill-registry history` and `skill-registry diff`."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -9,9 +8,8 @@ import click
 from registry.cli import complete, escape, options
 from registry.cli.console import Console
 from registry.cli.group import Command
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
-from registry.cli.table import Column
 
 if TYPE_CHECKING:
     from registry.db.queries.revisions import Revision
@@ -34,7 +32,7 @@ def history(session: Session, *, name: str, style: str | None) -> None:
     The newest comes first. A revision is kept until "db prune", also its supporting files, unless
     the setting "store_files: false" says otherwise.
     """
-    emit(session.console, style, session.registry.history(name), HISTORY)
+    emit(session.console, style, session.registry.history(name), COLUMNS)
 
 
 @click.command(
@@ -70,24 +68,16 @@ def _painted(console: Console, line: str) -> str:
     return console.style(shown, {"+": "green", "-": "red"}.get(line[:1]))  # type: ignore[arg-type]
 
 
-def _plain(one: "Revision") -> Sequence[str]:
-    state = "current" if one.current else ""
-    if not one.complete:
-        state = f"{state} incomplete".strip()
-    size = sum(file.size for file in one.files)
-    files = str(len(one.files))
-    return str(one.number), one.seen_at, files, f"{size:,}", state, one.tree_hash
+def _state(one: "Revision") -> str:
+    words = ("current" if one.current else "", "" if one.complete else "incomplete")
+    return " ".join(filter(None, words))
 
 
-def _draw(console: Console, found: "Sequence[Revision]") -> Iterator[str]:
-    rows = [_plain(one) for one in found]
-    heads = ("REVISION", "SEEN", "FILES", "BYTES", "STATE", "TREE HASH")
-    columns = [
-        Column(head, [row[at] for row in rows], right=head in {"REVISION", "FILES", "BYTES"})
-        for at, head in enumerate(heads)
-    ]
-    columns[-1].drop = 1
-    return draw(console, columns)
-
-
-HISTORY: Final = Listing(asdict, lambda one: str(one.number), _plain, _draw)
+COLUMNS: Final[Sequence[Column["Revision"]]] = (
+    Column("REVISION", lambda one: str(one.number), right=True),
+    Column("SEEN", lambda one: one.seen_at),
+    Column("FILES", lambda one: str(len(one.files)), right=True),
+    Column("BYTES", lambda one: f"{sum(file.size for file in one.files):,}", right=True),
+    Column("STATE", _state),
+    Column("TREE HASH", lambda one: one.tree_hash, drop=1),
+)

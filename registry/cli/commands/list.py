@@ -1,24 +1,40 @@
 """`skill-registry list`."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
-from registry import records
-from registry.cli import options
+from registry.cli import options, words
 from registry.cli.group import Command
-from registry.cli.listing import (
-    Listing,
-    draw_skills,
-    emit,
-    ref_of,
-    skill_fields,
-    tell_nothing_found,
-)
+from registry.cli.listing import FIRST_SHARE, Column, emit, tell_nothing_found
 from registry.cli.session import Session
-from registry.db.queries.filters import Sort
+from registry.db.queries.filters import Filters, Sort
+from registry.model import Skill
 
-SKILLS: Final = Listing(records.skill, ref_of, skill_fields, draw_skills)
+COLUMNS: Final[Sequence[Column[Skill]]] = (
+    Column("SKILL", lambda skill: skill.ref, style="bold", share=FIRST_SHARE, cut="middle"),
+    Column(
+        "STATUS",
+        lambda skill: words.state(skill.status, shadowed=skill.shadowed),
+        only="table",
+        style=words.STATUS_STYLES,
+        when=lambda skills: any(s.shadowed or s.status not in {"ok", "warning"} for s in skills),
+        drop=1,
+    ),
+    Column("KIND", lambda skill: skill.kind, only="table", drop=5, max_width=16),
+    Column(
+        "SOURCE",
+        lambda skill: skill.source,
+        only="table",
+        when=lambda skills: len({skill.source for skill in skills}) > 1,
+        drop=3,
+        max_width=20,
+    ),
+    Column("TAGS", lambda skill: ", ".join(skill.tags), only="table", drop=6, max_width=24),
+    Column("UPDATED", lambda skill: words.day(skill.updated_at), only="table", drop=4),
+    Column("DESCRIPTION", lambda skill: skill.description, prose=True, flexible=True, min_width=40),
+)
 
 
 @click.command(
@@ -66,9 +82,9 @@ def command(
     chosen = options.filters(session, given)
     registry = session.registry
     page = registry.list(chosen, sort=sort, reverse=reverse, limit=limit, offset=offset)
-    told = emit(session.console, style, page.items, SKILLS)
+    told = emit(session.console, style, page.items, COLUMNS)
     if not page.total:
-        narrowed = options.is_narrowed(chosen)
+        narrowed = chosen not in (Filters(), Filters(all=True))
         tell_nothing_found(session, narrowed=narrowed)
     elif told:
         session.console.note(f"{len(page):,} of {page.total:,} skills", "dim")

@@ -1,16 +1,14 @@
 """`skill-registry prompt`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options
-from registry.cli.console import Console
+from registry.cli import escape, options
 from registry.cli.group import Command
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
-from registry.cli.table import Column
 
 if TYPE_CHECKING:
     from registry.catalog.visibility.rules import Decision
@@ -33,12 +31,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     help="At most so many characters: descriptions are shortened, then skills left out.",
 )
-@click.option(
-    "--personality",
-    metavar="NAME",
-    shell_complete=complete.personalities,
-    help="Only what this personality of the settings sees.",
-)
+@options.personality_option
 @click.option(
     "--explain",
     is_flag=True,
@@ -62,7 +55,7 @@ def command(
     """
     registry, console = session.registry, session.console
     if explain:
-        emit(console, style, registry.decisions(personality), DECISIONS)
+        emit(console, style, registry.decisions(personality), COLUMNS, to_record=_record)
         return
     made = registry.prompt(
         personality, style="markdown" if markdown else "xml", max_chars=max_chars
@@ -109,20 +102,9 @@ def _record(decided: Decided) -> dict[str, Any]:
     }
 
 
-def _plain(decided: Decided) -> Sequence[str]:
-    skill, choice = decided
-    seen = "seen" if choice.visible else "not seen"
-    return escape.line(skill.ref), seen, choice.rule, escape.line(choice.reason)
-
-
-def _draw(console: Console, decided: Sequence[Decided]) -> Iterator[str]:
-    rows = [_plain(one) for one in decided]
-    heads = ("SKILL", "SEEN", "RULE", "REASON")
-    columns = [Column(head, [row[at] for row in rows]) for at, head in enumerate(heads)]
-    columns[0].cut = "middle"
-    columns[2].drop = 1
-    columns[3].flexible = True
-    return draw(console, columns)
-
-
-DECISIONS: Final = Listing(_record, lambda one: escape.line(one[0].ref), _plain, _draw)
+COLUMNS: Final[Sequence[Column[Decided]]] = (
+    Column("SKILL", lambda one: one[0].ref, cut="middle"),
+    Column("SEEN", lambda one: "seen" if one[1].visible else "not seen"),
+    Column("RULE", lambda one: one[1].rule, drop=1),
+    Column("REASON", lambda one: one[1].reason, flexible=True),
+)

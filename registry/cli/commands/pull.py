@@ -1,18 +1,15 @@
 """`skill-registry pull`."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from registry.cli import complete, escape, options
-from registry.cli.console import Console
 from registry.cli.group import Command
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.cli.table import Column
 from registry.db.queries.filters import Filters
 
 if TYPE_CHECKING:
@@ -20,29 +17,23 @@ if TYPE_CHECKING:
     from registry.exchange.pull import Pulled
     from registry.model import Skill
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
 
 
-def choosing_options(command: F) -> F:
-    """Add what says which skills are meant."""
-    for option in (
-        options.personality_option,
-        click.option("--all", "every", is_flag=True, help="All skills that are listed."),
-        click.option(
-            "--tag",
-            "tags",
-            metavar="TAG",
-            multiple=True,
-            shell_complete=complete.tags,
-            help="All skills with this tag. Given several times: with all of them.",
-        ),
-        click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
-    ):
-        command = option(command)
-    return command
+choosing_options: Final = options.stack(
+    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
+    click.option(
+        "--tag",
+        "tags",
+        metavar="TAG",
+        multiple=True,
+        shell_complete=complete.tags,
+        help="All skills with this tag. Given several times: with all of them.",
+    ),
+    click.option("--all", "every", is_flag=True, help="All skills that are listed."),
+    options.personality_option,
+)
 
 
 def chosen_skills(
@@ -126,7 +117,7 @@ def command(
         raise click.UsageError(CHOOSE)
     else:
         done = registry.pull(wanted, to, force=force)
-    emit(session.console, style, done, PULLED)
+    emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
     for one in done:
         if one.reason is not None:
             reason = escape.text(one.reason)
@@ -140,18 +131,8 @@ def command(
 DONE: Final = frozenset({"added", "updated", "unchanged"})
 
 
-def _plain(one: "Pulled") -> Sequence[str]:
-    return one.state, escape.line(one.ref), escape.line(one.path)
-
-
-def _draw(console: Console, done: "Sequence[Pulled]") -> Iterator[str]:
-    rows = [_plain(one) for one in done]
-    heads = ("STATE", "SKILL", "FOLDER")
-    columns = [
-        Column(head, [row[at] for row in rows], cut="middle") for at, head in enumerate(heads)
-    ]
-    columns[-1].drop = 1
-    return draw(console, columns)
-
-
-PULLED: Final = Listing(asdict, lambda one: escape.line(one.ref), _plain, _draw)
+COLUMNS: Final[Sequence[Column["Pulled"]]] = (
+    Column("STATE", lambda one: one.state, cut="middle"),
+    Column("SKILL", lambda one: one.ref, cut="middle"),
+    Column("FOLDER", lambda one: one.path, cut="middle", drop=1),
+)

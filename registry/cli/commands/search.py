@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import click
 
-from registry import records
 from registry.cli import escape, options, words
 from registry.cli.console import Console
 from registry.cli.group import Command
-from registry.cli.listing import Listing, emit, ref_of, tell_nothing_found
+from registry.cli.listing import Column, emit, tell_nothing_found
 from registry.cli.session import Session
 from registry.cli.width import fit, width_of, wrap
 from registry.model import SearchHit
@@ -64,7 +64,7 @@ def command(
         raise click.UsageError("Say what to search for.", click.get_current_context())
     chosen = options.filters(session, given)
     hits, total = session.registry.search(text, chosen, limit=limit, offset=offset)
-    told = emit(session.console, style, hits, hits_listing(text))
+    told = emit(session.console, style, hits, COLUMNS, draw=partial(draw_hits, query=text))
     if not total:
         if session.registry.sources():
             session.console.note("No skills match.")
@@ -74,19 +74,15 @@ def command(
         session.console.note(f"{len(hits):,} of {words.count(total, 'hit')}", "dim")
 
 
-def hits_listing(query: str) -> Listing:
-    """Return how the hits of a query are printed."""
-
-    def draw(console: Console, hits: Sequence[SearchHit]) -> Iterator[str]:
-        return draw_hits(console, hits, matcher(query))
-
-    return Listing(records.hit, ref_of, _fields, draw)
+COLUMNS: Final[Sequence[Column[SearchHit]]] = (
+    Column("SKILL", lambda hit: hit.ref),
+    Column("MATCH", lambda hit: hit.snippet, prose=True),
+)
 
 
-def draw_hits(
-    console: Console, hits: Sequence[SearchHit], wanted: re.Pattern[str] | None
-) -> Iterator[str]:
+def draw_hits(console: Console, hits: Sequence[SearchHit], query: str) -> Iterator[str]:
     """Yield ref and description of each hit, and below it the place that matched."""
+    wanted = matcher(query)
 
     def light(text: str) -> str:
         return wanted.sub(lambda found: console.style(found[0], "match"), text) if wanted else text
@@ -114,7 +110,3 @@ def matcher(query: str) -> re.Pattern[str] | None:
         pattern = r"\W*".join(map(re.escape, term))
         patterns.append(rf"\b{pattern}\w*" if _SPACED.fullmatch("".join(term)) else pattern)
     return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
-
-
-def _fields(hit: SearchHit) -> Sequence[str]:
-    return escape.line(hit.ref), escape.prose(hit.snippet)

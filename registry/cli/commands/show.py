@@ -4,7 +4,6 @@ import os
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options
 from registry.cli.group import Command
 from registry.cli.listing import emit
@@ -74,9 +73,7 @@ def command(
             console.write_bytes(os.fsencode(skill.path) + b"\n")
     elif part == "files":
         emit(console, "json" if as_json else None, skill.files, FILES)
-    elif as_json:
-        console.json(records.detail(skill))
     else:
-        known = session.registry.sources(counted=False)
+        known = () if as_json else session.registry.sources(counted=False)
         host = next((one.host for one in known if one.name == skill.source), "")
-        console.write(draw_skill(console, skill, host))
+        console.answer(skill, draw_skill(console, skill, host), as_json=as_json)

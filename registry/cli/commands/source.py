@@ -2,18 +2,15 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
-from registry.cli.console import Console
 from registry.cli.group import Group
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
-from registry.cli.table import Column
 from registry.model import SCOPES, Scope, Source
 
 if TYPE_CHECKING:
@@ -86,12 +83,11 @@ def add(
     The next sync reads its skills.
     """
     source = session.registry.add_source(folder, name=name, scope=scope, priority=priority)
-    if as_json:
-        session.console.json(records.source(source))
-        return
     shown, path = escape.line(source.name), escape.line(source.path)
-    session.console.write([f"Registered the source {shown} ({source.scope}): {path}"])
-    session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
+    done = f"Registered the source {shown} ({source.scope}): {path}"
+    session.console.answer(source, [done], as_json=as_json)
+    if not as_json:
+        session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
 
 
 @command.command("remove", examples=("skill-registry source remove work",))
@@ -104,12 +100,10 @@ def remove(session: Session, *, name: str, as_json: bool) -> None:
     The folder and the skills in it stay as they are. NAME is the source's name or path.
     """
     source = session.registry.remove_source(name)
-    if as_json:
-        session.console.json(records.source(source))
-        return
     name, path = escape.line(source.name), escape.line(source.path)
     held = words.count(source.skills, "skill")
-    session.console.write([f"Forgot the source {name} and its {held}; {path} stays as it is."])
+    done = f"Forgot the source {name} and its {held}; {path} stays as it is."
+    session.console.answer(source, [done], as_json=as_json)
 
 
 @command.command(
@@ -141,65 +135,27 @@ def discover(session: Session, *, project: str, style: str | None) -> None:
             session.console.note(f"  skill-registry sync {escape.line(path)}{scope}")
 
 
-def _draw_sources(console: Console, sources: Sequence[Source]) -> Iterator[str]:
-    return draw(
-        console,
-        [
-            Column(
-                "SOURCE",
-                [escape.line(source.name) for source in sources],
-                paint=lambda cell, _text: console.style(cell, "bold"),
-            ),
-            Column("SCOPE", [source.scope for source in sources], drop=1),
-            Column("PRIORITY", [str(s.priority or "") for s in sources], drop=5, right=True),
-            Column("SKILLS", [f"{source.skills:,}" for source in sources], drop=2, right=True),
-            *_hosts(sources),
-            Column("SYNCED", [_last(source) for source in sources], drop=4),
-            Column("FOLDER", [escape.line(s.path) for s in sources], flexible=True, cut="start"),
-        ],
-    )
-
-
-def _hosts(sources: Sequence[Source]) -> Iterator[Column]:
-    """Yield a column with the machines that have the folders, on a database of several."""
-    if any(source.host for source in sources):
-        yield Column("HOST", [escape.line(source.host) for source in sources], drop=3)
-
-
 def _last(source: Source) -> str:
     if not source.enabled:
         return "off"
     result = source.last_result
     when = words.moment(source.last_sync_at)
-    return when if result in {None, "ok"} else f"{when} ({escape.line(str(result))})"
+    return when if result in {None, "ok"} else f"{when} ({result})"
 
 
-def _draw_discovered(console: Console, found: "Sequence[Discovered]") -> Iterator[str]:
-    return draw(
-        console,
-        [
-            Column("FOLDER", [escape.line(one.path) for one in found], most=1000, cut="start"),
-            Column("SCOPE", [one.scope for one in found], drop=2),
-            Column("SOURCE", [escape.line(one.source or "(new)") for one in found], drop=1),
-        ],
-    )
-
-
-SOURCES: Final = Listing(
-    record=records.source,
-    name=lambda source: escape.line(source.name),
-    plain=lambda source: (
-        escape.line(source.name),
-        source.scope,
-        str(source.skills),
-        escape.line(source.path),
-    ),
-    draw=_draw_sources,
+SOURCES: Final[Sequence[Column[Source]]] = (
+    Column("SOURCE", lambda source: source.name, style="bold"),
+    Column("SCOPE", lambda source: source.scope, drop=1),
+    Column("PRIORITY", lambda source: str(source.priority or ""), only="table", right=True, drop=5),
+    Column("SKILLS", lambda source: source.skills, right=True, drop=2),
+    Column("HOST", lambda source: source.host, only="table", drop=3),
+    Column("SYNCED", _last, only="table", drop=4),
+    Column("FOLDER", lambda source: source.path, flexible=True, cut="start"),
 )
 
-DISCOVERED: Final = Listing(
-    record=records.discovered,
-    name=lambda one: escape.line(one.path),
-    plain=lambda one: (escape.line(one.path), one.scope, escape.line(one.source or "-")),
-    draw=_draw_discovered,
+DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
+    Column("FOLDER", lambda one: one.path, max_width=1000, cut="start"),
+    Column("SCOPE", lambda one: one.scope, drop=2),
+    Column("SOURCE", lambda one: one.source or "(new)", only="table", drop=1),
+    Column("SOURCE", lambda one: one.source or "-", only="plain"),
 )

@@ -1,18 +1,14 @@
 """`skill-registry stats`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import escape, options, words
-from registry.cli.console import Console
-from registry.cli.facts import draw_facts
+from registry.cli import options, words
 from registry.cli.group import Command
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.session import Session
-from registry.cli.table import Column
 
 if TYPE_CHECKING:
     from registry.db.queries.summary import Stats
@@ -47,10 +43,7 @@ def command(session: Session, *, usage: bool, as_json: bool) -> None:
             session.console.note(words.count(len(counts), "skill"), "dim")
         return
     stats = session.registry.stats()
-    if as_json:
-        session.console.json(asdict(stats))
-    else:
-        session.console.write(draw_facts(session.console, _facts(stats)))
+    session.console.answer(stats, draw_facts(session.console, _facts(stats)), as_json=as_json)
 
 
 def _facts(stats: "Stats") -> Iterator[tuple[str, str]]:
@@ -75,27 +68,10 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {words.state(name)}" for name, number in counts.items()) or "none"
 
 
-def _plain(one: "UsageCount") -> Sequence[str]:
-    numbers = (one.read, one.found, one.listed)
-    return (escape.line(one.ref), *map(str, numbers), one.last_read_at or "")
-
-
-def _draw(console: Console, counts: "Sequence[UsageCount]") -> Iterator[str]:
-    rows = [_plain(one) for one in counts]
-    heads = ("SKILL", "READ", "FOUND", "LISTED", "LAST READ")
-    return draw(
-        console,
-        [
-            Column(
-                head,
-                [row[at] for row in rows],
-                right=head in {"READ", "FOUND", "LISTED"},
-                cut="middle" if head == "SKILL" else "end",
-                drop=at,
-            )
-            for at, head in enumerate(heads)
-        ],
-    )
-
-
-USAGE: Final = Listing(asdict, lambda one: escape.line(one.ref), _plain, _draw)
+USAGE: Final[Sequence[Column["UsageCount"]]] = (
+    Column("SKILL", lambda one: one.ref, cut="middle"),
+    Column("READ", lambda one: str(one.read), right=True, drop=1),
+    Column("FOUND", lambda one: str(one.found), right=True, drop=2),
+    Column("LISTED", lambda one: str(one.listed), right=True, drop=3),
+    Column("LAST READ", lambda one: one.last_read_at, drop=4),
+)

@@ -2,24 +2,22 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console, Style
 from registry.cli.findings_view import finding_line
 from registry.cli.group import Command
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.model import SCOPES, Scope
+from registry.model import SCOPES, Scope, record
 
 if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
 
-MOST_SHOWN: Final = 20
+MAX_SHOWN: Final = 20
 """Lines of each kind of change, unless more is asked for with --verbose."""
 
 
@@ -103,10 +101,8 @@ def command(
     except KeyboardInterrupt:
         console.note("Interrupted: nothing was published, the registry lists what it did before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
-    if as_json:
-        console.json(records.sync(report))
-    else:
-        console.write(draw_report(console, report, MOST_SHOWN if not session.verbose else None))
+    limit = None if session.verbose else MAX_SHOWN
+    console.answer(report_record(report), draw_report(console, report, limit), as_json=as_json)
     _tell(session, report, hints=not as_json)
     if watch:
         _watch(session, as_json=as_json)
@@ -123,9 +119,9 @@ def _watch(session: Session, *, as_json: bool) -> None:
 
     def show(report: "SyncReport") -> None:
         if as_json:
-            console.write(console.json_lines([records.sync(report)]), json_text=True)
+            console.write(console.json_lines([report_record(report)]), json_text=True)
         else:
-            console.write(draw_report(console, report, None if session.verbose else MOST_SHOWN))
+            console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
         console.flush()
 
     watcher = Watcher(
@@ -140,14 +136,29 @@ def _watch(session: Session, *, as_json: bool) -> None:
         watcher.stop()
 
 
-def draw_report(console: Console, report: "SyncReport", most: int | None) -> Iterator[str]:
+def report_record(report: "SyncReport") -> dict[str, Any]:
+    """Return a report as JSON: what moved by its ref, each notice with its folder."""
+    made: dict[str, Any] = record(report)
+    for source in made["sources"]:
+        source["notices"] = [{"folder": folder, **notice} for folder, notice in source["notices"]]
+    return made | {"moved": [move["ref"] for move in made["moved"]]}
+
+
+def draw_report(console: Console, report: "SyncReport", limit: int | None) -> Iterator[str]:
     """Yield what changed, at most so many lines of each kind, and the summary."""
     arrow = "\u2192" if console.is_unicode else ">"
-    moved = [(move.ref, f" (was in {move.before})") for move in report.moved]
-    yield from _group(console, "+", "green", [(ref, "") for ref in report.added], most)
-    yield from _group(console, "~", "yellow", [(ref, "") for ref in report.updated], most)
-    yield from _group(console, arrow, "cyan", moved, most)
-    yield from _group(console, "-", "red", [(ref, "") for ref in report.removed], most)
+    moved = [f"{move.ref} (was in {move.before})" for move in report.moved]
+    changes: Sequence[tuple[str, Style, Sequence[str]]] = (
+        ("+", "green", report.added),
+        ("~", "yellow", report.updated),
+        (arrow, "cyan", moved),
+        ("-", "red", report.removed),
+    )
+    for marker, style, refs in changes:
+        mark = console.style(marker, style)
+        yield from (f"{mark} {escape.line(ref)}" for ref in refs[:limit])
+        if limit is not None and len(refs) > limit:
+            yield f"{mark} and {len(refs) - limit:,} more"
     yield summary(report)
 
 
@@ -164,19 +175,6 @@ def summary(report: "SyncReport") -> str:
     numbers = ", ".join(f"{number:,} {what}" for number, what in counts)
     dry = "Dry run, nothing was changed: " if report.dry_run else ""
     return f"{dry}{numbers} ({report.seconds:.1f} s)"
-
-
-def _group(
-    console: Console,
-    marker: str,
-    style: Style,
-    changes: Sequence[tuple[str, str]],
-    most: int | None,
-) -> Iterator[str]:
-    for ref, more in islice(changes, most):
-        yield f"{console.style(marker, style)} {escape.line(ref)}{escape.line(more)}"
-    if most is not None and len(changes) > most:
-        yield f"{console.style(marker, style)} and {len(changes) - most:,} more"
 
 
 def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:

@@ -1,16 +1,14 @@
 """`skill-registry tools`: the toolsets, from a shell."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options
-from registry.cli.console import Console
+from registry.cli import complete, options
 from registry.cli.group import Command, Group
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
-from registry.cli.table import Column
 from registry.model import SCOPES
 from registry.toolsets.open import TOOLSETS
 from registry.toolsets.schemas import STYLES
@@ -18,34 +16,24 @@ from registry.toolsets.schemas import STYLES
 if TYPE_CHECKING:
     from registry.toolsets.base import Tool
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def binding_options(command: F) -> F:
-    """Add what a toolset may be bound to."""
-    for option in (
-        options.personality_option,
-        click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
-        click.option(
-            "--source",
-            metavar="NAME",
-            shell_complete=complete.sources,
-            help="Only skills of this source, and write to it. The toolset basic needs one.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def toolset_option(command: F) -> F:
-    """Add ``--toolset``."""
-    return click.option(
-        "--toolset",
-        type=click.Choice(TOOLSETS),
-        default="native",
-        show_default=True,
-        help="Whose tools.",
-    )(command)
+binding_options: Final = options.stack(
+    click.option(
+        "--source",
+        metavar="NAME",
+        shell_complete=complete.sources,
+        help="Only skills of this source, and write to it. The toolset basic needs one.",
+    ),
+    click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
+    options.personality_option,
+)
+toolset_option: Final = click.option(
+    "--toolset",
+    type=click.Choice(TOOLSETS),
+    default="native",
+    show_default=True,
+    help="Whose tools.",
+)
 
 
 @click.group(
@@ -75,7 +63,8 @@ def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
     from registry.toolsets.open import tools_of
 
     chosen = TOOLSETS if toolset is None else (toolset,)
-    emit(session.console, style, [(one, tool) for one in chosen for tool in tools_of(one)], LISTED)
+    tools = [(one, tool) for one in chosen for tool in tools_of(one)]
+    emit(session.console, style, tools, COLUMNS, to_record=_record)
 
 
 @command.command("schema", cls=Command, examples=("skill-registry tools schema --style anthropic",))
@@ -153,25 +142,10 @@ def _record(listed: Listed) -> dict[str, Any]:
     }
 
 
-def _plain(listed: Listed) -> Sequence[str]:
-    toolset, tool = listed
-    return f"{toolset}/{tool.name}", escape.prose(tool.description)
-
-
-def _draw(console: Console, listed: Sequence[Listed]) -> Iterator[str]:
-    return draw(
-        console,
-        [
-            Column("TOOLSET", [toolset for toolset, _ in listed]),
-            Column("TOOL", [tool.name for _, tool in listed]),
-            Column("WRITES", ["" if tool.read_only else "yes" for _, tool in listed], drop=1),
-            Column(
-                "DESCRIPTION",
-                [escape.prose(tool.description) for _, tool in listed],
-                flexible=True,
-            ),
-        ],
-    )
-
-
-LISTED: Final = Listing(_record, lambda one: f"{one[0]}/{one[1].name}", _plain, _draw)
+COLUMNS: Final[Sequence[Column[Listed]]] = (
+    Column("TOOL", lambda one: f"{one[0]}/{one[1].name}", only="plain"),
+    Column("TOOLSET", lambda one: one[0], only="table"),
+    Column("TOOL", lambda one: one[1].name, only="table"),
+    Column("WRITES", lambda one: "" if one[1].read_only else "yes", only="table", drop=1),
+    Column("DESCRIPTION", lambda one: one[1].description, prose=True, flexible=True),
+)

@@ -1,18 +1,14 @@
 """`skill-registry delete`, `restore` and `trash`."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options, words
-from registry.cli.console import Console
 from registry.cli.group import Command, Group
-from registry.cli.listing import Listing, draw, emit
+from registry.cli.listing import Column, emit, skill_line
 from registry.cli.session import Session
-from registry.cli.table import Column
 
 if TYPE_CHECKING:
     from registry.changes.trash import Trashed
@@ -23,8 +19,7 @@ if TYPE_CHECKING:
     examples=("skill-registry delete release-notes", "skill-registry restore release-notes"),
 )
 @click.argument("name", shell_complete=complete.names)
-@click.option("--if-hash", metavar="HASH", help="Only if the SKILL.md still has this content hash.")
-@click.option("--force", is_flag=True, help="Even if it was edited by hand since the last sync.")
+@options.guard_options
 @options.json_option
 @click.pass_obj
 def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_json: bool) -> None:
@@ -34,11 +29,8 @@ def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_
     last sync is left alone.
     """
     gone = session.registry.delete(name, if_hash=if_hash, force=force)
-    if as_json:
-        session.console.json(asdict(gone))
-        return
-    shown = escape.line(gone.name)
-    session.console.write([f"Deleted {shown}; 'skill-registry restore {gone.id}' brings it back."])
+    done = f"Deleted {escape.line(gone.name)}; 'skill-registry restore {gone.id}' brings it back."
+    session.console.answer(gone, [done], as_json=as_json)
 
 
 @click.command(
@@ -76,10 +68,7 @@ def restore(
         back = session.registry.restore(name, source=source)
     else:
         back = session.registry.restore_revision(name, revision)
-    if as_json:
-        session.console.json(records.detail(back))
-    else:
-        session.console.write([f"Restored {escape.line(back.ref)}: {escape.line(back.path)}"])
+    session.console.answer(back, skill_line("Restored", back), as_json=as_json)
 
 
 @click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
@@ -93,7 +82,7 @@ def trash() -> None:
 def list_(session: Session, *, style: str | None) -> None:
     """List the deleted skills that can be restored, the latest first."""
     found = session.registry.trash()
-    emit(session.console, style, found, TRASH)
+    emit(session.console, style, found, COLUMNS, name=lambda one: one.name)
     if not found:
         session.console.note("The trash is empty.")
 
@@ -111,14 +100,9 @@ def empty(session: Session, *, yes: bool) -> None:
     session.console.write([f"Removed {held} for good."])
 
 
-def _fields(one: "Trashed") -> Sequence[str]:
-    return one.id, escape.line(one.name), one.deleted_at, escape.line(one.source)
-
-
-def _draw(console: Console, found: Sequence["Trashed"]) -> Iterator[str]:
-    rows = [_fields(one) for one in found]
-    heads = ("ID", "SKILL", "DELETED", "SOURCE")
-    return draw(console, [Column(h, [row[i] for row in rows]) for i, h in enumerate(heads)])
-
-
-TRASH: Final = Listing(asdict, lambda one: escape.line(one.name), _fields, _draw)
+COLUMNS: Final[Sequence[Column["Trashed"]]] = (
+    Column("ID", lambda one: one.id),
+    Column("SKILL", lambda one: one.name),
+    Column("DELETED", lambda one: one.deleted_at),
+    Column("SOURCE", lambda one: one.source),
+)

@@ -1,17 +1,17 @@
 """`skill-registry why`."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry import records
 from registry.cli import complete, escape, options
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.group import Command
-from registry.cli.listing import Listing, emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.catalog.why import Explanation
@@ -41,7 +41,17 @@ def command(session: Session, *, subject: str, personality: str | None, style: s
     Takes a name (each skill of that name is explained), a ref, or the path of a folder: one that
     lies in no source, too deep, was not synced, is invalid, shadowed, hidden or changed.
     """
-    emit(session.console, style, session.registry.why(subject, personality), WHY)
+    found = session.registry.why(subject, personality)
+    emit(session.console, style, found, COLUMNS, to_record=_record, draw=_draw)
+
+
+def _record(one: "Explanation") -> dict[str, Any]:
+    return {
+        "ref": one.ref,
+        "path": one.path,
+        "listed": one.listed,
+        "reasons": record(one.reasons),
+    }
 
 
 def _draw(console: Console, explanations: "Sequence[Explanation]") -> Iterator[str]:
@@ -51,19 +61,18 @@ def _draw(console: Console, explanations: "Sequence[Explanation]") -> Iterator[s
         listed = console.style("listed", "green") if one.listed else "not listed"
         if not one.listed:
             listed = console.style(listed, "red")
-        yield f"{console.style(_handle(one), 'bold')}: {listed}"
+        yield f"{console.style(escape.line(_handle(one)), 'bold')}: {listed}"
         if one.ref is not None:
             yield f"  {escape.line(one.path)}"
         yield from draw_findings(console, one.reasons, console.width)
 
 
-def _fields(one: "Explanation") -> Sequence[str]:
-    reasons = "; ".join(reason.message for reason in one.reasons)
-    return _handle(one), "listed" if one.listed else "not listed", escape.prose(reasons)
-
-
 def _handle(one: "Explanation") -> str:
-    return escape.line(one.path if one.ref is None else one.ref)
+    return one.path if one.ref is None else one.ref
 
 
-WHY: Final = Listing(records.explanation, _handle, _fields, _draw)
+COLUMNS: Final[Sequence[Column["Explanation"]]] = (
+    Column("SKILL", _handle),
+    Column("LISTED", lambda one: "listed" if one.listed else "not listed"),
+    Column("REASONS", lambda one: "; ".join(reason.message for reason in one.reasons), prose=True),
+)
