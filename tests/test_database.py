@@ -55,7 +55,7 @@ def test_lost_index_entries_and_dangling_rows_are_found(filled):
 
 def test_readers_cannot_write(filled):
     with pytest.raises(DatabaseProblem, match=r"read-?only"):
-        filled.reader.rows("DELETE FROM skills")
+        filled.core.reader.rows("DELETE FROM skills")
 
 
 @pytest.mark.file
@@ -69,7 +69,7 @@ def test_a_writer_that_waits_too_long_says_the_database_is_busy(filled, monkeypa
 
 def test_a_failed_transaction_leaves_nothing(filled):
     def fail():
-        with filled.writer.transaction() as connection:
+        with filled.core.writer.transaction() as connection:
             connection.exec_driver_sql("DELETE FROM skills")
             raise ZeroDivisionError
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
-from registry.catalog.prompt import SHORTEST, Entry, prompt, render_prompt
+from registry.catalog.prompt import MIN_DESCRIPTION, Entry, prompt, render_prompt
 from registry.errors import PersonalityNotFound
 from registry.model import SCOPES, Skill
 from registry.settings import parse_settings
@@ -69,7 +69,7 @@ def test_the_xml_is_the_reference_librarys_byte_for_byte(registry, root, skill):
     skill("a/plan")
     registry.sync(str(root))
     assert (
-        prompt(registry).text
+        prompt(registry.core).text
         == f"""<available_skills>
 <skill>
 <name>
@@ -102,7 +102,7 @@ def test_the_markdown_is_one_line_a_skill_by_ref(registry, tmp_path):
         write_skill(tmp_path / source / "review", description="|\n  First.\n\n  Second.\n")
         registry.sync(str(tmp_path / source), name=source)
     assert (
-        prompt(registry, style="markdown").text
+        prompt(registry.core, style="markdown").text
         == f"""## Available skills
 
 - **one/review**: First. Second. ({tmp_path}/one/review/SKILL.md)
@@ -112,7 +112,7 @@ def test_the_markdown_is_one_line_a_skill_by_ref(registry, tmp_path):
 
 @pytest.mark.parametrize("style", ["xml", "markdown"])
 def test_an_empty_catalogue_is_an_empty_text(registry, style):
-    assert prompt(registry, style=style).text == ""
+    assert prompt(registry.core, style=style).text == ""
     assert render_prompt([], style, 0).text == ""
 
 
@@ -120,13 +120,13 @@ def test_the_location_names_the_file_as_it_is_spelled(registry, root, skill):
     folder = skill("pdf")
     (folder / "SKILL.md").rename(folder / "skill.md")
     registry.sync(str(root))
-    assert f"\n{folder}/skill.md\n" in prompt(registry).text
+    assert f"\n{folder}/skill.md\n" in prompt(registry.core).text
 
 
 def test_a_skill_at_the_root_of_its_source_has_a_location(registry, root):
     write_skill(root, name="whole")
     registry.sync(str(root))
-    assert f"\n{root}/SKILL.md\n" in prompt(registry).text
+    assert f"\n{root}/SKILL.md\n" in prompt(registry.core).text
 
 
 def test_what_xml_can_not_hold_is_replaced():
@@ -144,8 +144,8 @@ def test_what_is_hidden_from_the_model_is_in_no_prompt(registry, root, skill):
     skill("quiet", extra="disable-model-invocation: true\n")
     skill("loud")
     registry.sync(str(root))
-    assert prompt(registry).shown == ("loud",)
-    assert prompt(registry, "coder").shown == ("loud",)
+    assert prompt(registry.core).shown == ("loud",)
+    assert prompt(registry.core, "coder").shown == ("loud",)
 
 
 def test_a_personality_gets_what_it_sees(registry, root, skill):
@@ -154,10 +154,10 @@ def test_a_personality_gets_what_it_sees(registry, root, skill):
     skill("far", extra="required_tools: [browser]\n")
     skill("keyed", extra="ethos: {env_required: [KEY]}\n")
     registry.sync(str(root))
-    assert prompt(registry, "coder", environ={}).shown == ("plain",)
-    assert prompt(registry, "coder", environ={"KEY": "1"}).shown == ("keyed", "plain")
-    assert prompt(registry).shown == ("denied", "far", "keyed", "plain")
-    assert prompt(registry, "hermit").text == ""
+    assert prompt(registry.core, "coder", environ={}).shown == ("plain",)
+    assert prompt(registry.core, "coder", environ={"KEY": "1"}).shown == ("keyed", "plain")
+    assert prompt(registry.core).shown == ("denied", "far", "keyed", "plain")
+    assert prompt(registry.core, "hermit").text == ""
 
 
 def test_every_decision_is_there_to_be_explained(registry, root, skill):
@@ -165,7 +165,7 @@ def test_every_decision_is_there_to_be_explained(registry, root, skill):
     skill("denied")
     skill("far", extra="required_tools: [browser]\n")
     registry.sync(str(root))
-    explained = prompt(registry, "coder", environ={}).decisions
+    explained = prompt(registry.core, "coder", environ={}).decisions
     assert [(one.ref, why.visible, why.rule, why.reason) for one, why in explained] == [
         ("denied", False, "deny", "it is in deny"),
         ("far", False, "tools-missing", "the toolset lacks browser, which it requires"),
@@ -175,7 +175,7 @@ def test_every_decision_is_there_to_be_explained(registry, root, skill):
 
 def test_an_unknown_personality_is_refused(registry):
     with pytest.raises(PersonalityNotFound):
-        prompt(registry, "nobody")
+        prompt(registry.core, "nobody")
 
 
 # The budget
@@ -222,7 +222,7 @@ def test_no_description_gets_too_short_to_say_anything():
     entries = [entry(name, LONG) for name in "abcdef"]
     result = render_prompt(entries, max_chars=700)
     assert result.left_out
-    assert all(len(text) > SHORTEST - 6 for text in descriptions(result.text))
+    assert all(len(text) > MIN_DESCRIPTION - 6 for text in descriptions(result.text))
 
 
 def test_prose_without_spaces_is_cut_where_it_must():

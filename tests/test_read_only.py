@@ -242,7 +242,7 @@ import sys
 from registry import Settings, SkillRegistry
 with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     for _ in sys.stdin:
-        kept = registry.reader.remembered("test", lambda reader: registry.list().items)
+        kept = registry.core.reader.remembered("test", lambda reader: registry.list().items)
         print(registry.list().items[0].description, "|", kept[0].description, flush=True)
 """
 

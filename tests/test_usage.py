@@ -38,7 +38,7 @@ def test_listings_hits_and_reads_by_tools_are_counted_each(library):
     native.call("search_skills", {"query": "alpha"})
     native.call("read_skill", {"name": "alpha"})
     native.call("read_skill_file", {"name": "alpha", "path": "SKILL.md"})
-    library.usage.write()
+    library.core.usage.write()
     assert counts(library) == {"alpha": (1, 1, 2), "beta": (1, 0, 0)}
     alpha = library.usage_counts()[0]
     assert alpha.last_read_at.endswith("Z")
@@ -61,7 +61,7 @@ def test_every_toolset_counts(library, toolset, listing, reading):
     else:
         tools.call(*listing)
     tools.call(*reading)
-    library.usage.write()
+    library.core.usage.write()
     assert counts(library) == {"alpha": (1, 0, 1), "beta": (1, 0, 0)}
 
 
@@ -69,7 +69,7 @@ def test_a_read_that_fails_and_what_people_do_are_not_counted(library):
     library.toolset("native").call("read_skill", {"name": "nothing"})
     library.list()
     library.get("alpha")
-    library.usage.write()
+    library.core.usage.write()
     assert counts(library) == {}
 
 
@@ -105,14 +105,14 @@ def test_many_threads_lose_no_count(library):
     def work():
         for _ in range(25):
             native.call("read_skill", {"name": "alpha"})
-            library.usage.write()
+            library.core.usage.write()
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    library.usage.write()
+    library.core.usage.write()
     assert counts(library)["alpha"] == (0, 0, 100)
 
 
@@ -141,17 +141,17 @@ def test_a_busy_database_fails_no_read_and_the_counts_wait(library, monkeypatch)
     assert lock.acquire(1)
     with lock:
         assert "body" in native.call("read_skill", {"name": "alpha"})
-        library.usage.write()
+        library.core.usage.write()
         assert counts(library) == {}
         native.call("read_skill", {"name": "alpha"})
-    library.usage.write()
+    library.core.usage.write()
     assert counts(library) == {"alpha": (0, 0, 2)}
 
 
 def test_counts_survive_edits_moves_and_deletion(library, root):
     native = library.toolset("native")
     native.call("read_skill", {"name": "alpha"})
-    library.usage.write()
+    library.core.usage.write()
     write_skill(root / "alpha", body="Edited.\n")
     library.sync()
     (root / "new").mkdir()
@@ -165,7 +165,7 @@ def test_counts_survive_edits_moves_and_deletion(library, root):
 
 def test_what_no_tool_has_read_is_found(library):
     library.toolset("native").call("read_skill", {"name": "alpha"})
-    library.usage.write()
+    library.core.usage.write()
     unused = library.list(Filters(unused_since="2000-01-01T00:00:00Z"))
     assert [skill.ref for skill in unused] == ["beta"]
     assert library.list(Filters(unused_since="2999-01-01T00:00:00Z")).total == 2

@@ -27,7 +27,7 @@ def watched(registry, root, skill):
     registry.sync(str(root), name="mine")
     told = {"changes": [], "syncs": [], "notes": []}
     watcher = Watcher(
-        registry,
+        registry.core,
         on_change=told["changes"].append,
         on_sync=told["syncs"].append,
         on_note=told["notes"].append,
@@ -69,8 +69,8 @@ def test_what_is_added_edited_and_removed_by_hand_is_told(watched, registry, roo
 def test_an_edit_reads_only_the_skill_that_it_touched(watched, registry, root, monkeypatch):
     settle(watched)
     synced = []
-    whole = registry.sync
-    monkeypatch.setattr(registry, "sync", lambda *names: synced.append(names) or whole(*names))
+    whole = watching.sync
+    monkeypatch.setattr(watching, "sync", lambda *given: synced.append(given) or whole(*given))
     write_skill(root / "alpha", description="Edited.", age=None)
     until(lambda: any(change.updated == ("alpha",) for change in watched.told["changes"]))
     assert synced == []

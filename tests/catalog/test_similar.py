@@ -45,12 +45,12 @@ def library(request, registry, root, skill):
     ],
 )
 def test_a_slip_finds_what_was_meant(library, typed, meant):
-    assert near(library.reader, typed)[0] == meant
+    assert near(library.core.reader, typed)[0] == meant
 
 
 @pytest.mark.parametrize("typed", ["", "/", "x" * 10_000, "\0", "\ud800", "\u202e", "  ", "-"])
 def test_nothing_typed_is_too_strange(library, typed):
-    assert isinstance(near(library.reader, typed), list)
+    assert isinstance(near(library.core.reader, typed), list)
 
 
 def test_an_error_names_what_is_near(library):

@@ -119,13 +119,13 @@ def test_what_another_machine_is_staging_is_not_cleared_away(machine, publisher,
     (source,) = publisher.sources()
     walk = Walk(source.path, publisher.settings.limits, [])
     reading = read_folder(source.path, walk.one("alpha"), publisher.settings.limits, {})
-    with publisher.writer.transaction() as connection:
+    with publisher.core.writer.transaction() as connection:
         stage(connection, [make_version(reading, source.id, 0, "2026-01-01T00:00:00Z", None)])
     staged = "SELECT count(*) FROM skills WHERE live = 0"
-    clear(machine("other").writer)
-    assert publisher.reader.rows(staged) == [(1,)]
-    clear(publisher.writer)
-    assert publisher.reader.rows(staged) == [(0,)]
+    clear(machine("other").core.writer)
+    assert publisher.core.reader.rows(staged) == [(1,)]
+    clear(publisher.core.writer)
+    assert publisher.core.reader.rows(staged) == [(0,)]
 
 
 def test_the_same_path_on_two_machines_is_two_sources(machine, publisher, root):
@@ -141,7 +141,7 @@ def test_the_same_path_on_two_machines_is_two_sources(machine, publisher, root):
 
 def test_two_publishers_of_one_source_exclude_each_other(machine, publisher):
     twin, other = machine("publisher"), machine("other")
-    with publisher.backend.sync_lock() as lock:
+    with publisher.core.backend.sync_lock() as lock:
         assert lock.acquire(0)
         with pytest.raises(SyncRunning, match=r"process .* on publisher"):
             twin.sync()
@@ -201,7 +201,7 @@ def test_a_change_is_finished_by_its_own_machine_only(machine, publisher, monkey
             publisher.update("alpha", description="New.")
     waiting = "SELECT count(*) FROM journal"
     machine("other")
-    assert publisher.reader.rows(waiting) == [(1,)]
+    assert publisher.core.reader.rows(waiting) == [(1,)]
     again = machine("publisher")
     assert again.core.reader.rows(waiting) == [(0,)]
     assert again.resolve("alpha").description == "New."

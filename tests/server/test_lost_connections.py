@@ -39,7 +39,7 @@ def filled(registry, root):
 
 def test_a_connection_lost_in_a_snapshot_is_told_and_the_next_read_works(filled, server_database):
     def lose():
-        with filled.reader.snapshot():
+        with filled.core.reader.snapshot():
             assert filled.list().total == 1
             end_connections(server_database)
             filled.list()
@@ -47,12 +47,12 @@ def test_a_connection_lost_in_a_snapshot_is_told_and_the_next_read_works(filled,
     with pytest.raises(DatabaseUnreachable):
         lose()
     assert filled.list().total == 1
-    with filled.reader.snapshot():
+    with filled.core.reader.snapshot():
         assert filled.list().total == 1
 
 
 def test_each_read_of_a_lost_snapshot_is_told(filled, server_database):
-    with filled.reader.snapshot():
+    with filled.core.reader.snapshot():
         end_connections(server_database)
         for _ in range(2):
             with pytest.raises(DatabaseUnreachable):
@@ -61,7 +61,7 @@ def test_each_read_of_a_lost_snapshot_is_told(filled, server_database):
 
 
 def test_a_connection_lost_after_the_last_read_of_a_snapshot_harms_nobody(filled, server_database):
-    with filled.reader.snapshot():
+    with filled.core.reader.snapshot():
         assert filled.list().total == 1
         end_connections(server_database)
     assert filled.list().total == 1
@@ -69,7 +69,7 @@ def test_a_connection_lost_after_the_last_read_of_a_snapshot_harms_nobody(filled
 
 def test_the_callers_own_error_is_not_hidden_by_a_lost_connection(filled, server_database):
     def fail():
-        with filled.reader.snapshot():
+        with filled.core.reader.snapshot():
             end_connections(server_database)
             raise ZeroDivisionError
 
@@ -81,7 +81,7 @@ def test_the_callers_own_error_is_not_hidden_by_a_lost_connection(filled, server
 def test_a_snapshot_that_the_server_ended_for_idleness_is_told(filled, server_database):
     url = f"{server_database}?application_name=idler&options=-cidle_in_transaction_session_timeout%3D100"
     with SkillRegistry.open(url, settings=Settings()) as other:
-        with other.reader.snapshot():
+        with other.core.reader.snapshot():
             assert other.list().total == 1
             until_ended(server_database, "idler")
             with pytest.raises(DatabaseUnreachable):
@@ -101,7 +101,7 @@ def test_many_ended_connections_are_replaced_at_the_first_read(filled, server_da
     together = threading.Barrier(4)
 
     def read():
-        with filled.reader.snapshot():
+        with filled.core.reader.snapshot():
             filled.list()
             together.wait(30)
 
@@ -113,5 +113,5 @@ def test_many_ended_connections_are_replaced_at_the_first_read(filled, server_da
     end_connections(server_database)
     assert filled.list().total == 1
     end_connections(server_database)
-    with filled.reader.snapshot():
+    with filled.core.reader.snapshot():
         assert filled.list().total == 1

@@ -156,7 +156,7 @@ def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, mo
     filled.update("alpha", description="New.")
     assert failed
     assert filled.resolve("alpha").description == "New."
-    assert filled.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    assert filled.core.reader.rows("SELECT count(*) FROM journal") == [(0,)]
     assert filled.check_database() == []
 
 
@@ -164,17 +164,17 @@ def test_a_writer_that_waits_too_long_says_the_server_is_busy(filled, server_dat
     with driver(server_database) as other:
         other.execute("BEGIN")
         other.execute("UPDATE data_version SET number = number + 1")
-        with pytest.raises(DatabaseBusy), filled.writer.transaction(0.2):
+        with pytest.raises(DatabaseBusy), filled.core.writer.transaction(0.2):
             pass
-        filled.usage.listed(filled.list().items)
-        assert filled.backend.add_usage({("mine", "alpha"): ([1, 0, 0], [None] * 3)}, 0.2) is False
+        filled.core.usage.listed(filled.list().items)
+        assert filled.core.backend.add_usage({("mine", "alpha"): ([1, 0, 0], [None] * 3)}, 0.2) is False
         other.execute("ROLLBACK")
-    with filled.writer.transaction(0.2):
+    with filled.core.writer.transaction(0.2):
         pass
 
 
 def test_readers_wait_for_no_writer(filled):
-    with filled.writer.transaction() as connection:
+    with filled.core.writer.transaction() as connection:
         connection.exec_driver_sql("UPDATE skills SET description = 'unseen'")
         assert {skill.description for skill in filled.list()} != {"unseen"}
 
@@ -236,7 +236,7 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
     filled.create("gamma", description="Third.")
     filled.delete("gamma")
     filled.toolset("native").call("read_skill", {"name": "alpha"})
-    filled.usage.write()
+    filled.core.usage.write()
     (root / "broken").mkdir()
     (root / "broken" / "SKILL.md").write_bytes(b"\xff")
     filled.sync()

@@ -7,7 +7,8 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.db.interface import KNOWN_REVISIONS, SCHEMA_REVISION
-from registry.db.migrate import ensure_file_current, migrations_folder
+from registry.db.migrate import migrations_folder
+from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
 from registry.db.schema import metadata
 from registry.db.sqlite.dialect import has_wal_reset_bug
 from registry.db.sqlite.writer import make_engine

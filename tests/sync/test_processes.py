@@ -34,7 +34,7 @@ def wrap(name):
     setattr(apply, name, step)
 left = int(sys.argv[2])
 apply.BATCH = 10
-for name in ("stage", "publish", "bury", "record_sync"):
+for name in ("stage", "publish", "delete_retired", "record_sync"):
     wrap(name)
 with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     registry.sync()

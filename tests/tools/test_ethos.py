@@ -56,7 +56,7 @@ def library(registry, root, skill):
 @pytest.fixture
 def call(registry):
     def run(tool, arguments=None, *, personality=None, environ=None):
-        toolset = ethos.make(Context(registry.core, personality=personality, environ=environ or {}))
+        toolset = ethos.EthosToolset(Context(registry.core, personality=personality, environ=environ or {}))
         answer = toolset.call(tool, {} if arguments is None else arguments)
         json.dumps(answer, ensure_ascii=False).encode()
         assert set(answer) == ({"ok", "value"} if answer["ok"] else {"ok", "code", "error"})
@@ -88,14 +88,14 @@ def refusal(name):
 
 
 def test_two_tools_that_let_an_agent_discover_and_read_its_own_skill_library(registry):
-    toolset = ethos.make(Context(registry.core))
+    toolset = ethos.EthosToolset(Context(registry.core))
     assert toolset.name == "ethos"
     assert [tool.name for tool in toolset.tools()] == ["skills_list", "skill_view"]
     assert all(tool.read_only and not tool.destructive for tool in toolset.tools())
 
 
 def test_skills_list_schema_has_no_parameters(registry):
-    tool = ethos.make(Context(registry.core)).tools()[0]
+    tool = ethos.EthosToolset(Context(registry.core)).tools()[0]
     assert tool.parameters == {"type": "object", "properties": {}, "required": []}
 
 
@@ -154,7 +154,7 @@ def test_only_skills_that_would_inject_on_this_personalitys_next_turn_appear(
 
 
 def test_skill_view_requires_a_name_string(registry):
-    parameters = ethos.make(Context(registry.core)).tools()[1].parameters
+    parameters = ethos.EthosToolset(Context(registry.core)).tools()[1].parameters
     assert parameters["properties"]["name"]["type"] == "string"
     assert parameters["required"] == ["name"]
 
@@ -323,7 +323,7 @@ NO_NAME = {"ok": False, "code": "input_invalid", "error": "name is required"}
 )
 def test_input_invalid_when_skill_view_is_called_without_name(library, call, arguments):
     assert call("skill_view", arguments) == NO_NAME
-    assert ethos.make(Context(library)).call("skill_view", None) == NO_NAME
+    assert ethos.EthosToolset(Context(library.core)).call("skill_view", None) == NO_NAME
 
 
 # What the contract leaves open
@@ -460,7 +460,7 @@ def test_a_database_that_can_not_be_read_is_an_error_and_no_exception(library, c
 
 def test_an_unknown_personality_is_refused_when_the_toolset_is_made(registry):
     with pytest.raises(PersonalityNotFound) as caught:
-        ethos.make(Context(registry.core, personality="codr"))
+        ethos.EthosToolset(Context(registry.core, personality="codr"))
     assert caught.value.facts["similar"][0] == "coder"
 
 
@@ -482,13 +482,13 @@ def small(tmp_path_factory, new_database):
 
 @given(tool=st.sampled_from(["skills_list", "skill_view"]), arguments=JSON)
 def test_no_arguments_of_any_type_raise(small, tool, arguments):
-    answer = ethos.make(Context(small, environ={})).call(tool, arguments)
+    answer = ethos.EthosToolset(Context(small.core, environ={})).call(tool, arguments)
     assert answer["ok"] is (tool == "skills_list")
 
 
 @given(st.one_of(st.text(), st.text(st.characters(categories=["Cs"]), min_size=1)))
 def test_no_name_raises_and_every_answer_is_json(small, name):
-    answer = ethos.make(Context(small, environ={})).call("skill_view", {"name": name})
+    answer = ethos.EthosToolset(Context(small.core, environ={})).call("skill_view", {"name": name})
     assert json.loads(json.dumps(answer, ensure_ascii=False).encode())["ok"] is (name == "plan")
 
 
