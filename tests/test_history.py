@@ -127,7 +127,7 @@ def test_a_diff_shows_the_last_change_or_that_between_two_revisions(registry, al
 
 
 def test_what_is_not_there_is_said(registry, alpha):
-    with pytest.raises(RevisionNotFound, match="no revision 7; there is 1"):
+    with pytest.raises(RevisionNotFound, match="no revision 7; it has 1"):
         registry.read_revision("alpha", 7)
     with pytest.raises(RevisionNotFound):
         registry.restore_revision("alpha", 7)

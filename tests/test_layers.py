@@ -12,7 +12,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "registry"
 
 ROOMS = [
     {"__main__"},
-    {"cli", "mcp"},
+    {"cli"},
+    {"mcp"},
     {"__init__"},
     {"api"},
     {"toolsets"},

@@ -23,8 +23,6 @@ with SkillRegistry.open(database, settings=Settings()) as registry:
 print([name for name in heavy.split(",") if name in sys.modules])
 """
 
-CHANGES = pytest.mark.xfail(reason="until operations stand on core", strict=True)
-
 READS = {
     "native": [
         ["list_skills", {}, "alpha"],
@@ -50,7 +48,7 @@ READS = {
 @pytest.mark.file
 @pytest.mark.parametrize(
     "toolset",
-    [pytest.param(one, marks=CHANGES if one in {"basic", "miniclaw"} else ()) for one in READS],
+    list(READS),
 )
 def test_reading_through_a_toolset_imports_nothing_heavy(
     registry, root, skill, database, settled, toolset

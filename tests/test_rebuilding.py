@@ -6,6 +6,7 @@ from registry import errors
 from registry.api import SkillRegistry
 from registry.cli.app import root as program
 from registry.cli.commands import db
+from registry.cli.hints import hint
 from registry.settings import Settings
 from tests.conftest import OLD, REPOSITORY, write_skill
 
@@ -61,7 +62,7 @@ def test_the_help_names_the_backup_and_what_it_keeps(group):
 
 
 def test_who_finds_the_database_damaged_is_told_of_the_backup():
-    said = str(errors.DatabaseCorrupt(path="r.db", reason="malformed"))
+    said = hint(errors.DatabaseCorrupt(path="r.db", reason="malformed"))
     assert "backup" in said
     assert "history" in said
     assert "-wal" in said

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -240,13 +239,7 @@ class SyncLock(Protocol):
     def __enter__(self) -> Self:
         """Return the lock; `acquire` takes it."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give the lock back."""
 
 

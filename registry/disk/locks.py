@@ -5,7 +5,6 @@ import json
 import os
 import random
 import time
-from types import TracebackType
 from typing import ClassVar, Self
 
 
@@ -73,12 +72,7 @@ class FileLock:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

@@ -167,7 +167,10 @@ def test_a_writer_that_waits_too_long_says_the_server_is_busy(filled, server_dat
         with pytest.raises(DatabaseBusy), filled.core.writer.transaction(0.2):
             pass
         filled.core.usage.listed(filled.list().items)
-        assert filled.core.backend.add_usage({("mine", "alpha"): ([1, 0, 0], [None] * 3)}, 0.2) is False
+        assert (
+            filled.core.backend.add_usage({("mine", "alpha"): ([1, 0, 0], [None] * 3)}, 0.2)
+            is False
+        )
         other.execute("ROLLBACK")
     with filled.core.writer.transaction(0.2):
         pass

@@ -56,7 +56,9 @@ def library(registry, root, skill):
 @pytest.fixture
 def call(registry):
     def run(tool, arguments=None, *, personality=None, environ=None):
-        toolset = ethos.EthosToolset(Context(registry.core, personality=personality, environ=environ or {}))
+        toolset = ethos.EthosToolset(
+            Context(registry.core, personality=personality, environ=environ or {})
+        )
         answer = toolset.call(tool, {} if arguments is None else arguments)
         json.dumps(answer, ensure_ascii=False).encode()
         assert set(answer) == ({"ok", "value"} if answer["ok"] else {"ok", "code", "error"})

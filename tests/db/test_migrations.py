@@ -6,11 +6,12 @@ from contextlib import closing
 import pytest
 
 from registry.api import SkillRegistry
+from registry.cli.hints import hint
 from registry.db.interface import KNOWN_REVISIONS, SCHEMA_REVISION
 from registry.db.migrate import migrations_folder
-from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
 from registry.db.schema import metadata
 from registry.db.sqlite.dialect import has_wal_reset_bug
+from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
 from registry.db.sqlite.writer import make_engine
 from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew
 from registry.settings import Settings
@@ -115,8 +116,9 @@ def test_a_failed_upgrade_leaves_nothing_half_done(database, monkeypatch):
 def test_a_damaged_file_is_answered_with_what_to_do(database, content):
     database.parent.mkdir()
     database.write_bytes(content)
-    with pytest.raises(DatabaseCorrupt, match="Move it aside"):
+    with pytest.raises(DatabaseCorrupt) as caught:
         open_registry(database)
+    assert hint(caught.value).startswith("Move it aside")
 
 
 def test_the_database_of_another_program_is_refused(database):
