@@ -1,4 +1,4 @@
-"""Complete names in a shell from the catalogue: read-only, and silent when anything goes wrong."""
+"""Complete names in a shell from the catalogue: read-only, and silent on any error."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from registry.db.queries.listing import Facet
 
 MAX_CANDIDATES: Final = 200
-"""More candidates than this help nobody."""
+"""Candidates offered at most."""
 
 Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
@@ -23,7 +23,7 @@ Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem
 def _completer(
     candidates: "Callable[[SkillRegistry], Iterable[tuple[str, str]]]", *, folders: bool = False
 ) -> Completer:
-    """Make a completer of (value, what it is); ``folders``: a folder will do too."""
+    """Make a completer of (value, description) pairs; ``folders``: complete folders, too."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str

@@ -1,4 +1,4 @@
-"""Where output goes: data to stdout, everything else to stderr, colour only to a terminal."""
+"""Write data to stdout and everything else to stderr, with colour only on a terminal."""
 
 import os
 import sys
@@ -58,7 +58,7 @@ class Console:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self._color and text else text
 
     def write(self, lines: Iterable[str], *, json_text: bool = False) -> None:
-        """Write lines to stdout: escaped text, or JSON that is escaped here."""
+        """Write lines to stdout: text that is escaped already, or JSON to be escaped here."""
         text = "\n".join(lines)
         if text:
             if json_text:
@@ -79,7 +79,7 @@ class Console:
         self.err.write(text + "\n")
 
     def error(self, message: str) -> None:
-        """Say on stderr what went wrong."""
+        """Write an error message to stderr."""
         label = "\x1b[31mError:\x1b[0m" if self._err_color else "Error:"
         self.err.write(f"{label} {escape.text(message)}\n")
 
@@ -90,25 +90,25 @@ class Console:
         self.write([json.dumps(value, ensure_ascii=not self.is_unicode, indent=2)], json_text=True)
 
     def answer(self, value: object, lines: Iterable[str], *, as_json: bool) -> None:
-        """Write one value: as JSON, or what ``lines`` (escaped text) say of it."""
+        """Write the result of a command: the value as JSON, or ``lines`` of escaped text."""
         if as_json:
             self.json(record(value))
         else:
             self.write(lines)
 
     def json_lines(self, values: Iterable[object]) -> Iterator[str]:
-        """Yield each value as a line of JSON that this stdout can print, to be escaped at last."""
+        """Yield each value as one line of JSON in the encoding of stdout, not yet escaped."""
         from json import JSONEncoder
 
         return map(JSONEncoder(ensure_ascii=not self.is_unicode).encode, values)
 
     def flush(self) -> None:
-        """Hand over to the system what was written to stdout."""
+        """Flush stdout."""
         self.out.flush()
 
 
 def _nowhere() -> TextIO:
-    """Stand in for a stream that was closed before the program started."""
+    """Return a substitute for a stream that was closed before the program started."""
     return open(os.devnull, "w", encoding="utf-8")  # for as long as the process lives
 
 

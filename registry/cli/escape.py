@@ -1,4 +1,4 @@
-"""Make text that comes from a skill safe to print: nothing in it may steer a terminal."""
+"""Escape text from skills so that nothing in it can control a terminal."""
 
 import re
 from functools import cache
@@ -17,26 +17,26 @@ _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def line(text: str) -> str:
-    """Escape ``text`` for a place where one line is shown: names, refs, paths."""
+    """Escape ``text`` for a single line: names, refs, paths."""
     if text.isprintable():
         return text
     return _pattern(f"{_FLAG}|[{_HARMFUL}\\t\\n]").sub(_escaped, text)
 
 
 def prose(text: str) -> str:
-    """Escape ``text`` for a place where one line is shown, with line breaks turned to spaces."""
+    """Escape ``text`` for a single line, with line breaks turned into spaces."""
     if "  " not in text and text.isprintable():
         return text
     return line(" ".join(text.split()))
 
 
 def text(text: str) -> str:
-    """Escape ``text`` of many lines; line breaks and tabs stay."""
+    """Escape multi-line ``text``; keep line breaks and tabs."""
     return _pattern(f"{_FLAG}|[{_HARMFUL}]").sub(_escaped, text.replace("\r\n", "\n"))
 
 
 def json_text(text: str) -> str:
-    """Escape what `json` leaves in its output and a terminal would obey; the value is the same."""
+    """Escape what `json` leaves as it is and a terminal would obey; the value stays the same."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _pattern(_IN_JSON).sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -44,7 +44,7 @@ def json_text(text: str) -> str:
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compile when first needed: most output holds nothing to escape, and start-up is short."""
+    """Compile on first use: most output has nothing to escape."""
     return re.compile(text)
 
 

@@ -1,4 +1,4 @@
-"""Draw findings: for people below a heading, for other programs one a line."""
+"""Draw findings: as paragraphs for people, one per line for programs."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -12,7 +12,7 @@ INDENT: Final = "  "
 
 
 def draw_findings(console: Console, findings: Iterable[Diagnostic], width: int) -> Iterator[str]:
-    """Yield a paragraph a finding: where, how grave, which, what to do."""
+    """Yield a paragraph per finding: place, severity, code, message and fix."""
     for finding in findings:
         severity = console.style(finding.severity, words.SEVERITY_STYLES[finding.severity])
         where = _place(finding.path, finding.line) if finding.path else ""

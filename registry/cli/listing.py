@@ -1,4 +1,4 @@
-"""Print listings: one list of columns makes the table, the lines in a pipe and the names."""
+"""Print listings: a list of columns makes the table, the lines in a pipe and the names."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeVar
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST_SHARE: Final = 0.45
-"""What the first column may take of a terminal that is too narrow for everything."""
+"""Share of the first column on a terminal that is too narrow for everything."""
 _MAX_PROSE: Final = 1200
-"""Characters of a text that a table looks at: no terminal shows more on a line."""
+"""Characters of a text considered for a table: no terminal shows more on a line."""
 
 
 class Column(NamedTuple, Generic[T]):
-    """One column: a title and what it says of an item; here nothing has to be escaped.
+    """A column of a listing: its title and how to get its value from an item, not yet escaped.
 
-    ``only``: not in both the table and the lines in a pipe. ``prose``: line breaks become spaces.
-    ``style``: that of all cells, or one for each text. ``when``: shown only if this holds for the
-    items. ``drop``: where room is short the highest goes first; 0 is always shown. The ``flexible``
-    column takes what the others leave, if that is at least ``min_width``; the others take at most
-    ``max_width``, and at most the ``share`` of the terminal.
+    ``only``: in the table or in the lines in a pipe, not in both. ``prose``: line breaks become
+    spaces. ``style``: of all cells, or of each text. ``when``: in the table only if this holds for
+    the items. ``drop``: if there is not enough room, the highest is left out first; 0 never is. The
+    ``flexible`` column gets the room that is left, if that is at least ``min_width``; the others
+    get at most ``max_width`` and at most this ``share`` of the terminal.
     """
 
     title: str
@@ -66,11 +66,11 @@ def emit(
     draw: Callable[[Console, Sequence[T]], Iterator[str]] | None = None,
     plain: Callable[[T], str] | None = None,
 ) -> bool:
-    """Print ``items`` in the format ``style``; None: as fits the stream.
+    """Print ``items`` in the format ``style``; None: a table on a terminal, else plain lines.
 
-    By default the format ``names`` prints the first column of a line in a pipe. ``draw`` stands in
-    for the table, ``plain`` for the lines, both of escaped text. Returns whether people are
-    reading, who may be told more on stderr.
+    The format ``names`` prints ``name``, by default the first column of the plain lines. ``draw``
+    replaces the table and ``plain`` the plain lines; both return escaped text. Return whether a
+    table was printed on a terminal.
     """
     if style is None:
         style = "table" if console.is_terminal else "plain"
@@ -80,8 +80,12 @@ def emit(
         console.write([f"[{rows}]"], json_text=True)
     elif style == "jsonl":
         console.write(console.json_lines(map(to_record, items)), json_text=True)
+    elif style == "table" and draw:
+        console.write(draw(console, items))
     elif style == "table":
-        console.write((draw or _table(columns))(console, items))
+        from registry.cli import table
+
+        console.write(table.draw(console, columns, items))
     elif style == "plain" and plain:
         console.write(map(plain, items))
     else:
@@ -93,19 +97,13 @@ def emit(
     return style == "table" and console.is_terminal
 
 
-def _table(columns: Sequence[Column[T]]) -> Callable[[Console, Sequence[T]], Iterator[str]]:
-    from registry.cli import table
-
-    return lambda console, items: table.draw(console, columns, items)
-
-
 def skill_line(done: str, skill: Skill) -> list[str]:
-    """Return what was done to a skill, as a command prints it."""
+    """Return the line that a command prints about a skill it changed."""
     return [f"{done} {escape.line(skill.ref)}: {escape.line(skill.path)}"]
 
 
 def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a label and a value a line; in a pipe with a tab between."""
+    """Yield one line per label and value, separated by a tab in a pipe."""
     rows = list(facts)
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
@@ -116,7 +114,7 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
 
 
 def tell_nothing_found(session: "Session", *, narrowed: bool) -> None:
-    """Say on stderr why nothing is listed, and what to do next."""
+    """Explain on stderr why nothing is listed and what to do next."""
     note, registry = session.console.note, session.registry
     if not registry.sources():
         note(

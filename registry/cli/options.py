@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean to the service."""
+"""Define the options that several commands share."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -39,7 +39,7 @@ class When(ParamType):
         self.end_of_day = end_of_day
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Turn what was typed into a timestamp."""
+        """Parse a date, a timestamp or an age."""
         from datetime import UTC, datetime
 
         from registry.document.dates import parse_when
@@ -51,7 +51,7 @@ class When(ParamType):
 
 
 def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Make one decorator of several options, which the help lists in this order."""
+    """Combine options into one decorator; the help lists them in this order."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -162,7 +162,7 @@ filter_options: Final = stack(
 
 
 def filters(session: Session, given: dict[str, Any]) -> Filters:
-    """Return the filters that ``given``, the values of `filter_options`, means.
+    """Return the filters for ``given``, the values of `filter_options`.
 
     Raises `SourceNotFound`, `PersonalityNotFound`.
     """

@@ -1,4 +1,4 @@
-"""A progress bar for what may take long, on a terminal and only where it takes a while."""
+"""Show a progress bar on a terminal for operations that take a while."""
 
 import time
 from collections.abc import Callable
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 PATIENCE: Final = 0.5
-"""Seconds before anything is drawn; what has little to do is over by then."""
+"""Seconds before anything is drawn; short operations finish without a bar."""
 
 
 class SyncProgress:
-    """What the service tells about a sync or a copy; draws nothing where nobody watches."""
+    """Show the progress of a sync or a copy; draw nothing if stderr is not a terminal."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._watched = console.err_is_terminal
@@ -33,7 +33,7 @@ class SyncProgress:
             self._bar.stop()
 
     def __call__(self, doing: str, done: int, total: int | None) -> None:
-        """Show how far it is."""
+        """Update the bar."""
         if not self._watched or self._clock() - self._started < PATIENCE:
             return
         if self._bar is None:

@@ -18,7 +18,7 @@ MAX_TEXT_WIDTH: Final = 100
 
 
 def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator[str]:
-    """Yield the lines of the readable view; ``host`` is the machine that has the folder."""
+    """Yield the lines of the view; ``host`` is the machine that has the folder."""
     width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
     yield from wrap(escape.prose(skill.description), width)

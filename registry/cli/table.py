@@ -17,7 +17,7 @@ MIN_READABLE: Final = 8
 
 @dataclass(slots=True)
 class _Strip:
-    """A column with its cells and the width that it gets."""
+    """A column with its cells and its width."""
 
     column: Column[Any]
     cells: list[str]
@@ -25,9 +25,9 @@ class _Strip:
 
 
 def draw(console: Console, columns: Sequence[Column[T]], items: Sequence[T]) -> Iterator[str]:
-    """Yield the lines of the table: a header, then the rows. A column without content is left out.
+    """Yield the header and the rows, no line wider than the console.
 
-    No line is wider than the console.
+    Columns without content are left out.
     """
     strips = [
         _Strip(column, list(column.cells(items, in_table=True)))
@@ -80,7 +80,7 @@ def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
 
 
 def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[_Strip]:
-    """Shorten the first column, and where that isn't enough show nothing else."""
+    """Shorten the first column; if that is not enough, show it alone."""
     first = strips[0]
     room = width - (_taken(strips, flexible) - first.width)
     share = min(first.width, max(MIN_READABLE, int(room * FIRST_SHARE)))
@@ -96,6 +96,6 @@ def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[
 
 
 def _taken(strips: list[_Strip], flexible: _Strip | None) -> int:
-    """Return how many columns of the terminal all but the flexible column take."""
+    """Return the width of all columns but the flexible one, with the gaps."""
     fixed = sum(strip.width for strip in strips if strip is not flexible)
     return fixed + GAP * (len(strips) - 1)

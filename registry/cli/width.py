@@ -1,4 +1,4 @@
-"""How many columns a text takes on a terminal, and how to make it fit."""
+"""Measure how many columns a text takes on a terminal, and make it fit."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Numbers, sizes and times as people read them."""
+"""Format numbers, sizes and times for people."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def size(number: int) -> str:
-    """Return a number of bytes, in units of 1,000."""
+    """Return a number of bytes, in decimal units."""
     value = float(number)
     for unit in ("B", "kB", "MB", "GB"):
         if value < _STEP or unit == "GB":
@@ -45,5 +45,5 @@ def moment(stamp: str | None) -> str:
 
 
 def state(status: str, *, shadowed: bool = False) -> str:
-    """Return a skill's status in a word."""
+    """Return a skill's status for people."""
     return "shadowed" if shadowed else status.replace("_", " ")

@@ -108,7 +108,7 @@ def test_a_deleted_skill_comes_back_and_the_trash_can_be_emptied(program, filled
         (["create", "notes", "--description", "x"], 1, "already"),
         (["create", "other"], 2, "--description"),
         (["create", "other", "--description", "x", "--source", "none"], 1, "source"),
-        (["create", "other", "--description", "x", "--param", "a:colour"], 2, "no type"),
+        (["create", "other", "--description", "x", "--param", "a:colour"], 2, "not a type"),
         (["update", "notes"], 2, "Say what to change"),
         (["update", "nothing", "--kind", "x"], 1, "No skill named"),
         (["delete", "nothing"], 1, "No skill named"),

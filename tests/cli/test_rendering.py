@@ -1,5 +1,6 @@
 """Widths, cuts, wraps, tables, escapes and sizes, as plain functions."""
 
+from dataclasses import fields
 from operator import itemgetter
 
 import pytest
@@ -8,10 +9,19 @@ from hypothesis import strategies as st
 
 from registry.cli import escape, words
 from registry.cli.console import Console
-from registry.cli.listing import Column
+from registry.cli.listing import Column, emit
 from registry.cli.progress import PATIENCE, SyncProgress
 from registry.cli.table import draw
 from registry.cli.width import fit, pad, width_of, wrap
+from registry.model import (
+    Diagnostic,
+    Parameter,
+    SearchHit,
+    Skill,
+    SkillDetail,
+    Source,
+    record,
+)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +90,46 @@ def test_a_column_without_content_is_left_out():
 
 def test_a_table_without_rows_is_nothing():
     assert list(draw(Console({}), [Column("A", str)], [])) == []
+
+
+def test_a_column_escapes_and_counts_in_thousands_only_in_a_table():
+    column = Column("A", lambda item: item)
+    items = ["a\x1bb", 1234, None]
+    assert list(column.cells(items, in_table=True)) == ["a\\x1bb", "1,234", ""]
+    assert list(column.cells(items, in_table=False)) == ["a\\x1bb", "1234", ""]
+
+
+def test_columns_may_be_for_the_table_or_the_pipe_or_for_some_items_only(capsys):
+    columns = [
+        Column("HANDLE", lambda item: f"x/{item}", only="plain"),
+        Column("ITEM", str),
+        Column("LENGTH", len, only="table"),
+        Column("NEVER", str, only="table", when=lambda items: len(items) > 2),
+    ]
+    for style in ("table", "plain", "names"):
+        emit(Console({}), style, ["a", "bc"], columns)
+    assert capsys.readouterr().out == (
+        "ITEM  LENGTH\na     1\nbc    2\nx/a\ta\nx/bc\tbc\nx/a\nx/bc\n"
+    )
+
+
+@pytest.mark.parametrize("kind", [Diagnostic, Source, Skill, SearchHit, SkillDetail])
+def test_the_keys_of_a_record_are_fields(kind):
+    assert set(kind.KEYS) <= {entry.name for entry in fields(kind)}
+
+
+def test_a_record_has_all_fields_in_order_unless_the_class_says_which():
+    finding = Diagnostic("code", "info", "text", 3)
+    assert list(record(finding)) == ["code", "severity", "path", "line", "message", "fix"]
+    given = Parameter("city", "string", "Where", required=True)
+    assert record({"as": "is"}) == {"as": "is"}
+    assert record((given, finding))[0] == {
+        "name": "city",
+        "type": "string",
+        "description": "Where",
+        "required": True,
+        "default": None,
+    }
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,10 @@ class TestTools:
             assert cli("tools", "call", "--toolset", toolset, tool).exit_code == 1
 
     @pytest.mark.parametrize("text", ["{", "nope", "", "[" * 100_000])
-    def test_what_is_no_json_is_wrong_usage(self, cli, library, text):
+    def test_what_is_not_json_is_wrong_usage(self, cli, library, text):
         result = cli("tools", "call", "read_skill", text)
         assert result.exit_code == 2
-        assert "no JSON" in result.output
+        assert "not JSON" in result.output
 
     def test_an_unknown_toolset_is_wrong_usage(self, cli):
         assert cli("tools", "call", "--toolset", "nope", "x").exit_code == 2

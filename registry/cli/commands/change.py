@@ -29,7 +29,7 @@ class ParameterType(click.ParamType[Parameter]):
         kind, _, about = rest.partition(":")
         kind = kind.strip() or "string"
         if kind not in TYPES:
-            self.fail(f"{kind!r} is no type; choose one of {', '.join(TYPES)}.", param, ctx)
+            self.fail(f"{kind!r} is not a type; choose one of {', '.join(TYPES)}.", param, ctx)
         needed = not name.endswith("?")
         name = name.removesuffix("?").strip()
         if not name:
@@ -154,4 +154,4 @@ def _text(body: Any) -> str | None:
     try:
         return str(body.read())
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"The body is no UTF-8 text: {error.reason}.") from error
+        raise click.UsageError(f"The body is not UTF-8 text: {error.reason}.") from error

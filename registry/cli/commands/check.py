@@ -60,7 +60,7 @@ def command(session: Session, *, targets: tuple[str, ...], strict: bool, style: 
 
 
 def summary(number: int, found: "Counter[str]") -> str:
-    """Say how many skills were checked and what was found."""
+    """Return how many skills were checked and how many findings there are, as one line."""
     counts = [words.count(found["error"], "error"), words.count(found["warning"], "warning")]
     if found["info"]:
         counts.append(f"{found['info']:,} minor")

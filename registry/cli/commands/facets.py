@@ -21,7 +21,7 @@ def _counting(
     examples: Sequence[str],
     about: str,
 ) -> click.Command:
-    """Make the command that counts the skills of each ``what``."""
+    """Make the command that counts skills by ``what``."""
     columns: Sequence[Column[Facet]] = (
         Column(what.upper(), lambda facet: facet.value),
         Column("SKILLS", lambda facet: facet.count, right=True),

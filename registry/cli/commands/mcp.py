@@ -25,7 +25,7 @@ class Address(click.ParamType[tuple[str, int]]):
         """Split an address; an IPv6 host stands in brackets."""
         host, colon, port = str(value).rpartition(":")
         if not colon or not host or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
-            self.fail(f"{value!r} is no HOST:PORT, such as 127.0.0.1:8080.", param, ctx)
+            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8080.", param, ctx)
         return host, int(port)
 
 

@@ -44,7 +44,7 @@ def chosen_skills(
     *,
     every: bool,
 ) -> "list[Skill] | None":
-    """Return the skills that are meant; None: nothing says which.
+    """Return the chosen skills; None if no option chooses any.
 
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
     """

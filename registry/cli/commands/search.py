@@ -57,7 +57,7 @@ def command(
 
     Words in any language; a skill that has more of them, above all in its name and tags, comes
     first. A word also finds longer words that begin with it, and quotes keep words together.
-    Finding nothing is no error. In a pipe each line is a ref, a tab and the place that matched.
+    Finding nothing is not an error. In a pipe each line is a ref, a tab and the place that matched.
     """
     text = " ".join(query)
     if not text.strip():
@@ -81,7 +81,7 @@ COLUMNS: Final[Sequence[Column[SearchHit]]] = (
 
 
 def draw_hits(console: Console, hits: Sequence[SearchHit], query: str) -> Iterator[str]:
-    """Yield ref and description of each hit, and below it the place that matched."""
+    """Yield ref and description of each hit, and the matching text below."""
     wanted = matcher(query)
 
     def light(text: str) -> str:
@@ -100,7 +100,7 @@ def draw_hits(console: Console, hits: Sequence[SearchHit], query: str) -> Iterat
 
 
 def matcher(query: str) -> re.Pattern[str] | None:
-    """Return a pattern of the words of a query, for showing where they are."""
+    """Return a pattern that matches the words of a query, for highlighting."""
     from registry.catalog.search import parse
 
     # Whole phrases before the words in them, and no words that say nothing.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
 
 MAX_SHOWN: Final = 20
-"""Lines of each kind of change, unless more is asked for with --verbose."""
+"""Lines of each kind of change shown without --verbose."""
 
 
 @click.command(
@@ -66,7 +66,7 @@ def command(
 ) -> None:
     """Bring the registry in line with the folders on disk.
 
-    TARGET is a source or a folder; a folder that is no source yet becomes one. Without a target
+    TARGET is a source or a folder; a folder that is not a source yet becomes one. Without a target
     all sources are synced. What can't be read is kept and marked invalid. A source that is gone,
     empty, or lost more than half of its skills keeps them, until --allow-prune.
 
@@ -137,7 +137,7 @@ def _watch(session: Session, *, as_json: bool) -> None:
 
 
 def report_record(report: "SyncReport") -> dict[str, Any]:
-    """Return a report as JSON: what moved by its ref, each notice with its folder."""
+    """Return a report as JSON: moved skills by ref, each notice with its folder."""
     made: dict[str, Any] = record(report)
     for source in made["sources"]:
         source["notices"] = [{"folder": folder, **notice} for folder, notice in source["notices"]]
@@ -145,7 +145,7 @@ def report_record(report: "SyncReport") -> dict[str, Any]:
 
 
 def draw_report(console: Console, report: "SyncReport", limit: int | None) -> Iterator[str]:
-    """Yield what changed, at most so many lines of each kind, and the summary."""
+    """Yield what changed, at most ``limit`` lines of each kind, and the summary."""
     arrow = "\u2192" if console.is_unicode else ">"
     moved = [f"{move.ref} (was in {move.before})" for move in report.moved]
     changes: Sequence[tuple[str, Style, Sequence[str]]] = (
@@ -163,7 +163,7 @@ def draw_report(console: Console, report: "SyncReport", limit: int | None) -> It
 
 
 def summary(report: "SyncReport") -> str:
-    """Say what changed in one line of numbers."""
+    """Return the number of changes of each kind, as one line."""
     counts = (
         (len(report.added), "added"),
         (len(report.updated), "updated"),

@@ -120,7 +120,7 @@ def call(ctx: click.Context, /, *, toolset: str, name: str, arguments: str, **bi
                 arguments = stream.read()
         given = json.loads(arguments)
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"The arguments are no JSON: {error}.", ctx) from error
+        raise click.UsageError(f"The arguments are not JSON: {error}.", ctx) from error
     answer = session.registry.toolset(toolset, **binding).call(name, given)
     session.console.json(answer)
     if is_error(answer):
