@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from registry.cli import escape, words
+from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
-from registry.cli.listing import Column
 from registry.cli.width import wrap
 from registry.model import Parameter, SkillDetail, SkillFile
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.console import Console
-from registry.cli.listing import FIRST_SHARE, Column
 from registry.cli.width import Cut, fit, pad, width_of
 
 T = TypeVar("T")

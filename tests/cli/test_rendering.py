@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.cli import escape, words
+from registry.cli.column import Column
 from registry.cli.console import Console
-from registry.cli.listing import Column, emit
+from registry.cli.listing import emit
 from registry.cli.progress import PATIENCE, SyncProgress
 from registry.cli.table import draw
 from registry.cli.width import fit, pad, width_of, wrap

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from registry.cli import complete, escape, options, words
+from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings, finding_line
 from registry.cli.group import Command
-from registry.cli.listing import Column, emit
+from registry.cli.listing import emit
 from registry.cli.run import Status
 from registry.cli.session import Session
 

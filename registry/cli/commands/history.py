@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from registry.cli import complete, escape, options
+from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.group import Command
-from registry.cli.listing import Column, emit
+from registry.cli.listing import emit
 from registry.cli.session import Session
 
 if TYPE_CHECKING:

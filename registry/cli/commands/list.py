@@ -6,8 +6,9 @@ from typing import Any, Final
 import click
 
 from registry.cli import options, words
+from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import Command
-from registry.cli.listing import FIRST_SHARE, Column, emit, tell_nothing_found
+from registry.cli.listing import emit, tell_nothing_found
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters, Sort
 from registry.model import Skill

@@ -8,9 +8,10 @@ from typing import Any, Final
 import click
 
 from registry.cli import escape, options, words
+from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.group import Command
-from registry.cli.listing import Column, emit, tell_nothing_found
+from registry.cli.listing import emit, tell_nothing_found
 from registry.cli.session import Session
 from registry.cli.width import fit, width_of, wrap
 from registry.model import SearchHit

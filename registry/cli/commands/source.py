@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from registry.cli import complete, escape, options, words
+from registry.cli.column import Column
 from registry.cli.group import Group
-from registry.cli.listing import Column, emit
+from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.model import SCOPES, Scope, Source
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from registry.cli import options, words
+from registry.cli.column import Column
 from registry.cli.group import Command
-from registry.cli.listing import Column, draw_facts, emit
+from registry.cli.listing import draw_facts, emit
 from registry.cli.session import Session
 
 if TYPE_CHECKING:

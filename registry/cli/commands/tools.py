@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.cli import complete, options
+from registry.cli.column import Column
 from registry.cli.group import Command, Group
-from registry.cli.listing import Column, emit
+from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.model import SCOPES
 from registry.toolsets.open import TOOLSETS

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from registry.cli import complete, escape, options, words
+from registry.cli.column import Column
 from registry.cli.group import Command, Group
-from registry.cli.listing import Column, emit, skill_line
+from registry.cli.listing import emit, skill_line
 from registry.cli.session import Session
 
 if TYPE_CHECKING:

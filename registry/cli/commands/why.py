@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.cli import complete, escape, options
+from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.group import Command
-from registry.cli.listing import Column, emit
+from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.model import record
 
