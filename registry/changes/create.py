@@ -109,5 +109,6 @@ def recorded(core: Core, source_id: int, folder: str) -> StoredSkill:
     stored = by_place(core.reader, source_id, folder)
     if stored is None:
         raise SkillNotFound(folder)
-    store_contents(core, [stored.id])
+    if stored.file_count > (stored.document is not None):  # a document's bytes are its text
+        store_contents(core, [stored.id])
     return stored

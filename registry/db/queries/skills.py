@@ -13,7 +13,7 @@ from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
 _FACTS: Final = (
     "s.id, s.uid, s.source_id, src.path, src.host, src.enabled, s.document, s.fingerprint, s.racy, "
-    "s.hidden, s.compatibility, s.required_tools, s.parameters"
+    "s.hidden, s.compatibility, s.required_tools, s.parameters, s.file_count"
 )
 _SELECT: Final = f"SELECT {_FACTS}, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND "
 _WIDTH: Final = _FACTS.count(",") + 1
@@ -43,6 +43,7 @@ class StoredSkill:
     compatibility: str | None
     required_tools: str
     parameters: str
+    file_count: int
     skill: Skill
 
     @property

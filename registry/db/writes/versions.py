@@ -108,26 +108,27 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
     """
     rows = execute(
         connection,
-        "SELECT n.id, n.replaces, (SELECT o.live FROM skills o WHERE o.id = n.replaces) AS alive, "
-        "(SELECT o.id FROM skills o WHERE o.source_id = n.source_id AND o.folder = n.folder "
-        "AND o.live = 1) AS holder FROM skills n WHERE n.id {in_array}",
+        "SELECT n.id, n.replaces, n.name, n.folder, o.live, o.name AS old, o.folder AS old_folder, "
+        "(SELECT h.id FROM skills h WHERE h.source_id = n.source_id AND h.folder = n.folder "
+        "AND h.live = 1) AS holder "
+        "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}",
         list(staged),
     ).all()
-    rows = [row for row in rows if row.replaces is None or row.alive == 1]
+    rows = [row for row in rows if row.replaces is None or row.live == 1]
     outgoing = [*removed, *(row.replaces for row in rows if row.replaces is not None)]
     leaving = {None, *outgoing}
     incoming = [row.id for row in rows if row.holder in leaving]
     # A folder may stand in the way of another skill's ref, so folders count as names here.
-    touched = execute(
-        connection, "SELECT name, folder FROM skills WHERE id {in_array}", [*incoming, *outgoing]
-    )
-    names = {name for row in touched for name in row}
+    names = {name for row in rows for name in (row.name, row.folder, row.old, row.old_folder)}
+    if removed:
+        sql = "SELECT name, folder FROM skills WHERE id {in_array}"
+        names.update(name for row in execute(connection, sql, list(removed)) for name in row)
     store_documents(connection, outgoing)
     for live, versions in ((0, outgoing), (1, incoming)):
         if versions:
             sql = f"UPDATE skills SET live = {live} WHERE id {{in_array}}"
             execute(connection, sql, versions)
-    refresh_names(connection, names)
+    refresh_names(connection, names - {None})
     record_revisions(connection, incoming)
     return incoming
 

@@ -1,0 +1,112 @@
+"""How often an operation asks the database: a name is resolved once, and the value handed down."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from registry.disk.walk import Walk
+
+
+@pytest.fixture
+def library(registry, root, skill):
+    """Twenty skills in one source."""
+    for number in range(20):
+        skill(f"skill-{number}")
+    (root / "skill-1" / "notes.txt").write_text("notes")
+    registry.sync(str(root), name="mine")
+    registry.update("skill-1", tags=["first"])  # what is made at the first change is made by now
+    return registry
+
+
+@contextmanager
+def counting(registry, monkeypatch):
+    """Count the SELECTs of the reading lane, and the walks of a folder."""
+    counted = {"selects": [], "walks": 0}
+    with monkeypatch.context() as patch:
+        reader = type(registry.core.reader)
+        rows, below = reader.rows, Walk.below
+
+        def ask(self, sql, parameters=()):
+            if sql.lstrip().startswith(("SELECT", "WITH")):
+                counted["selects"].append(" ".join(sql.split()))
+            return rows(self, sql, parameters)
+
+        def look(self, folder):
+            counted["walks"] += 1
+            return below(self, folder)
+
+        patch.setattr(reader, "rows", ask)
+        patch.setattr(Walk, "below", look)
+        yield counted
+
+
+OPERATIONS = {
+    "list": (lambda r: r.list(), 1, 0),
+    "resolve": (lambda r: r.resolve("skill-1"), 1, 0),
+    "get": (lambda r: r.get("skill-1"), 5, 1),
+    "read": (lambda r: r.read("mine/skill-1"), 2, 1),
+    "read a file": (lambda r: r.read_file("skill-1", "notes.txt"), 2, 1),
+    "history": (lambda r: r.history("skill-1"), 3, 1),
+    "update": (lambda r: r.update("skill-1", tags=["second"]), 8, 2),
+    "delete": (lambda r: r.delete("skill-2"), 3, 3),
+    "create": (lambda r: r.create("new", description="d"), 8, 1),
+    "create with a file": (lambda r: r.create("new", description="d", files={"a": b""}), 9, 1),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operation_asks_no_more_than_it_needs(library, operation, monkeypatch):
+    run, selects, walks = OPERATIONS[operation]
+    with counting(library, monkeypatch) as counted:
+        run(library)
+    assert len(counted["selects"]) <= selects, "\n".join(counted["selects"])
+    assert counted["walks"] <= walks
+
+
+TOOLS = {
+    "read_skill": ({"name": "skill-1"}, 5, 1),
+    "read_skill_file": ({"name": "skill-1", "path": "notes.txt"}, 2, 1),
+    "update_skill": ({"name": "skill-1", "tags": ["third"]}, 8, 2),
+    "delete_skill": ({"name": "skill-3"}, 3, 3),
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_asks_no_more_than_the_operation_behind_it(library, tool, monkeypatch):
+    arguments, selects, walks = TOOLS[tool]
+    native = library.toolset("native")
+    with counting(library, monkeypatch) as counted:
+        answer = native.call(tool, arguments)
+    assert "error" not in answer
+    assert len(counted["selects"]) <= selects, "\n".join(counted["selects"])
+    assert counted["walks"] <= walks
+
+
+@pytest.mark.server
+def test_a_change_of_a_tag_on_a_server_sends_few_statements(new_database, root, skill, monkeypatch):
+    import psycopg
+
+    from registry import Settings, SkillRegistry
+
+    skill("alpha")
+    with SkillRegistry.open(new_database(), settings=Settings()) as registry:
+        registry.sync(str(root), name="mine")
+        registry.update("alpha", tags=["first"])
+        sent = []
+        for name in ("execute", "executemany"):
+            real = getattr(psycopg.Cursor, name)
+
+            def send(self, query, *rest, real=real, **more):
+                sent.append(" ".join(str(query).split()))
+                return real(self, query, *rest, **more)
+
+            monkeypatch.setattr(psycopg.Cursor, name, send)
+        commit = psycopg.Connection.commit
+
+        def end(self):
+            sent.extend(("BEGIN", "COMMIT"))  # the driver sends the first by itself
+            commit(self)
+
+        monkeypatch.setattr(psycopg.Connection, "commit", end)
+        registry.update("alpha", tags=["second"])
+    assert len(sent) <= 35, "\n".join(sent)
