@@ -1,5 +1,6 @@
 """Fixtures that make real folders and real databases."""
 
+import gc
 import os
 import tarfile
 from collections.abc import Callable, Iterator
@@ -94,9 +95,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sqlite",
         help="the database behind the tests that ask for one; what is about files stays with files",
     )
+    parser.addoption(
+        "--every-line",
+        action="store_true",
+        help="break changes at each line that is executed, not only where something is written",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from tests.changes import faults
+
+    faults.every_line = config.getoption("--every-line")
     config.addinivalue_line("markers", "file: about SQLite files: not for a server")
     config.addinivalue_line("markers", "server: about PostgreSQL: not for a file")
 
@@ -118,6 +127,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = [item for item in items if item.get_closest_marker("server") is None]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays: the modules and thousands of collected tests."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)  # as the program does
 
 
 @pytest.fixture(scope="session")

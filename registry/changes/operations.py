@@ -8,7 +8,7 @@ from typing import Any
 from registry.changes.locking import under_lock
 from registry.changes.protocol import Ground, carry_out, new_entry, new_operation
 from registry.db.queries.detail import Version
-from registry.disk.atomic import copy_tree, digest_path, sync_folder, write_file
+from registry.disk.atomic import copy_tree, digest_path, is_gone, sync_folder, write_file
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists
@@ -146,7 +146,7 @@ def _update_folder(
     compare(ground, check, name)
     for path, data in edits.items():
         mode = None
-        if os.path.lexists(f"{staged}/{path}"):
+        if not is_gone(f"{staged}/{path}"):
             mode = os.lstat(f"{staged}/{path}").st_mode & 0o777
             os.unlink(f"{staged}/{path}")
         if data is not None:

@@ -15,7 +15,14 @@ from registry.changes.protocol import Ground, discard, keep
 from registry.db.schema import skills
 from registry.db.writes.journal import Entry, drop_entry, entries
 from registry.db.writes.versions import bury, publish, stage
-from registry.disk.atomic import digest_path, exchange, remove_tree, rename_new, sync_folder
+from registry.disk.atomic import (
+    digest_path,
+    exchange,
+    is_gone,
+    remove_tree,
+    rename_new,
+    sync_folder,
+)
 from registry.disk.paths import join
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
@@ -170,7 +177,7 @@ def sweep(ground: Ground) -> None:
             left = [entry.path for entry in listing]
         for path in left:
             if _is_ours(f"{path}/{note}", ground.writer.path) and (
-                room == "ops" or not os.path.lexists(f"{path}/tree")
+                room == "ops" or is_gone(f"{path}/tree")
             ):
                 with suppress(OSError):
                     remove_tree(path)

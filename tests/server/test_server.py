@@ -10,8 +10,9 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db import schema
 from registry.db.copy import copy
-from registry.db.open import open_backend, schema
+from registry.db.open import open_backend
 from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseTooNew, UsageProblem
 from registry.model import SCHEMA_REVISION
 from registry.settings import Settings
