@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.reads
+
 KEYS = [
     "ref",
     "name",
