@@ -3,6 +3,7 @@
 import gc
 import os
 import secrets
+import signal
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,6 +24,15 @@ hypothesis.settings.register_profile(
     "here", deadline=None, derandomize=os.environ.get("CI") is not None
 )
 hypothesis.settings.load_profile("here")
+
+
+def hearing_interrupts() -> None:
+    """Let a process of a test be interrupted, though the tests themselves may run in the background.
+
+    For ``preexec_fn``: what ignores SIGINT is what the shell starts with ``&``.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus" / "real-skills-sample.tar.gz"
@@ -116,7 +126,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "reads: only reads its library, which is made once for the module"
     )
     config.addinivalue_line(
-        "markers", "both: asked of a server as well, for all tests of its file; see ON_A_SERVER"
+        "markers", "both: asked of a server as well, on behalf of its file; see ON_A_SERVER"
     )
 
 
@@ -130,6 +140,7 @@ ON_A_SERVER = {
     "test_database.py": "transactions, threads, forks, what is told of the database",
     "test_history.py": "revisions and contents are written, shared and pruned",
     "test_hostile.py": "texts that a database may not hold as they are",
+    "test_reading.py": "what is on disk is compared with what is stored",
     "test_usage.py": "counts of many writers are added up by the database",
     "test_visibility.py": "what a personality sees is a query",
     "test_why.py": "explanations are queries",

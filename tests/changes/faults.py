@@ -59,6 +59,7 @@ TRACED = tuple(
         "db/writer.py",
         "db/sqlite/writer.py",
         "db/postgres/writer.py",
+        "exchange/",
     )
 )
 TRACED_DISK = (str(REPOSITORY / "registry" / "disk" / "atomic.py"),)

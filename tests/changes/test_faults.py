@@ -71,8 +71,11 @@ def disturbed(world: World, change: str, step, act, kinds) -> bool:
     return refused
 
 
-def each_step(world, change, kinds=EFFECTS):
-    for step in faults.steps_of(world, CHANGES[change], kinds):
+def each_step(world, change, kinds=EFFECTS, stride=1):
+    """Yield the steps, each with the world as it was; ``stride`` is for lines, of which many are."""
+    for step in faults.steps_of(world, CHANGES[change], kinds)[
+        :: stride if faults.every_line else 1
+    ]:
         yield step, world.reset()
 
 
@@ -87,7 +90,7 @@ def test_killed_at_every_step_the_next_open_leaves_all_or_nothing(world, change)
 @every_change
 def test_killed_again_inside_recovery_it_still_holds(world, change):
     recoveries = 0
-    for step, here in each_step(world, change):
+    for step, here in each_step(world, change, stride=9):
         assert killed(here, change, step)
         here.save("crashed")
         again = 1
@@ -102,7 +105,7 @@ def test_killed_again_inside_recovery_it_still_holds(world, change):
                 break
             faults.recover(here)
             assert broken_promises(here, change) == [], f"{step}, recovery step {again}"
-            again += 1
+            again += 11 if faults.every_line else 1
         recoveries += again > 1
         here.forget("crashed")
     assert recoveries > 3
@@ -129,7 +132,10 @@ def edit_survives(world: World) -> bool:
     [(errno.ENOSPC, DISK), (errno.EACCES, DISK), (errno.EIO, LOOK)],
     ids=["ENOSPC", "EACCES", "EIO"],
 )
-def test_an_error_of_the_disk_at_any_step_is_answered_and_undone(world, change, code, kind):
+def test_an_error_of_the_disk_at_any_step_is_answered_and_undone(
+    world, change, code, kind, monkeypatch
+):
+    monkeypatch.setattr(faults, "every_line", False)  # it comes of a call, not between two lines
     for step, here in each_step(world, change, frozenset({kind})):
         disturbed(here, change, step, faults.fail(code), frozenset({kind}))
         faults.recover(here)
@@ -170,7 +176,8 @@ def test_a_failed_commit_leaves_all_or_nothing(world, change, commit, monkeypatc
 
 
 @every_change
-def test_a_change_commits_as_often_as_commits_are_failed(world, change):
+def test_a_change_commits_as_often_as_commits_are_failed(world, change, monkeypatch):
+    monkeypatch.setattr(faults, "every_line", False)
     names = [step.name for step in faults.steps_of(world, CHANGES[change])]
     assert names.count("commit") == len(COMMITS[change])
 
@@ -208,8 +215,9 @@ class TestControls:
     """A crash test that can't fail proves nothing: without its safeguards each one fails."""
 
     @every_change
-    def test_nothing_is_written_beside_the_steps(self, world, change):
+    def test_nothing_is_written_beside_the_steps(self, world, change, monkeypatch):
         """What Python itself says is written happens at a step that is known."""
+        monkeypatch.setattr(faults, "every_line", False)
         assert run_in_child(lambda: faults.listen(world, CHANGES[change])) == 0
 
     @pytest.mark.parametrize("change", ["update"])

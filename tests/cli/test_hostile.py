@@ -87,6 +87,7 @@ def test_a_listing_has_one_line_a_skill(hostile, cli):
     assert all(line.count("\t") == 1 for line in cli("list", "--all").stdout.splitlines())
 
 
+@pytest.mark.both
 def test_json_says_exactly_what_the_skill_says(hostile, process):
     skill = json.loads(process("show", "mine/evil", "--json").stdout)
     assert "\u202e" in skill["description"]

@@ -53,6 +53,7 @@ def tree(folder):
     }
 
 
+@pytest.mark.both
 def test_a_pulled_skill_is_the_same_byte_for_byte(library, root, to):
     assert pull(library, to) == [("alpha", "added"), ("beta", "added")]
     assert tree(to / "alpha") == tree(root / "alpha")
@@ -118,6 +119,7 @@ def test_a_check_says_what_is_behind_edited_missing_or_gone_and_writes_nothing(l
     assert states()["mine/alpha"] == "gone"
 
 
+@pytest.mark.both
 def test_bytes_that_are_not_stored_are_read_from_disk(database, root, skill, to):
     (skill("alpha") / "more.txt").write_text("x")
     with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
@@ -409,6 +411,8 @@ def test_killed_before_the_lock_file_is_written_the_folder_is_still_known_as_pul
 
 
 def test_these_experiments_see_what_is_missing(killed, monkeypatch):
+    monkeypatch.setattr(faults, "every_line", False)  # which knows the lines of the program only
+
     def in_place(one, other, _aside):
         shutil.rmtree(other)
         shutil.move(one, other)

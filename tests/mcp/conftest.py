@@ -14,7 +14,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.conftest import keep_library, only_reads, write_skill
+from tests.conftest import hearing_interrupts, keep_library, only_reads, write_skill
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("legacy", "auto")]
@@ -81,6 +81,7 @@ def servers(environment):
             env={**environment, **more},
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=hearing_interrupts,  # noqa: PLW1509  # it takes no lock
         )
         started.append(process)
         assert process.stderr is not None

@@ -21,6 +21,7 @@ async def tool(client, called, /, **arguments):
     return answer.structured_content
 
 
+@pytest.mark.both
 def test_a_client_lists_searches_reads_creates_updates_deletes_and_restores(talk, library, way):
     async def conversation(client):
         assert (await tool(client, "list_skills"))["total"] == 11

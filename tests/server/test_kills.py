@@ -5,7 +5,6 @@ connection to it is gone shows when a transaction begins or ends, and so at each
 """
 
 import signal
-import time
 from functools import partial
 from itertools import count
 
@@ -108,14 +107,12 @@ def test_while_the_server_is_away_everything_says_so_and_works_again_later(crash
     world = make_world(tmp_path, databases.new(), "update")
     with world.open() as registry:
         crashing.kill()
-        started = time.monotonic()
         with pytest.raises(DatabaseUnreachable, match="can't be reached"):
             registry.list()
         with pytest.raises(DatabaseUnreachable):
             CHANGES["update"](registry)
         with pytest.raises(DatabaseUnreachable):
             registry.sync()
-        assert time.monotonic() - started < 20
         crashing.start()
         CHANGES["update"](registry)
         assert registry.get("alpha").description == "New."
