@@ -1,14 +1,20 @@
 """Fixtures that make real folders and real databases."""
 
+import gc
 import os
+import secrets
+import signal
 import tarfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db import migrate
 from registry.settings import Settings
 from tests.servers import VARIABLE, Databases, Server
 
@@ -18,6 +24,15 @@ hypothesis.settings.register_profile(
     "here", deadline=None, derandomize=os.environ.get("CI") is not None
 )
 hypothesis.settings.load_profile("here")
+
+
+def hearing_interrupts() -> None:
+    """Let a process of a test be interrupted, though the tests themselves may run in the background.
+
+    For ``preexec_fn``: what ignores SIGINT is what the shell starts with ``&``.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus" / "real-skills-sample.tar.gz"
@@ -94,30 +109,77 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sqlite",
         help="the database behind the tests that ask for one; what is about files stays with files",
     )
+    parser.addoption(
+        "--every-line",
+        action="store_true",
+        help="break changes at each line that is executed, not only where something is written",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from tests.changes import faults
+
+    faults.every_line = config.getoption("--every-line")
     config.addinivalue_line("markers", "file: about SQLite files: not for a server")
     config.addinivalue_line("markers", "server: about PostgreSQL: not for a file")
+    config.addinivalue_line(
+        "markers", "reads: only reads its library, which is made once for the module"
+    )
+    config.addinivalue_line(
+        "markers", "both: asked of a server as well, on behalf of its file; see ON_A_SERVER"
+    )
+
+
+ON_A_SERVER = {
+    "catalog": "queries and full-text search are SQL of each dialect",
+    "changes": "a change commits over a connection, under locks of the server",
+    "server": "what only a server does",
+    "sync": "versions are staged and published in the database, one writer at a time",
+    "test_check.py": "findings are read from the database, and what refers to what",
+    "test_corpus.py": "real texts of every kind are stored, indexed and found again",
+    "test_database.py": "transactions, threads, forks, what is told of the database",
+    "test_history.py": "revisions and contents are written, shared and pruned",
+    "test_hostile.py": "texts that a database may not hold as they are",
+    "test_reading.py": "what is on disk is compared with what is stored",
+    "test_usage.py": "counts of many writers are added up by the database",
+    "test_visibility.py": "what a personality sees is a query",
+    "test_why.py": "explanations are queries",
+}
+"""What is asked of a server as well as of a file (files and folders here), and why.
+
+All else is about what lies above the database: rendering, the wording of commands, the contracts
+of toolsets, files. It would say the same twice; of each file the tests marked ``both`` are enough
+to see that its way to a server is not broken.
+"""
+
+
+def is_for_a_server(item: pytest.Item) -> bool:
+    """Tell whether a test says something about a server."""
+    if item.get_closest_marker("server") is not None:
+        return True
+    needed = {"database", "new_database", "server_database", "databases"}
+    if item.get_closest_marker("file") is not None or not needed & set(
+        getattr(item, "fixturenames", ())
+    ):
+        return False
+    place = item.path.relative_to(REPOSITORY / "tests").parts[0]
+    return place in ON_A_SERVER or item.get_closest_marker("both") is not None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is about the other database, and on a server what needs no database."""
+    """Leave out what is about the other database, and on a server what says nothing about it."""
     if config.getoption("--backend") == "postgresql":
-        needed = {"database", "new_database", "server_database", "databases"}
-        chosen = [
-            item
-            for item in items
-            if item.get_closest_marker("file") is None
-            and (
-                needed & set(getattr(item, "fixturenames", ()))
-                or item.get_closest_marker("server") is not None
-            )
-        ]
+        chosen = [item for item in items if is_for_a_server(item)]
     else:
         chosen = [item for item in items if item.get_closest_marker("server") is None]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays: the modules and thousands of collected tests."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)  # as the program does
 
 
 @pytest.fixture(scope="session")
@@ -158,9 +220,76 @@ def new_database(
         request.getfixturevalue("databases").drop(url)
 
 
+@pytest.fixture(scope="session")
+def _migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the schema in place."""
+    made = tmp_path_factory.mktemp("migrated") / "registry.db"
+    migrate.ensure_file_current(str(made))
+    return made
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ready_made(_migrated: Path) -> Iterator[None]:
+    """Let a new database be a copy of one that was migrated: the same, without the migrations."""
+    ensure, content = migrate.ensure_file_current, _migrated.read_bytes()
+    # Tests of the making itself import the function, and so have the real one.
+
+    def copy(path: str) -> None:
+        if not os.path.exists(path):
+            with suppress(OSError):  # told by what comes then
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                draft = f"{path}.{secrets.token_hex(4)}"
+                Path(draft).write_bytes(content)
+                with suppress(FileExistsError):  # another thread was faster
+                    os.link(draft, path)
+                os.unlink(draft)
+        ensure(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migrate, "ensure_file_current", copy)
+        yield
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A library that the tests of a module only read: its database and its source."""
+
+    database: Path | str
+    root: Path
+
+
+def only_reads(request: pytest.FixtureRequest) -> bool:
+    """Tell whether what its module keeps will do for a test: it is marked and writes no skill."""
+    asked = set(request.fixturenames)
+    return (
+        request.node.get_closest_marker("reads") is not None
+        and bool({"library", "hostile", "wide_library"} & asked)
+        and not {"registry", "root", "skill"} & asked
+    )
+
+
+def keep_library(
+    database: Path | str, folder: Path, fill: Callable[[Path], None], name: str = "mine"
+) -> Kept:
+    """Make a library to be kept; its files count as old, as they are two seconds later."""
+    root = folder / "skills"
+    root.mkdir()
+    fill(root)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        SkillRegistry.open(database, settings=Settings()) as registry,
+    ):
+        patch.setattr("registry.sync.folder.RACY_NS", -(10**18))
+        registry.sync(str(root), name=name)
+    return Kept(database, root)
+
+
 @pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
-    """A database of its own: a file that is not there yet, or an address."""
+    """A database of its own: a file that is not there yet, or an address; or the module's."""
+    if only_reads(request):
+        kept: Kept = request.getfixturevalue("kept")
+        return kept.database
     if request.config.getoption("--backend") == "postgresql":
         return request.getfixturevalue("server_database")
     return tmp_path / "state" / "registry.db"

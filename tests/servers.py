@@ -24,7 +24,12 @@ from sqlalchemy import make_url
 VARIABLE = "SKILL_REGISTRY_TEST_POSTGRES"
 START_SECONDS = 60
 # What a test does is gone with it, so nothing has to outlast a failure of power.
-FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
+FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+# Few processes that are there for long and for many, and so a quick start.
+SMALL = """
+    max_connections=200 wal_level=minimal max_wal_senders=0 autovacuum=off jit=off
+    max_parallel_workers=0 shared_buffers=64MB
+""".split()
 
 
 def programs() -> Path:
@@ -50,9 +55,12 @@ class Server:
     """A server in a folder of its own, which goes with it."""
 
     def __init__(self, *, durable: bool = False) -> None:
-        self._options = () if durable else FAST
-        self._folder = Path(tempfile.mkdtemp(prefix="skill-registry-postgres-"))
+        self._options = (*SMALL, *(() if durable else FAST))
+        # In memory where there is a place for that: what a killed process has written stays there.
+        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self._folder = Path(tempfile.mkdtemp(prefix="skill-registry-postgres-", dir=place))
         self._user = "nobody" if os.geteuid() == 0 else None
+        self._programs: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._bin = self._readable(programs())
         self.data = self._folder / "data"
@@ -121,6 +129,8 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self._programs is not None:
+            shutil.rmtree(self._programs, ignore_errors=True)
 
     def _wait(self) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -139,7 +149,10 @@ class Server:
         """Return a copy of the programs where their user could not reach them."""
         if self._user is None or all(os.stat(part).st_mode & 0o001 for part in place.parents):
             return place
-        home, install = self._folder / "programs", place.parent
+        # Not where the data are: nothing may be executed there, perhaps.
+        self._programs = Path(tempfile.mkdtemp(prefix="skill-registry-programs-"))
+        self._own(self._programs)
+        home, install = self._programs / "programs", place.parent
         package = install.parent
         shutil.copytree(install, home / package.name / install.name, symlinks=True)
         libraries = package.with_name(f"{package.name}.libs")
@@ -210,7 +223,10 @@ class Databases:
     def empty(self, template: str | None = None) -> str:
         """Return the address of a database without a schema."""
         name = f"registry_{secrets.token_hex(6)}"
-        self._do(f"CREATE DATABASE {name} TEMPLATE {template or 'template0'} ENCODING 'UTF8'")
+        self._do(
+            f"CREATE DATABASE {name} TEMPLATE {template or 'template0'} ENCODING 'UTF8' "
+            "STRATEGY FILE_COPY"  # nothing of a few megabytes need be in the log
+        )
         return (
             self._url.set(database=name)
             .set(drivername="postgresql+psycopg")

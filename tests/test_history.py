@@ -8,7 +8,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
 from registry.settings import Settings
-from registry.sync import contents as keeping
+from registry.sync import contents
 from tests.conftest import write_skill
 
 
@@ -221,14 +221,14 @@ def test_a_file_that_cannot_be_kept_leaves_the_rest(database, root, skill, monke
     (folder / "gone.txt").write_text("x")
     with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
         registry.sync(str(root))
-    whole = keeping.read_inside
+    whole = contents.read_inside
 
     def read(path, *rest):
         if path.endswith("gone.txt"):
             raise FileNotFoundError(path)
         return whole(path, *rest)
 
-    monkeypatch.setattr(keeping, "read_inside", read)
+    monkeypatch.setattr(contents, "read_inside", read)
     with SkillRegistry.open(database, settings=Settings()) as registry:
         registry.sync(verify=True)
         assert not registry.history("alpha")[0].complete

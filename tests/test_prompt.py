@@ -97,6 +97,7 @@ Does one thing well.
     )
 
 
+@pytest.mark.both
 def test_the_markdown_is_one_line_a_skill_by_ref(registry, tmp_path):
     for source in ("one", "two"):
         write_skill(tmp_path / source / "review", description="|\n  First.\n\n  Second.\n")
@@ -148,6 +149,7 @@ def test_what_is_hidden_from_the_model_is_in_no_prompt(registry, root, skill):
     assert prompt(registry.core, "coder").shown == ("loud",)
 
 
+@pytest.mark.both
 def test_a_personality_gets_what_it_sees(registry, root, skill):
     skill("plain")
     skill("denied")

@@ -1,4 +1,5 @@
 import stat
+import sys
 from dataclasses import replace
 
 import pytest
@@ -423,7 +424,8 @@ def test_all_decisions_take_one_select_and_parse_only_front_matter_that_matters(
     registry.sync(str(root))
     parsed = []
     monkeypatch.setattr(
-        "registry.catalog.visibility.decisions.read_needs",
+        sys.modules["registry.catalog.visibility.decisions"],  # not the function of that name
+        "read_needs",
         lambda text: parsed.append(text) or read_needs(text),
     )
     selects = []

@@ -15,7 +15,14 @@ from registry.changes.context import ChangeContext
 from registry.db.queries.journal import waiting_sources
 from registry.db.writes.journal import Entry, drop_entry, entries
 from registry.db.writes.versions import delete_retired, live_version, publish, stage
-from registry.disk.atomic import digest_path, exchange, remove_tree, rename_new, sync_folder
+from registry.disk.atomic import (
+    digest_path,
+    exchange,
+    is_gone,
+    remove_tree,
+    rename_new,
+    sync_folder,
+)
 from registry.disk.paths import join
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
@@ -187,9 +194,7 @@ def sweep(context: ChangeContext) -> None:
         with os.scandir(context.state.path_of(name)) as listing:
             left = [entry.path for entry in listing]
         for path in left:
-            if _is_ours(f"{path}/{note}", database) and (
-                name == "ops" or not os.path.lexists(f"{path}/tree")
-            ):
+            if _is_ours(f"{path}/{note}", database) and (name == "ops" or is_gone(f"{path}/tree")):
                 with suppress(OSError):
                     remove_tree(path)
 

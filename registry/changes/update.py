@@ -14,7 +14,7 @@ from registry.changes.staging import sync_tree, write_tree
 from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.skills import StoredSkill
-from registry.disk.atomic import copy_tree, digest_path, sync_folder, write_file
+from registry.disk.atomic import copy_tree, digest_path, is_gone, sync_folder, write_file
 from registry.disk.files import digest, read_inside
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
@@ -215,7 +215,7 @@ def _update_folder(
     compare(context, check)
     modes = {path: _mode(f"{staged}/{path}", executable.get(path)) for path in edits}
     for path in edits:
-        if os.path.lexists(f"{staged}/{path}"):
+        if not is_gone(f"{staged}/{path}"):
             os.unlink(f"{staged}/{path}")
     write_tree(
         staged, {path: (data, modes[path]) for path, data in edits.items() if data is not None}
@@ -247,7 +247,7 @@ def _check_parents(base: StoredSkill, path: str) -> None:
 
 def _mode(path: str, executable: bool | None) -> int:  # three states of one file
     """Return the mode of a file as it is (or is usual), executable or not where that is given."""
-    mode = os.lstat(path).st_mode & 0o777 if os.path.lexists(path) else 0o644
+    mode = 0o644 if is_gone(path) else os.lstat(path).st_mode & 0o777
     if executable is None:
         return mode
     return mode | 0o111 if executable else mode & ~0o111

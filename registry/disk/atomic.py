@@ -126,6 +126,17 @@ def remove_tree(path: str) -> None:
         return
 
 
+def is_gone(path: str) -> bool:
+    """Tell whether there is surely nothing; a disk that does not answer proves nothing."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def digest_path(path: str) -> str | None:
     """Return a digest of everything a file or folder holds; None where nothing is there.
 

@@ -6,6 +6,7 @@ from registry.api import SkillRegistry
 from registry.catalog.similar import near
 from registry.errors import SkillNotFound
 from registry.settings import Settings
+from tests.conftest import keep_library, write_skill
 
 NAMES = [
     f"{one}-{two}-{n}"
@@ -15,15 +16,18 @@ NAMES = [
 ]
 
 
-@pytest.fixture(params=["few", "many"])
-def library(request, registry, root, skill):
-    for name in ("pdf-forms", "release-notes", "plan", "commit_message", "Meeting Notes"):
-        skill(name.replace(" ", "-"), name=name)
-    if request.param == "many":
-        for name in NAMES:
-            skill(f"more/{name}")
-    registry.sync(str(root))
-    return registry
+@pytest.fixture(scope="module", params=["few", "many"])
+def library(request, new_database, tmp_path_factory):
+    def fill(root):
+        for name in ("pdf-forms", "release-notes", "plan", "commit_message", "Meeting Notes"):
+            write_skill(root / name.replace(" ", "-"), name=name)
+        if request.param == "many":
+            for name in NAMES:
+                write_skill(root / "more" / name)
+
+    made = keep_library(new_database(), tmp_path_factory.mktemp("similar"), fill, "skills")
+    with SkillRegistry.open(made.database, settings=Settings()) as registry:
+        yield registry
 
 
 @pytest.mark.parametrize(

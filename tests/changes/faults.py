@@ -1,37 +1,70 @@
-"""Instruments for breaking a change at every step, found by tracing and not by a list.
+"""Instruments for breaking a change at every step, found by running it and not by a list.
 
-A step is the execution of one line of the code that changes things. A forked child runs the change
-and, when its step comes, is killed (SIGKILL), fails, or sees an edit made by hand.
+A step is an effect: a call that changes the disk (mkdir, rename, write, fsync…), or the begin or
+the end of a transaction. Between two of them nothing happens that outlasts a kill. Where it is
+about an edit made by hand, a look at the disk is a step as well: an edit before it is seen, one
+after it is not. With ``--every-line`` each execution of a line of the code that changes things is
+a step instead, which takes many times as long and finds the same.
+
+At its step a change is killed (SIGKILL, in a forked child), fails, or sees an edit made by hand.
 """
 
+import builtins
+import gc
 import os
 import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
+from unittest import mock
+
+from sqlalchemy import Engine, event
 
 from registry.api import SkillRegistry
 from registry.catalog.resolve import resolve
 from registry.changes.create import create_files
 from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
+from registry.disk import atomic
 from registry.settings import Settings
 from tests.conftest import REPOSITORY
+
+WRITES = frozenset(
+    """
+    chmod fchmod fsync ftruncate link mkdir pwrite remove rename replace rmdir symlink truncate
+    unlink utime write
+    """.split()
+)
+"""What changes the disk, of `os`; `open` does so in some modes, and renameat2 always."""
+LOOKS = frozenset("fstat listdir lstat read readlink scandir stat".split())
+WRITING_MODES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+DISK, TRANSACTION, LOOK = "disk", "transaction", "look"
+EFFECTS = frozenset({DISK, TRANSACTION})
+EDITABLE = EFFECTS | {LOOK}
+
+every_line = False
+"""Whether lines are steps, not effects (``--every-line``)."""
 
 TRACED = tuple(
     str(REPOSITORY / "registry" / place)
     for place in (
         "changes/",
-        "store/journal.py",
-        "store/transactions.py",
-        "store/sqlite.py",
-        "store/postgres.py",
+        "disk/atomic.py",
+        "db/writes/journal.py",
+        "db/interface.py",
+        "db/sqlite/writer.py",
+        "db/postgres/writer.py",
+        "exchange/",
     )
 )
-DISK = (str(REPOSITORY / "registry" / "changes" / "files.py"),)
+TRACED_DISK = (str(REPOSITORY / "registry" / "disk" / "atomic.py"),)
 NEVER = 10**9
 REPEATS = 2
 
@@ -122,6 +155,7 @@ def run_in_child(work: Callable[[], object]) -> int:
     """Run ``work`` in a forked child; return 0, 1 for an error of ours, or minus the signal."""
     child = os.fork()
     if child == 0:
+        gc.disable()  # it would copy all that it shares with its parent by looking at it
         code = 3
         try:
             work()
@@ -137,12 +171,109 @@ def run_in_child(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def at_step(number: int, act: Callable[[], object], traced: tuple[str, ...] = TRACED) -> list[int]:
-    """Call ``act`` before the ``number``-th step from now; the list's item counts the steps.
+class Step(NamedTuple):
+    """Where a change is broken: the ``number``-th step, which was a call of ``name``."""
 
-    Of a line in a loop only the first executions are steps: the later ones meet the same code.
+    number: int
+    name: str
+
+
+@contextmanager
+def at_step(
+    number: int, act: Callable[[], object], kinds: frozenset[str] = EFFECTS
+) -> Iterator[list[str]]:
+    """Call ``act`` before the ``number``-th step of the block; yields the steps' names so far."""
+    passed: list[str] = []
+
+    def step(name: str) -> None:
+        passed.append(name)
+        if len(passed) == number:
+            act()
+
+    with _lines(step, kinds) if every_line else _effects(step, kinds):
+        yield passed
+
+
+Report = Callable[[str, str], None]
+
+
+@contextmanager
+def _effects(step: Callable[[str], None], kinds: frozenset[str]) -> Iterator[None]:
+    """Report each effect just before it happens."""
+    acting = False
+
+    def report(name: str, kind: str) -> None:
+        nonlocal acting
+        if kind in kinds and not acting:  # what is done at a step is no step
+            acting = True
+            try:
+                step(name)
+            finally:
+                acting = False
+
+    with ExitStack() as stack:
+        for where, name, call in _replacements(report):
+            stack.enter_context(mock.patch.object(where, name, call))
+        for name in ("begin", "commit"):
+            listener = partial(_on_transaction, report, name)
+            event.listen(Engine, name, listener)
+            stack.callback(event.remove, Engine, name, listener)
+        yield
+
+
+def _on_transaction(report: Report, name: str, _connection: object) -> None:
+    report(name, TRANSACTION)
+
+
+def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., object]]]:
+    """Yield what stands in for the calls with effects: where, its name, the call."""
+
+    def reported(name: str, kind: str, real: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **more: object) -> object:
+            report(name, kind)
+            return real(*arguments, **more)
+
+        return call
+
+    for name in WRITES:
+        yield os, name, reported(name, DISK, getattr(os, name))
+    for name in LOOKS:
+        yield os, name, reported(name, LOOK, getattr(os, name))
+
+    real_os_open, real_open, real_renameat2 = os.open, builtins.open, atomic._renameat2
+
+    def os_open(path: object, flags: int, *more: object, **named: object) -> int:
+        report("os.open", DISK if flags & WRITING_MODES else LOOK)
+        return real_os_open(path, flags, *more, **named)
+
+    def open_(file: object, mode: str = "r", *more: object, **named: object) -> object:
+        kind = DISK if set(mode) & set("wax+") else LOOK
+        report("open", kind)
+        opened = real_open(file, mode, *more, **named)
+        if kind == DISK:  # there, and still empty: it is written when it is closed
+            try:
+                report("opened", kind)
+            except BaseException:
+                opened.close()
+                raise
+        return opened
+
+    def renameat2() -> Callable[..., object] | None:
+        function = real_renameat2()
+        return function and reported("renameat2", DISK, function)
+
+    yield os, "open", os_open
+    yield builtins, "open", open_
+    yield atomic, "_renameat2", renameat2
+
+
+@contextmanager
+def _lines(step: Callable[[str], None], kinds: frozenset[str]) -> Iterator[None]:
+    """Report each line of the code that changes things just before it is executed.
+
+    Of a line in a loop only the first executions count: the later ones meet the same code.
     """
-    count = [0]
+    traced = TRACED if TRANSACTION in kinds else TRACED_DISK
     seen: Counter[tuple[str, int]] = Counter()
 
     def trace(frame: FrameType, event: str, _: object) -> object:
@@ -152,14 +283,16 @@ def at_step(number: int, act: Callable[[], object], traced: tuple[str, ...] = TR
             place = frame.f_code.co_filename, frame.f_lineno
             seen[place] += 1
             if seen[place] <= REPEATS:
-                count[0] += 1
-                if count[0] == number:
-                    sys.settrace(None)
-                    act()
+                sys.settrace(None)
+                step(f"{os.path.basename(place[0])}:{place[1]}")
+                sys.settrace(trace)
         return trace
 
     sys.settrace(trace)
-    return count
+    try:
+        yield
+    finally:
+        sys.settrace(None)
 
 
 def kill() -> None:
@@ -181,15 +314,42 @@ def edit(world: World) -> None:
     draft.replace(world.alpha / "SKILL.md")
 
 
-def steps_of(world: World, change: Callable[[SkillRegistry], None], traced=TRACED) -> int:
-    """Count the steps of a change by doing it once."""
-    with world.open() as registry:
-        count = at_step(NEVER, kill, traced)
-        try:
-            change(registry)
-        finally:
-            sys.settrace(None)
-    return count[0]
+def steps_of(
+    world: World, change: Callable[[SkillRegistry], None], kinds: frozenset[str] = EFFECTS
+) -> list[Step]:
+    """Return the steps of a change, by doing it once."""
+    with world.open() as registry, at_step(NEVER, kill, kinds) as passed:
+        change(registry)
+    assert len(passed) > 3
+    return [Step(number, name) for number, name in enumerate(passed, 1)]
+
+
+def listen(world: World, change: Callable[[SkillRegistry], None]) -> None:
+    """Do a change, and fail where Python's own audit tells of a write that was no step.
+
+    For a forked child: who listens once listens for ever.
+    """
+    written = frozenset(
+        f"os.{name}"
+        for name in "chmod link mkdir remove rename rmdir symlink truncate utime".split()
+    )
+    heard: list[tuple[str, int]] = []
+
+    def hear(name: str, arguments: tuple[object, ...]) -> None:
+        writes = name in written
+        if name == "open" and isinstance(arguments[2], int):
+            writes = bool(arguments[2] & WRITING_MODES)
+        if writes:
+            heard.append((name, len(passed)))
+
+    with world.open() as registry, at_step(NEVER, kill, frozenset({DISK})) as passed:
+        sys.addaudithook(hear)
+        change(registry)
+        told = len(passed)
+    steps = [at for _, at in heard if at <= told]
+    assert len(steps) > 5
+    assert len(steps) == len(set(steps)), heard  # each at a step of its own
+    assert 0 not in steps
 
 
 def recover(world: World) -> None:

@@ -6,84 +6,119 @@ import signal
 import subprocess
 import tempfile
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from registry.changes import protocol, recovery
 from registry.db import interface as transactions
+from registry.db.sqlite import writer
 from registry.errors import ChangePending, DatabaseProblem, RegistryError
 from tests.changes import faults
-from tests.changes.faults import CHANGES, TRACED, World, at_step, broken_promises, run_in_child
+from tests.changes.faults import (
+    CHANGES,
+    DISK,
+    EDITABLE,
+    EFFECTS,
+    LOOK,
+    World,
+    at_step,
+    broken_promises,
+    run_in_child,
+)
 
 
 @pytest.fixture
-def world(request):
+def world(request, monkeypatch):
     """One world an experiment, in memory where the machine has a place for that: it is set up
     hundreds of times, and what is tested does not depend on the disk's speed."""
     change = request.node.callspec.params.get("change", "")
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=place) as base:
-        yield faults.make_world(Path(base) / "world", deleted=change == "restore")
+        made = faults.make_world(Path(base) / "world", deleted=change == "restore")
+        # An engine holds no connection to a file; to keep it spares compiling each statement anew.
+        monkeypatch.setattr(writer, "make_engine", cache(writer.make_engine))
+        writer.make_engine(str(made.database))
+        yield made
 
 
 every_change = pytest.mark.parametrize("change", sorted(CHANGES))
 
 
-def experiment(world: World, change: str, step: int, act, traced=TRACED) -> int:
+def killed(world: World, change: str, step) -> bool:
+    """Do a change in a child that is killed at a step; False: it came to its end."""
+
     def work():
-        with world.open() as registry:
-            at_step(step, act, traced)
+        with world.open() as registry, at_step(step.number, faults.kill):
             CHANGES[change](registry)
 
-    return run_in_child(work)
+    status = run_in_child(work)
+    assert status in {0, -signal.SIGKILL}
+    return status != 0
 
 
-def each_step(world, change, traced=TRACED, stride=1):
-    total = faults.steps_of(world, CHANGES[change], traced)
-    assert total > 5
-    for step in range(1, total + 1, stride):
+def disturbed(world: World, change: str, step, act, kinds) -> bool:
+    """Do a change, with something else done at a step; tell whether it was refused."""
+    with world.open() as registry, at_step(step.number, act, kinds) as passed:
+        try:
+            CHANGES[change](registry)
+        except RegistryError:
+            refused = True
+        else:
+            refused = False
+    assert len(passed) >= step.number
+    return refused
+
+
+def each_step(world, change, kinds=EFFECTS, stride=1):
+    """Yield the steps, each with the world as it was; ``stride`` is for lines, of which many are."""
+    for step in faults.steps_of(world, CHANGES[change], kinds)[
+        :: stride if faults.every_line else 1
+    ]:
         yield step, world.reset()
 
 
 @every_change
 def test_killed_at_every_step_the_next_open_leaves_all_or_nothing(world, change):
     for step, here in each_step(world, change):
-        assert experiment(here, change, step, faults.kill) == -signal.SIGKILL
+        assert killed(here, change, step)
         faults.recover(here)
-        assert broken_promises(here, change) == [], f"step {step}"
+        assert broken_promises(here, change) == [], step
 
 
 @every_change
 def test_killed_again_inside_recovery_it_still_holds(world, change):
+    recoveries = 0
     for step, here in each_step(world, change, stride=9):
-        experiment(here, change, step, faults.kill)
+        assert killed(here, change, step)
         here.save("crashed")
         again = 1
         while True:
             here.reset("crashed")
 
             def work(here=here, again=again):
-                at_step(again, faults.kill)
-                faults.recover(here)
+                with at_step(again, faults.kill):
+                    faults.recover(here)
 
             if run_in_child(work) == 0:
                 break
             faults.recover(here)
-            assert broken_promises(here, change) == [], f"step {step}, recovery step {again}"
-            again += 11
+            assert broken_promises(here, change) == [], f"{step}, recovery step {again}"
+            again += 11 if faults.every_line else 1
+        recoveries += again > 1
         here.forget("crashed")
+    assert recoveries > 3
 
 
 @pytest.mark.parametrize("change", ["update", "update_many", "delete"])
 def test_an_edit_made_by_hand_at_any_step_is_never_lost(world, change):
-    for step, here in each_step(world, change):
-        code = experiment(here, change, step, lambda here=here: faults.edit(here))
-        assert code in (0, 1), f"step {step}"
-        assert edit_survives(here), f"step {step}"
+    for step, here in each_step(world, change, EDITABLE):
+        disturbed(here, change, step, lambda here=here: faults.edit(here), EDITABLE)
+        assert edit_survives(here), step
         with here.open() as registry:
             registry.sync(allow_prune=True)
-        assert broken_promises(here, change, whole=False) == [], f"step {step}"
+        assert broken_promises(here, change, whole=False) == [], step
 
 
 def edit_survives(world: World) -> bool:
@@ -92,35 +127,59 @@ def edit_survives(world: World) -> bool:
 
 
 @every_change
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EIO], ids=errno.errorcode.get)
-def test_an_error_of_the_disk_at_any_step_is_answered_and_undone(world, change, code):
-    for step, here in each_step(world, change, traced=faults.DISK, stride=2):
-        result = experiment(here, change, step, faults.fail(code), faults.DISK)
-        assert result in (0, 1), f"step {step}"
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(errno.ENOSPC, DISK), (errno.EACCES, DISK), (errno.EIO, LOOK)],
+    ids=["ENOSPC", "EACCES", "EIO"],
+)
+def test_an_error_of_the_disk_at_any_step_is_answered_and_undone(
+    world, change, code, kind, monkeypatch
+):
+    monkeypatch.setattr(faults, "every_line", False)  # it comes of a call, not between two lines
+    for step, here in each_step(world, change, frozenset({kind})):
+        disturbed(here, change, step, faults.fail(code), frozenset({kind}))
         faults.recover(here)
-        assert broken_promises(here, change) == [], f"step {step}"
+        if kind == LOOK:  # what could not be read is known by what a sync finds next
+            with here.open() as registry:
+                registry.sync()
+        assert broken_promises(here, change) == [], step
 
 
-@every_change
-@pytest.mark.parametrize("commit", [1, 2, 3, 4])
+COMMITS = {change: ["journal", "result"] for change in CHANGES}
+COMMITS["update_many"] = ["journal", "result", "contents"]
+
+
+@pytest.mark.parametrize(
+    ("change", "commit"), [(change, name) for change in COMMITS for name in COMMITS[change]]
+)
 def test_a_failed_commit_leaves_all_or_nothing(world, change, commit, monkeypatch):
     real = transactions.Writer.transaction
-    count = [0]
+    failing = COMMITS[change].index(commit)
+    ended = 0
 
     @contextmanager
-    def failing(writer):
+    def transaction(writer):
+        nonlocal ended
         with real(writer) as connection:
             yield connection
-            count[0] += 1
-            if count[0] == commit:
+            ended += 1
+            if ended == failing + 1:
                 raise DatabaseProblem(path="x", reason="database or disk is full")
 
-    monkeypatch.setattr(transactions.Writer, "transaction", failing)
-    with world.open() as registry, suppress(DatabaseProblem, ChangePending):
+    monkeypatch.setattr(transactions.Writer, "transaction", transaction)
+    with world.open() as registry, pytest.raises((DatabaseProblem, ChangePending)):
         CHANGES[change](registry)
+    assert ended == failing + 1
     monkeypatch.undo()
     faults.recover(world)
     assert broken_promises(world, change) == []
+
+
+@every_change
+def test_a_change_commits_as_often_as_commits_are_failed(world, change, monkeypatch):
+    monkeypatch.setattr(faults, "every_line", False)
+    names = [step.name for step in faults.steps_of(world, CHANGES[change])]
+    assert names.count("commit") == len(COMMITS[change])
 
 
 @pytest.mark.parametrize("change", ["create", "update_many"])
@@ -155,11 +214,17 @@ def test_on_a_full_disk_a_change_is_refused_and_nothing_happens(change, tmp_path
 class TestControls:
     """A crash test that can't fail proves nothing: without its safeguards each one fails."""
 
+    @every_change
+    def test_nothing_is_written_beside_the_steps(self, world, change, monkeypatch):
+        """What Python itself says is written happens at a step that is known."""
+        monkeypatch.setattr(faults, "every_line", False)
+        assert run_in_child(lambda: faults.listen(world, CHANGES[change])) == 0
+
     @pytest.mark.parametrize("change", ["update"])
     def test_without_recovery_some_kill_breaks_the_promise(self, world, change, monkeypatch):
-        monkeypatch.setattr(changing, "recover_all", lambda _: 0)
+        monkeypatch.setattr(locking, "recover_all", lambda _: 0)
         assert any(
-            experiment(here, change, step, faults.kill) and broken_promises(here, change)
+            killed(here, change, step) and broken_promises(here, change)
             for step, here in each_step(world, change)
         )
 
@@ -168,7 +233,7 @@ class TestControls:
         monkeypatch.setattr(protocol, "add_entry", lambda *_: None)
 
         def fails(step, here):
-            experiment(here, change, step, faults.kill)
+            assert killed(here, change, step)
             faults.recover(here)
             return broken_promises(here, change)
 
@@ -176,20 +241,20 @@ class TestControls:
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_the_check_after_the_rename_some_edit_is_lost(self, world, change, monkeypatch):
-        def blind(ground, path, *_):
+        def blind(_context, path, *_):
             from registry.disk.atomic import remove_tree
 
             remove_tree(path)
 
-        monkeypatch.setattr(recovery, "discard", blind)
-        monkeypatch.setattr(recovery, "_mend_exchange", lambda _, entry, __: [(entry.staged, None)])
+        monkeypatch.setattr(recovery, "_discard", blind)
+        monkeypatch.setattr(recovery, "_end_exchange", lambda _, entry, __: [(entry.staged, None)])
         monkeypatch.setattr(protocol, "publish", blind_publish)
 
         def loses(step, here):
-            experiment(here, change, step, lambda: faults.edit(here))
+            disturbed(here, change, step, lambda: faults.edit(here), EDITABLE)
             return not edit_survives(here)
 
-        assert any(loses(step, here) for step, here in each_step(world, change))
+        assert any(loses(step, here) for step, here in each_step(world, change, EDITABLE))
 
     @pytest.mark.parametrize("change", ["create"])
     def test_without_fsync_what_is_renamed_may_not_be_on_the_disk(self, world, change, monkeypatch):
@@ -197,11 +262,11 @@ class TestControls:
         monkeypatch.setattr(os, "fsync", lambda _: None)
         second = world
         with second.open() as registry:
-            faults.registry.delete("beta")
+            registry.delete("beta")
         assert unsynced_at_the_rename(second, change, monkeypatch, real=False) != set()
 
 
-def blind_publish(ground, entry, name):
+def blind_publish(_context, entry, name):
     from registry.disk.atomic import exchange
     from registry.disk.paths import join
 

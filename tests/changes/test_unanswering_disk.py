@@ -61,9 +61,9 @@ def test_a_created_folder_that_can_not_be_read_stays_in_the_journal(
     with monkeypatch.context() as patch:
         real = recovery.record
 
-        def record(ground, entry):
+        def record(context, entry):
             break_it(patch, root)
-            real(ground, entry)
+            real(context, entry)
 
         patch.setattr(recovery, "record", record)
         with pytest.raises(ChangePending, match="Input/output error"):
@@ -80,9 +80,9 @@ def test_an_updated_document_that_can_not_be_read_buries_nothing(
     with monkeypatch.context() as patch:
         real = recovery.record
 
-        def record(ground, entry):
+        def record(context, entry):
             failing_on(patch, "scandir", alpha)
-            real(ground, entry)
+            real(context, entry)
 
         patch.setattr(recovery, "record", record)
         with pytest.raises(ChangePending):

@@ -15,6 +15,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from registry.cli.app import root as program
+from tests.conftest import Kept, keep_library, only_reads, write_skill
+
+PATIENT = """
+from registry.cli import main, progress
+progress.PATIENCE = float("inf")
+main()
+"""
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
@@ -77,14 +84,17 @@ def process(database: Path, tmp_path: Path) -> Process:
 
 @pytest.fixture
 def terminal(database: Path, tmp_path: Path) -> Process:
-    """Run a command on a terminal of so many columns; stdout and stderr come as one."""
+    """Run a command on a terminal of so many columns; stdout and stderr come as one.
+
+    It has patience: on a busy machine, too, it draws no bar.
+    """
 
     def run(*arguments: str, columns: int = 80, **environ: str) -> Ran:
         ours, theirs = pty.openpty()
         ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         env = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
         child = subprocess.Popen(
-            [sys.executable, "-m", "registry", *arguments],
+            [sys.executable, "-c", PATIENT, *arguments],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -113,24 +123,42 @@ def terminal(database: Path, tmp_path: Path) -> Process:
     return run
 
 
-@pytest.fixture
-def library(cli: Cli, root: Path, skill: Callable[..., Path], settled: None) -> Path:
-    """A registered source with three skills that can be used and one that can't."""
-    skill(
-        "pdf-forms",
+def fill(root: Path) -> None:
+    """Write three skills that can be used and one that can't."""
+    write_skill(
+        root / "pdf-forms",
         description="Fill PDF forms from a table of values.",
         extra="kind: workflow\ncategory: documents\ntags: [pdf, forms]\nversion: 1.10\n"
         "created: 2024-06-01\n",
         body="# Fill forms\n\nRead the table, then fill every form.\n",
     )
-    skill(
-        "haiku",
+    write_skill(
+        root / "haiku",
         description="Write a haiku about anything.",
         extra="tags: [writing, forms]\ncreated: 2025-01-01\n",
     )
-    skill("review", description="Review a pull request.", extra="created: 2024-03-01\n")
+    write_skill(
+        root / "review", description="Review a pull request.", extra="created: 2024-03-01\n"
+    )
     (root / "broken").mkdir()
     (root / "broken" / "SKILL.md").write_bytes(b"\xff\xfe\x00 not text \x00")
-    result = cli("sync", str(root), "--name", "mine")
+
+
+@pytest.fixture(scope="module")
+def kept(new_database: Callable[[], Path | str], tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """The library of a module that only reads."""
+    return keep_library(new_database(), tmp_path_factory.mktemp("kept"), fill)
+
+
+@pytest.fixture
+def library(request: pytest.FixtureRequest) -> Path:
+    """A registered source with three skills that can be used and one that can't."""
+    if only_reads(request):
+        shared: Kept = request.getfixturevalue("kept")
+        return shared.root
+    root: Path = request.getfixturevalue("root")
+    request.getfixturevalue("settled")
+    fill(root)
+    result = request.getfixturevalue("cli")("sync", str(root), "--name", "mine")
     assert result.exit_code == 0, result.output
     return root

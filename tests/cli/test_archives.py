@@ -3,7 +3,10 @@
 import json
 import zipfile
 
+import pytest
 
+
+@pytest.mark.both
 def test_an_export_names_what_it_wrote_and_what_it_left_out(cli, library, skill, tmp_path):
     skill("Not_Allowed")
     cli("sync")
@@ -15,6 +18,7 @@ def test_an_export_names_what_it_wrote_and_what_it_left_out(cli, library, skill,
     assert cli("export", "--well-known", str(tmp_path)).exit_code == 2
 
 
+@pytest.mark.both
 def test_an_import_names_what_it_made_or_why_it_did_not(cli, library, tmp_path):
     path = str(tmp_path / "a.skill")
     with zipfile.ZipFile(path, "w") as archive:

@@ -26,6 +26,7 @@ def filled(program, tmp_path):
     return tmp_path / "skills"
 
 
+@pytest.mark.both
 def test_a_created_skill_is_a_folder_and_is_listed(program, filled):
     assert "description: Take notes." in (filled / "notes" / "SKILL.md").read_text()
     assert program("list", "--format", "names").stdout == "notes\n"
@@ -85,6 +86,7 @@ def test_an_edit_by_hand_stops_update_and_delete_until_forced(program, filled):
     assert not (filled / "notes").exists()
 
 
+@pytest.mark.both
 def test_a_deleted_skill_comes_back_and_the_trash_can_be_emptied(program, filled):
     program("delete", "notes", check=True)
     assert program("list", "--format", "names").stdout == ""

@@ -37,6 +37,7 @@ def test_commands_are_completed(complete):
     assert complete("source", "a") == ["add"]
 
 
+@pytest.mark.both
 def test_names_come_from_the_catalogue(library, complete):
     assert complete("show", "p") == ["pdf-forms"]
     assert complete("why", "h")[0] == "haiku"

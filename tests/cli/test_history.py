@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
 
+
+@pytest.mark.both
 def test_what_a_skill_was_like_is_listed_shown_compared_and_brought_back(cli, library):
     cli("update", "haiku", "--description", "Write a haiku in three lines.")
     listed = json.loads(cli("history", "haiku", "--json").stdout)

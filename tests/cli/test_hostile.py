@@ -6,26 +6,38 @@ import unicodedata
 
 import pytest
 
+from tests.conftest import keep_library, write_skill
+
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
 
 # As YAML double-quoted text: a title bar, a screen clear, C1 CSI, an override, line breaks, a tab.
 EVIL = '"evil \\e]0;owned\\a \\e[2J \\x9b31m \\u202Etxt.exe\\u202C a\\nb\\tc\\r\\u2028 \\u2066x"'
 
 
-@pytest.fixture
-def hostile(root, skill, cli, settled):
-    skill(
-        "evil",
+pytestmark = pytest.mark.reads
+
+
+def fill(root):
+    write_skill(
+        root / "evil",
         name=EVIL,
         description=EVIL,
         extra=f"kind: {EVIL}\ncategory: {EVIL}\ntags: [{EVIL}]\nauthor: {EVIL}\nlicense: {EVIL}\n",
         body="# Body \x1b[31m red \x07 \x9b2J \u202egnp.exe\n\tindented\r\nline\x1b]8;;http://x\x07\n",
     )
-    skill("long", name="n" * 10_000, description="d" * 100_000)
-    skill("wörter", description="Ein 👩‍💻 schreibt \u0645\u06cc\u200c\u062e\u0648 🏴󠁧󠁢󠁥󠁮󠁧󠁿.")
+    write_skill(root / "long", name="n" * 10_000, description="d" * 100_000)
+    write_skill(root / "wörter", description="Ein 👩‍💻 schreibt \u0645\u06cc\u200c\u062e\u0648 🏴󠁧󠁢󠁥󠁮󠁧󠁿.")
     (root / "evil" / "\x1b[2Jfile\u202e\n.txt").write_text("x")
-    assert cli("sync", str(root), "--name", "mine").exit_code == 0
-    return root
+
+
+@pytest.fixture(scope="module")
+def kept(new_database, tmp_path_factory):
+    return keep_library(new_database(), tmp_path_factory.mktemp("hostile"), fill)
+
+
+@pytest.fixture
+def hostile(kept):
+    return kept.root
 
 
 COMMANDS = [
@@ -75,6 +87,7 @@ def test_a_listing_has_one_line_a_skill(hostile, cli):
     assert all(line.count("\t") == 1 for line in cli("list", "--all").stdout.splitlines())
 
 
+@pytest.mark.both
 def test_json_says_exactly_what_the_skill_says(hostile, process):
     skill = json.loads(process("show", "mine/evil", "--json").stdout)
     assert "\u202e" in skill["description"]

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.reads
+
 KEYS = [
     "ref",
     "name",
@@ -41,6 +43,7 @@ def test_list_prints_a_ref_and_a_description_a_line_in_a_pipe(library, cli):
     assert result.stderr == ""
 
 
+@pytest.mark.both
 def test_list_json_has_exactly_the_documented_keys_of_every_skill(library, cli):
     skills = json.loads(cli("list", "--all", "--json").stdout)
     assert [list(skill) for skill in skills] == [KEYS] * 4

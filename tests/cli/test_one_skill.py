@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from tests.cli.test_listings import KEYS
+
+pytestmark = pytest.mark.reads
 
 
 def test_show_is_readable(library, cli):

@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 
 
+@pytest.mark.both
 def test_sources_are_listed_with_everything_known(library, cli):
     (source,) = json.loads(cli("source", "list", "--json").stdout)
     assert list(source) == [
@@ -36,6 +37,7 @@ def test_add_registers_and_says_what_comes_next(root, cli):
     assert "'work'" in again.stderr
 
 
+@pytest.mark.both
 def test_remove_forgets_the_skills_and_leaves_the_folder(library, cli):
     result = cli("source", "remove", "mine")
     assert result.exit_code == 0
@@ -67,6 +69,7 @@ def test_discover_finds_the_folders_of_agents(cli, tmp_path, root):
     }
 
 
+@pytest.mark.both
 def test_stats_count_everything(library, cli):
     stats = json.loads(cli("stats", "--json").stdout)
     assert (stats["skills"], stats["visible"], stats["sources"]) == (4, 3, 1)
@@ -74,6 +77,7 @@ def test_stats_count_everything(library, cli):
     assert "skills\t4 in 1 source\n" in cli("stats").stdout
 
 
+@pytest.mark.both
 def test_info_describes_the_database(library, cli, database):
     facts = json.loads(cli("db", "info", "--json").stdout)
     assert (facts["path"], facts["exists"], facts["skills"]) == (str(database), True, 4)
@@ -86,6 +90,7 @@ def test_info_before_the_first_sync_makes_no_database(cli, database):
     assert not database.exists()
 
 
+@pytest.mark.both
 def test_a_sound_database_passes(library, cli):
     result = cli("db", "check")
     assert (result.exit_code, result.stdout) == (0, "The database is sound.\n")

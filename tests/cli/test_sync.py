@@ -27,6 +27,7 @@ def timeless(text):
     return re.sub(r"\(\d+\.\d s\)", "(… s)", text)
 
 
+@pytest.mark.both
 def test_a_first_sync_registers_the_folder_and_lists_what_it_added(root, skill, cli):
     skill("alpha")
     skill("beta")
@@ -38,6 +39,7 @@ def test_a_first_sync_registers_the_folder_and_lists_what_it_added(root, skill, 
     assert result.stderr == ""
 
 
+@pytest.mark.both
 def test_every_kind_of_change_has_its_marker(root, skill, cli, settled):
     for name in ("edited", "moving", "removed", "same"):
         skill(name, body=f"# {name}\n")
@@ -123,6 +125,7 @@ def test_an_emptied_source_keeps_its_skills_and_fails_until_it_is_allowed(root, 
     assert "3 removed" in pruned.stdout
 
 
+@pytest.mark.both
 @pytest.mark.file
 def test_without_sources_and_targets_it_says_what_to_do(cli, database):
     result = cli("sync")

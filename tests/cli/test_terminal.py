@@ -5,23 +5,41 @@ import re
 import pytest
 
 from registry.cli.width import width_of
+from tests.cli.conftest import fill as usual
+from tests.conftest import keep_library, write_skill
+
+pytestmark = pytest.mark.reads
 
 CODES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-@pytest.fixture
-def wide_library(library, skill, cli):
-    skill(
-        "a-name-of-a-skill-that-goes-on-and-on-until-it-reaches-its-limit",
+def fill(root):
+    usual(root)
+    write_skill(
+        root / "a-name-of-a-skill-that-goes-on-and-on-until-it-reaches-its-limit",
         description="A description that is long enough to be cut on any terminal. " * 8,
     )
-    skill(
-        "chinese",
+    write_skill(
+        root / "chinese",
         description="在做出任何重大商业决策时可以咨询由四位战略顾问组成的虚拟顾问团队。" * 5,
     )
-    skill("emoji", description="👩‍💻 Pair programming 👨‍👩‍👧 with families 🏴󠁧󠁢󠁥󠁮󠁧󠁿. " * 6)
-    cli("sync")
-    return library
+    write_skill(root / "emoji", description="👩‍💻 Pair programming 👨‍👩‍👧 with families 🏴󠁧󠁢󠁥󠁮󠁧󠁿. " * 6)
+
+
+@pytest.fixture(scope="module")
+def wide(new_database, tmp_path_factory):
+    return keep_library(new_database(), tmp_path_factory.mktemp("wide"), fill)
+
+
+@pytest.fixture
+def wide_library(wide):
+    return wide.root
+
+
+@pytest.fixture
+def database(request, database):
+    wide = "wide_library" in request.fixturenames
+    return request.getfixturevalue("wide").database if wide else database
 
 
 @pytest.mark.parametrize("columns", [1, 10, 20, 40, 80, 200, 500])

@@ -22,6 +22,7 @@ def library(registry, root, skill):
     return registry
 
 
+@pytest.mark.both
 def test_the_index_names_each_skill_with_its_artifact_and_digest(library, tmp_path, root):
     done = library.export(list(library.list()), str(tmp_path / "site"))
     assert done.left_out == (

@@ -70,6 +70,7 @@ def test_both_layouts_of_all_kinds_are_accepted(home, root, tmp_path, pack, suff
         assert (root / "packed" / name).read_bytes() == data
 
 
+@pytest.mark.both
 def test_the_folder_may_have_another_name(home, root, tmp_path):
     home.import_archive(zipped(tmp_path / "a.zip", FILES), name="elsewhere")
     assert (root / "elsewhere" / "SKILL.md").exists()

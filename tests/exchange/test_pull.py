@@ -53,6 +53,7 @@ def tree(folder):
     }
 
 
+@pytest.mark.both
 def test_a_pulled_skill_is_the_same_byte_for_byte(library, root, to):
     assert pull(library, to) == [("alpha", "added"), ("beta", "added")]
     assert tree(to / "alpha") == tree(root / "alpha")
@@ -118,6 +119,7 @@ def test_a_check_says_what_is_behind_edited_missing_or_gone_and_writes_nothing(l
     assert states()["mine/alpha"] == "gone"
 
 
+@pytest.mark.both
 def test_bytes_that_are_not_stored_are_read_from_disk(database, root, skill, to):
     (skill("alpha") / "more.txt").write_text("x")
     with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
@@ -325,12 +327,6 @@ def test_a_full_disk_leaves_the_old_and_no_litter(library, to, monkeypatch, way)
         assert sorted(path.name for path in to.iterdir()) == ["alpha", "skills.lock.json"]
 
 
-TRACED = tuple(
-    str(REPOSITORY / "registry" / place) for place in ("exchange/", "changes/files.py", "locks.py")
-)
-"""The code that a pull is killed in, at each of its lines."""
-
-
 class Killed:
     """A folder with an older ``alpha`` and no ``beta``, and pulls of both that are killed."""
 
@@ -353,18 +349,18 @@ class Killed:
         def work():
             with SkillRegistry.open(self.database, settings=Settings()) as registry:
                 skills = [registry.resolve(name) for name in ("alpha", "beta")]
-                faults.at_step(step, faults.kill, TRACED)
-                registry.pull(skills, str(self.to))
+                with faults.at_step(step, faults.kill):
+                    registry.pull(skills, str(self.to))
 
         code = faults.run_in_child(work)
         assert code in {0, -signal.SIGKILL}
         return code == 0
 
-    def steps(self, stride=1):
+    def steps(self):
         step = 1
         while not self.pull(step):
             yield step
-            step += stride
+            step += 1
 
     def whole(self):
         alpha, beta = tree(self.to / "alpha"), tree(self.to / "beta")
@@ -387,7 +383,7 @@ def killed(library, database, root, to):
 
 def test_killed_at_each_step_each_skill_is_old_or_new_and_the_next_pull_mends(killed):
     steps = 0
-    for step in killed.steps(stride=2):
+    for step in killed.steps():
         assert killed.whole(), step
         assert killed.mended(), step
         steps += 1
@@ -396,7 +392,7 @@ def test_killed_at_each_step_each_skill_is_old_or_new_and_the_next_pull_mends(ki
 
 def test_killed_without_the_exchange_nothing_is_lost_either(killed, monkeypatch):
     monkeypatch.setattr(change_files, "_renameat2", lambda: None)
-    for step in killed.steps(stride=3):
+    for step in killed.steps():
         assert tree(killed.to / "alpha") in ({}, killed.old, killed.new), step
         pull(killed.library, killed.to, "beta")
         assert killed.whole(), step
@@ -405,7 +401,7 @@ def test_killed_without_the_exchange_nothing_is_lost_either(killed, monkeypatch)
 
 def test_killed_before_the_lock_file_is_written_the_folder_is_still_known_as_pulled(killed):
     library, to = killed.library, killed.to
-    between = [step for step in killed.steps(stride=3) if tree(to / "beta") == killed.beta]
+    between = [step for step in killed.steps() if tree(to / "beta") == killed.beta]
     killed.pull(between[0])
     assert "beta" not in (to / "skills.lock.json").read_text()
     assert [one.state for one in library.check_pulled(str(to))] == ["unchanged", "unchanged"]
@@ -415,14 +411,15 @@ def test_killed_before_the_lock_file_is_written_the_folder_is_still_known_as_pul
 
 
 def test_these_experiments_see_what_is_missing(killed, monkeypatch):
+    monkeypatch.setattr(faults, "every_line", False)  # which knows the lines of the program only
+
     def in_place(one, other, _aside):
         shutil.rmtree(other)
         shutil.move(one, other)
 
     with monkeypatch.context() as patch:
         patch.setattr(placing, "_swap", in_place)
-        patch.setattr(sys.modules[__name__], "TRACED", (*TRACED, shutil.__file__))
-        assert not all(killed.whole() for _ in killed.steps(stride=3))
+        assert not all(killed.whole() for _ in killed.steps())
     monkeypatch.setattr(placing, "clear", shutil.rmtree)
     monkeypatch.setattr(placing, "_read_note", lambda _room: None)
     killed.reset()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -13,30 +14,46 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from tests.conftest import hearing_interrupts, keep_library, only_reads, write_skill
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("legacy", "auto")]
 
 
-@pytest.fixture
-def library(registry, root, skill):
-    """A dozen skills, with all that is special about some of them."""
+def fill(root):
+    """Write a dozen skills, with all that is special about some of them."""
     for number in range(6):
-        skill(f"skill-{number}", description=f"Number {number}.")
-    folder = skill("pdf-forms", description="Fill PDF forms.", body="# Forms\n")
+        write_skill(root / f"skill-{number}", description=f"Number {number}.")
+    folder = write_skill(root / "pdf-forms", description="Fill PDF forms.", body="# Forms\n")
     (folder / "scripts").mkdir()
     (folder / "scripts" / "fill.py").write_text("print(1)\n")
     (folder / "logo.png").write_bytes(bytes(range(256)))
-    skill("folder-of-another-name", name="other-name")
-    skill("outer")
-    skill("outer/inner")
-    skill(
-        "typed",
+    write_skill(root / "folder-of-another-name", name="other-name")
+    write_skill(root / "outer")
+    write_skill(root / "outer" / "inner")
+    write_skill(
+        root / "typed",
         extra="metadata:\n  version: 1.10\n  when: 2026-01-02\n  on: yes\n  n: 3\n  x: null\n",
     )
-    skill("secret", extra="disable-model-invocation: true\n")
+    write_skill(root / "secret", extra="disable-model-invocation: true\n")
     (root / "broken").mkdir()
     (root / "broken" / "SKILL.md").write_bytes(b"\xff")
-    registry.sync(str(root), name="mine")
+
+
+@pytest.fixture(scope="module")
+def kept(new_database, tmp_path_factory):
+    """The library of a module that only reads."""
+    return keep_library(new_database(), tmp_path_factory.mktemp("kept"), fill)
+
+
+@pytest.fixture
+def library(request):
+    """A dozen skills, with all that is special about some of them."""
+    if only_reads(request):
+        return request.getfixturevalue("kept").root
+    root = request.getfixturevalue("root")
+    fill(root)
+    request.getfixturevalue("registry").sync(str(root), name="mine")
     return root
 
 
@@ -50,9 +67,9 @@ def environment(database, tmp_path):
     }
 
 
-@pytest.fixture
-def serve(environment):
-    """Start an HTTP server on a free port; return its URL and process."""
+@contextmanager
+def servers(environment):
+    """Start HTTP servers on free ports: ``start(arguments…)`` returns a URL and the process."""
     started = []
 
     def start(*arguments, host="127.0.0.1", **more):
@@ -64,6 +81,7 @@ def serve(environment):
             env={**environment, **more},
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=hearing_interrupts,  # noqa: PLW1509  # it takes no lock
         )
         started.append(process)
         assert process.stderr is not None
@@ -71,31 +89,63 @@ def serve(environment):
         assert line.startswith("Serving http://"), line
         return f"http://{host}:{port}/mcp", process
 
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait(10)
-        process.stderr.close()
+    try:
+        yield start
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stderr.close()
 
 
 @pytest.fixture
-def talk(environment, serve):
-    """Run ``conversation(client)`` with a server: ``talk(conversation, way, "--read-only")``."""
+def serve(environment):
+    """Start an HTTP server on a free port; return its URL and process."""
+    with servers(environment) as start:
+        yield start
 
-    def run(conversation: Callable, way=("stdio", "auto"), *arguments, handler=None):
+
+@pytest.fixture(scope="module")
+def kept_url(kept):
+    """The URL of the server of a module that only reads."""
+    environment = {
+        **os.environ,
+        "SKILL_REGISTRY_DB": str(kept.database),
+        "PYTHONPATH": str(REPOSITORY),
+        "HOME": str(kept.root.parent),
+    }
+    with servers(environment) as start:
+        yield start()[0]
+
+
+@pytest.fixture
+def talk(request, environment, serve):
+    """Run ``conversation(client)`` with a server: ``talk(conversation, way, "--read-only")``.
+
+    The server is one of its own, or that of a module that only reads, where that will do.
+    """
+    usual = ("http" if only_reads(request) else "stdio", "auto")
+
+    def run(conversation: Callable, way=usual, *arguments, handler=None):
         transport, mode = way
-        server = (
-            StdioServerParameters(
+        if transport == "stdio":
+            server = StdioServerParameters(
                 command=sys.executable,
                 args=["-m", "registry", "mcp", *arguments],
                 env=environment,
             )
-            if transport == "stdio"
-            else serve(*arguments)[0]
-        )
+        elif only_reads(request) and not arguments:
+            server = request.getfixturevalue("kept_url")
+        else:
+            server = serve(*arguments)[0]
 
         async def main():
-            with anyio.fail_after(30):
+            with anyio.fail_after(120):
                 async with Client(server, mode=mode, message_handler=handler) as client:
                     return await conversation(client)
 
@@ -120,7 +170,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS], indirect=True)
 
 
-async def until(condition, seconds=5.0):
+async def until(condition, seconds=60.0):
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -21,6 +21,7 @@ async def tool(client, called, /, **arguments):
     return answer.structured_content
 
 
+@pytest.mark.both
 def test_a_client_lists_searches_reads_creates_updates_deletes_and_restores(talk, library, way):
     async def conversation(client):
         assert (await tool(client, "list_skills"))["total"] == 11
@@ -53,6 +54,7 @@ def test_a_client_lists_searches_reads_creates_updates_deletes_and_restores(talk
     talk(conversation, way)
 
 
+@pytest.mark.reads
 def test_the_annotations_are_truthful(talk, library):
     async def conversation(client):
         tools = {one.name: one.annotations for one in (await client.list_tools()).tools}
@@ -73,6 +75,7 @@ def test_the_annotations_are_truthful(talk, library):
     talk(conversation)
 
 
+@pytest.mark.reads
 def test_a_read_only_server_has_no_tool_that_writes(talk, library):
     async def conversation(client):
         names = {one.name for one in (await client.list_tools()).tools}

@@ -65,6 +65,7 @@ def test_a_thousand_hostile_calls_get_answers_and_the_memory_stays_flat(serve, l
     assert process.poll() is None
 
 
+@pytest.mark.both
 def test_a_server_killed_in_the_middle_of_a_create_leaves_disk_and_database_in_agreement(
     environment, library, database
 ):

@@ -14,6 +14,7 @@ import pytest
 from registry.errors import UsageProblem
 from registry.mcp.guard import MOST_BYTES, Guard, allowed_hosts, is_loopback
 from registry.mcp.transports import serve_http
+from tests.conftest import hearing_interrupts
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -116,7 +117,7 @@ def test_a_signal_ends_the_server_at_once_and_well(serve, library, number):
     url, process = serve()
     assert ask(url)[0] == 200
     process.send_signal(number)
-    assert process.wait(5) == 0
+    assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
@@ -127,7 +128,14 @@ def test_over_stdio_a_signal_or_the_end_of_input_ends_it(environment, library, n
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=hearing_interrupts,  # noqa: PLW1509  # it takes no lock
     )
+    with process:
+        speak_and_end(process, number)
+        process.kill()
+
+
+def speak_and_end(process, number):
     process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
     process.stdin.flush()
     assert b"skill-registry" in process.stdout.readline()
@@ -135,7 +143,7 @@ def test_over_stdio_a_signal_or_the_end_of_input_ends_it(environment, library, n
         process.stdin.close()
     else:
         process.send_signal(number)
-    assert process.wait(5) == 0
+    assert process.wait(60) == 0
     assert process.stderr.read() == b""
     process.stdout.close()
     process.stderr.close()

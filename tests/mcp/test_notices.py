@@ -8,7 +8,7 @@ import pytest
 
 from tests.mcp.conftest import until
 
-SECONDS = 2.0
+SECONDS = 60.0
 
 
 def heard(messages):
@@ -40,6 +40,7 @@ def change(library, environment):
     return run
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("how", ["add", "other process"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_older_clients_are_told_of_new_skills_and_of_the_tools_new_description(

@@ -7,6 +7,8 @@ from typing import Literal
 import mcp_types as types
 import pytest
 
+pytestmark = pytest.mark.reads
+
 EXTENSION = "io.modelcontextprotocol/skills"
 
 

@@ -192,7 +192,7 @@ def test_a_change_is_finished_by_its_own_machine_only(machine, publisher, monkey
     from registry.changes import recovery
     from registry.errors import ChangePending, DatabaseProblem
 
-    def fail(_ground, _entry):
+    def fail(_context, _entry):
         raise DatabaseProblem(path="x", reason="stopped")
 
     with monkeypatch.context() as patch:

@@ -1,17 +1,25 @@
 """The server, or the client, dies in the middle of a change: all or nothing, and nothing is lost.
 
-Each change is stopped at steps all along its way; what is a step is found by running it once.
+Each change is stopped at its effects, which are found by running it once. That the server or the
+connection to it is gone shows when a transaction begins or ends, and so at each of these.
 """
 
 import signal
-import time
+from functools import partial
 from itertools import count
 
 import pytest
 
 from registry.errors import DatabaseUnreachable
 from tests.changes import faults
-from tests.changes.faults import CHANGES, at_step, broken_promises, run_in_child
+from tests.changes.faults import (
+    CHANGES,
+    EFFECTS,
+    TRANSACTION,
+    at_step,
+    broken_promises,
+    run_in_child,
+)
 from tests.server.test_server import end_connections
 from tests.servers import Databases, Server
 
@@ -19,6 +27,7 @@ pytestmark = pytest.mark.server
 
 every_change = pytest.mark.parametrize("change", sorted(CHANGES))
 numbers = count()
+TRANSACTIONS = frozenset({TRANSACTION})
 
 
 def make_world(place, url, change):
@@ -27,12 +36,12 @@ def make_world(place, url, change):
     )
 
 
-def worlds(databases, place, change, stride):
+def worlds(databases, place, change, kinds=TRANSACTIONS, stride=1):
     """Yield steps, each with a world of its own."""
     url = databases.new()
-    total = faults.steps_of(make_world(place, url, change), CHANGES[change])
-    assert total > 5
-    for step in range(1, total + 1, stride):
+    steps = faults.steps_of(make_world(place, url, change), CHANGES[change], kinds)
+    databases.drop(url)
+    for step in steps[::stride]:
         url = databases.new()
         yield step, make_world(place, url, change)
         databases.drop(url)
@@ -40,30 +49,29 @@ def worlds(databases, place, change, stride):
 
 @every_change
 def test_a_client_killed_leaves_all_or_nothing(databases, tmp_path, change):
-    for step, world in worlds(databases, tmp_path, change, stride=17):
+    for step, world in worlds(databases, tmp_path, change, EFFECTS, stride=3):
 
         def work(world=world, step=step):
-            with world.open() as registry:
-                at_step(step, faults.kill)
+            with world.open() as registry, at_step(step.number, faults.kill):
                 CHANGES[change](registry)
 
         assert run_in_child(work) == -signal.SIGKILL
         faults.recover(world)
-        assert broken_promises(world, change) == [], f"step {step}"
+        assert broken_promises(world, change) == [], step
 
 
 @every_change
 def test_a_client_whose_connections_end_leaves_all_or_nothing(databases, tmp_path, change):
-    for step, world in worlds(databases, tmp_path, change, stride=19):
+    for step, world in worlds(databases, tmp_path, change):
 
         def work(world=world, step=step):
-            with world.open() as registry:
-                at_step(step, lambda: end_connections(world.database))
+            end = partial(end_connections, world.database)
+            with world.open() as registry, at_step(step.number, end, TRANSACTIONS):
                 CHANGES[change](registry)
 
-        assert run_in_child(work) in {0, 1}, f"step {step}"
+        assert run_in_child(work) in {0, 1}, step
         faults.recover(world)
-        assert broken_promises(world, change) == [], f"step {step}"
+        assert broken_promises(world, change) == [], step
 
 
 @pytest.fixture(scope="module")
@@ -77,19 +85,21 @@ def crashing():
 @pytest.mark.parametrize("change", ["create", "delete", "update_many"])
 def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, tmp_path, change):
     databases = Databases(crashing.url)
-    for step, world in worlds(databases, tmp_path, change, stride=53):
+    for step, world in worlds(databases, tmp_path, change):
 
         def work(world=world, step=step):
-            with world.open() as registry:
-                at_step(step, crashing.kill_by_file)
+            with (
+                world.open() as registry,
+                at_step(step.number, crashing.kill_by_file, TRANSACTIONS),
+            ):
                 CHANGES[change](registry)
 
         status = run_in_child(work)
         crashing.gone()
-        assert status in {0, 1}, f"step {step}"
+        assert status in {0, 1}, step
         crashing.start()
         faults.recover(world)
-        assert broken_promises(world, change) == [], f"step {step}"
+        assert broken_promises(world, change) == [], step
 
 
 def test_while_the_server_is_away_everything_says_so_and_works_again_later(crashing, tmp_path):
@@ -97,14 +107,12 @@ def test_while_the_server_is_away_everything_says_so_and_works_again_later(crash
     world = make_world(tmp_path, databases.new(), "update")
     with world.open() as registry:
         crashing.kill()
-        started = time.monotonic()
         with pytest.raises(DatabaseUnreachable, match="can't be reached"):
             registry.list()
         with pytest.raises(DatabaseUnreachable):
             CHANGES["update"](registry)
         with pytest.raises(DatabaseUnreachable):
             registry.sync()
-        assert time.monotonic() - started < 20
         crashing.start()
         CHANGES["update"](registry)
         assert registry.get("alpha").description == "New."

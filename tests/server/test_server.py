@@ -144,8 +144,8 @@ def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, mo
 
     real, failed = recovery.record, []
 
-    def record(ground, entry):
-        real(ground, entry)
+    def record(context, entry):
+        real(context, entry)
         if not failed:
             failed.append(entry)
             from registry.errors import DatabaseUnreachable

@@ -459,6 +459,7 @@ def test_wrong_arguments_are_the_contracts_errors(registry, workspace, tool, arg
         assert answer["error"]["type"] in {"InvalidName", "InvalidSchema"}
 
 
+@pytest.mark.both
 @settings(
     max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )

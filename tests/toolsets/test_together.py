@@ -61,6 +61,7 @@ def home(registry, root):
     return registry
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("reader", READERS)
 def test_what_one_makes_the_others_list_and_read(home, maker, reader):
@@ -119,6 +120,7 @@ KEYS = st.sampled_from(
 )
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("toolset", TOOLSETS)
 @settings(
     max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
