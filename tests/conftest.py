@@ -14,7 +14,7 @@ import hypothesis
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db import migrate
+from registry.db.sqlite import upgrade
 from registry.settings import Settings
 from tests.servers import VARIABLE, Databases, Server
 
@@ -224,14 +224,14 @@ def new_database(
 def _migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the schema in place."""
     made = tmp_path_factory.mktemp("migrated") / "registry.db"
-    migrate.ensure_file_current(str(made))
+    upgrade.ensure_current(str(made))
     return made
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _ready_made(_migrated: Path) -> Iterator[None]:
     """Let a new database be a copy of one that was migrated: the same, without the migrations."""
-    ensure, content = migrate.ensure_file_current, _migrated.read_bytes()
+    ensure, content = upgrade.ensure_current, _migrated.read_bytes()
     # Tests of the making itself import the function, and so have the real one.
 
     def copy(path: str) -> None:
@@ -246,7 +246,7 @@ def _ready_made(_migrated: Path) -> Iterator[None]:
         ensure(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migrate, "ensure_file_current", copy)
+        patch.setattr(upgrade, "ensure_current", copy)
         yield
 
 

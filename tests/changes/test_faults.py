@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.changes import protocol, recovery
+from registry.changes import locking, protocol, recovery
 from registry.db import interface as transactions
 from registry.db.sqlite import writer
 from registry.errors import ChangePending, DatabaseProblem, RegistryError
