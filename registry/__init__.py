@@ -12,18 +12,11 @@ __version__ = "0.1.0"
 
 __all__ = ["Filters", "RegistryError", "Settings", "SkillRegistry", "__version__"]
 
-_HOMES = {
-    "Filters": "registry.db.queries.filters",
-    "RegistryError": "registry.errors",
-    "Settings": "registry.settings",
-    "SkillRegistry": "registry.api",
-}
-
 
 def __getattr__(name: str) -> object:
     """Import what the package offers when it is first asked for: ``--version`` needs none of it."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'registry' has no attribute {name!r}")
-    from importlib import import_module
+    from registry import api, errors
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(errors if name == "RegistryError" else api, name)
