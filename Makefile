@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 DEMO := .demo/registry.db
 READY := $(VENV)/.ready
 SERVER := $(VENV)/.server
+# A file's tests share what it keeps; the long files come first (tests/conftest.py).
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test lint bench docs clean
 
@@ -31,8 +33,8 @@ lint: $(READY)  ## style and types
 	$(BIN)/mypy
 
 test: lint $(SERVER)  ## everything that must hold, with a file and with a server as the database
-	$(BIN)/python -m pytest -n 2 --dist loadfile
-	$(BIN)/python -m pytest -n 2 --dist loadfile --backend postgresql
+	$(BIN)/python -m pytest $(TWO)
+	$(BIN)/python -m pytest $(TWO) --backend postgresql
 
 bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py

@@ -153,6 +153,13 @@ to see that its way to a server is not broken.
 """
 
 
+LONG = """
+test_faults.py test_kills.py test_pull.py test_corpus.py test_many.py test_states.py
+test_processes.py test_client.py test_notices.py test_resources.py
+""".split()
+"""Files that take long, which come first: then all workers end at the same time."""
+
+
 def is_for_a_server(item: pytest.Item) -> bool:
     """Tell whether a test says something about a server."""
     if item.get_closest_marker("server") is not None:
@@ -173,7 +180,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     else:
         chosen = [item for item in items if item.get_closest_marker("server") is None]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = chosen
+    items[:] = sorted(chosen, key=lambda item: item.path.name not in LONG)
 
 
 def pytest_collection_finish() -> None:
@@ -208,16 +215,18 @@ def new_database(
 ) -> Iterator[Callable[[], Path | str]]:
     """Make as many databases as a test needs."""
     made: list[str] = []
+    on_a_server = request.config.getoption("--backend") == "postgresql"
+    databases = request.getfixturevalue("databases") if on_a_server else None
 
     def make() -> Path | str:
-        if request.config.getoption("--backend") == "postgresql":
-            made.append(request.getfixturevalue("databases").new())
+        if databases is not None:
+            made.append(databases.new())
             return made[-1]
         return tmp_path_factory.mktemp("database") / "registry.db"
 
     yield make
     for url in made:
-        request.getfixturevalue("databases").drop(url)
+        databases.drop(url)
 
 
 @pytest.fixture(scope="session")
