@@ -120,8 +120,10 @@ class TestUpdates:
         settled(registry, root)
 
     def test_several_files_change_in_one_step(self, registry, root, alpha):
-        changing.update(
-            registry, "alpha", {"a/b.txt": None, "c.txt": b"c", "SKILL.md": DOCUMENT + b"x"}
+        update_files(
+            registry.core,
+            resolve(registry.core.reader, "alpha"),
+            {"a/b.txt": None, "c.txt": b"c", "SKILL.md": DOCUMENT + b"x"},
         )
         assert not (alpha / "a" / "b.txt").exists()
         assert (alpha / "c.txt").read_bytes() == b"c"
