@@ -217,7 +217,7 @@ class TestDeleteAndRestore:
         assert registry.restore("alpha").ref == "alpha"
 
     def test_what_the_trash_does_not_hold_is_said_to_be_missing_there(self, registry, alpha):
-        with pytest.raises(NotInTrash, match="trash list"):
+        with pytest.raises(NotInTrash, match="The trash holds no skill"):
             registry.restore("alpha")
 
     def test_of_several_the_latest_is_restored(self, registry, source, root, alpha):
