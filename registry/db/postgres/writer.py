@@ -78,7 +78,8 @@ class PostgresWriter(Writer):
         yield
 
     def _begin(self, connection: Connection, wait: float) -> None:
-        connection.exec_driver_sql(_BEGIN.format(wait=round(wait * 1000)))
+        # Zero would wait for ever.
+        connection.exec_driver_sql(_BEGIN.format(wait=max(1, round(wait * 1000))))
 
     def _translate(self, error: DBAPIError, wait: float) -> RegistryError:
         return translate(error, self.path, wait)

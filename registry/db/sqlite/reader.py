@@ -80,7 +80,7 @@ class SqliteReader(Reader):
         if self.empty:
             return
         try:
-            yield from self._connection().execute(sql, parameters)
+            yield from self._connection().execute(sql, storable(parameters))
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
 

@@ -1,0 +1,145 @@
+"""Who is visible under which name, after each thing that can change it."""
+
+import pytest
+
+from registry.db.queries.filters import Filters
+from tests.conftest import OLD, write_skill
+
+EVERYTHING = Filters(all=True)
+
+
+@pytest.fixture
+def two(registry, tmp_path):
+    """A personal skill that a project's hides, and one beside each."""
+    for source, other in (("mine", "alpha"), ("project", "beta")):
+        write_skill(tmp_path / source / "review", description=f"Of {source}.")
+        write_skill(tmp_path / source / other)
+    registry.sync(str(tmp_path / "mine"), name="mine")
+    registry.sync(str(tmp_path / "project"), name="project", scope="project")
+    return registry
+
+
+def refs(registry, filters=None):
+    return [skill.ref for skill in registry.list(filters)]
+
+
+def test_a_hidden_skill_is_seen_again_when_the_stronger_source_goes(two):
+    assert refs(two) == ["alpha", "beta", "review"]
+    assert refs(two, EVERYTHING) == ["alpha", "beta", "mine/review", "review"]
+    two.remove_source("project")
+    assert refs(two) == refs(two, EVERYTHING) == ["alpha", "review"]
+    assert two.list()[1].description == "Of mine."
+    assert two.search("project")[1] == 0
+    assert two.core.reader.rows("SELECT count(*) FROM skills") == [(2,)]
+
+
+def test_another_scope_changes_who_hides_whom(two, tmp_path):
+    two.sync(str(tmp_path / "mine"), scope="project")
+    assert refs(two) == ["alpha", "beta", "mine/review", "project/review"]
+    two.sync(str(tmp_path / "project"), scope="team")
+    assert refs(two) == ["alpha", "beta", "review"]
+    assert {skill.source for skill in two.list() if skill.name == "review"} == {"mine"}
+
+
+def test_a_priority_counts_within_a_scope_only_however_high(registry, tmp_path):
+    for source in ("low", "high", "team"):
+        write_skill(tmp_path / source / "review", description=f"Of {source}.")
+    registry.add_source(str(tmp_path / "low"), name="low", priority=-3)
+    registry.add_source(str(tmp_path / "high"), name="high", priority=10**9)
+    registry.add_source(str(tmp_path / "team"), name="team", scope="team", priority=-(10**9))
+    registry.sync()
+    assert [source.name for source in registry.sources()] == ["team", "high", "low"]
+    (shown,) = registry.list()
+    assert (shown.ref, shown.source) == ("review", "team")
+    assert [skill.shadowed for skill in registry.list(EVERYTHING)] == [True, True, False]
+    registry.remove_source("team")
+    (shown,) = registry.list()
+    assert (shown.ref, shown.source) == ("review", "high")
+    assert refs(registry, EVERYTHING) == ["low/review", "review"]
+
+
+def test_an_invalid_skill_hides_nothing(two, tmp_path):
+    write_skill(tmp_path / "project" / "review", description="", body="", age=OLD + 9)
+    two.sync()
+    assert refs(two) == ["alpha", "beta", "review"]
+    assert two.resolve("review").source == "mine"
+    assert refs(two, EVERYTHING) == ["alpha", "beta", "review", "project/review"]
+
+
+def test_equals_in_one_source_are_told_apart_by_their_folders(registry, root):
+    write_skill(root / "a", name="same")
+    write_skill(root / "b" / "c", name="same")
+    registry.sync(str(root), name="mine")
+    assert refs(registry) == ["mine/a", "mine/b/c"]
+    write_skill(root / "b" / "c", name="other", age=OLD + 9)
+    registry.sync()
+    assert refs(registry) == ["other", "same"]
+
+
+def test_a_folder_called_like_another_skill_stands_in_the_way_of_its_short_ref(two, tmp_path):
+    """The ref mine/review would mean the folder: who has that name is called by its own folder."""
+    write_skill(tmp_path / "mine" / "elsewhere", name="review", age=OLD)
+    (tmp_path / "mine" / "review" / "SKILL.md").unlink()
+    write_skill(tmp_path / "mine" / "review", name="other", age=OLD + 9)
+    two.sync()
+    assert refs(two, EVERYTHING) == ["alpha", "beta", "other", "mine/elsewhere", "review"]
+    assert two.check_database() == []
+
+
+def test_a_name_that_begins_like_an_address_is_no_ref_once_there_is_that_source(registry, tmp_path):
+    write_skill(tmp_path / "mine" / "x", name="team/deploy")
+    registry.sync(str(tmp_path / "mine"), name="mine")
+    before = refs(registry, EVERYTHING)
+    (tmp_path / "team").mkdir()
+    registry.add_source(str(tmp_path / "team"), name="team")
+    assert before == ["team/deploy"]
+    assert refs(registry, EVERYTHING) == ["mine/team/deploy"]
+    registry.remove_source("team")
+    assert refs(registry, EVERYTHING) == before
+
+
+def test_a_source_can_not_be_registered_twice(two, tmp_path):
+    from registry.errors import SourceExists
+
+    (tmp_path / "new").mkdir()
+    with pytest.raises(SourceExists):
+        two.add_source(str(tmp_path / "new"), name="mine")
+    with pytest.raises(SourceExists):
+        two.add_source(str(tmp_path / "mine"), name="another")
+    assert [source.name for source in two.sources()] == ["project", "mine"]
+
+
+def test_many_names_at_once_are_worked_out_like_few(two, tmp_path, monkeypatch):
+    monkeypatch.setattr("registry.db.writes.names._ALL_ABOVE", 1)
+    write_skill(tmp_path / "mine" / "beta")
+    write_skill(tmp_path / "mine" / "gamma")
+    two.sync()
+    assert refs(two, EVERYTHING) == [
+        "alpha",
+        "mine/beta",
+        "beta",
+        "gamma",
+        "mine/review",
+        "review",
+    ]
+
+
+def test_what_is_gone_is_not_found_by_its_words_under_the_next_one(registry, root, skill):
+    """A version's number is given again; the index must have forgotten what it stood for."""
+    skill("alpha")
+    for name, words in (("weather", "查询天气"), ("plain", "Forecasts.")):
+        skill(name, description=words, age=None)
+        registry.sync(str(root))
+        registry.delete(name)
+        skill("next", description="Nothing of that.", age=None)
+        registry.sync()
+        assert (registry.search("天气")[1], registry.search("forecasts")[1]) == (0, 0)
+        assert registry.check_database() == []
+        registry.delete("next")
+
+
+def test_what_an_edit_replaces_is_cleared_away_when_it_is_read(two, tmp_path):
+    write_skill(tmp_path / "mine" / "alpha", description="By hand.", age=OLD + 9)
+    assert two.get("alpha").description == "By hand."
+    rows = two.core.reader.rows("SELECT live, count(*) FROM skills GROUP BY live")
+    assert rows == [(1, 4)]
