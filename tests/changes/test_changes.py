@@ -120,8 +120,10 @@ class TestUpdates:
         settled(registry, root)
 
     def test_several_files_change_in_one_step(self, registry, root, alpha):
-        changing.update(
-            registry, "alpha", {"a/b.txt": None, "c.txt": b"c", "SKILL.md": DOCUMENT + b"x"}
+        update_files(
+            registry.core,
+            resolve(registry.core.reader, "alpha"),
+            {"a/b.txt": None, "c.txt": b"c", "SKILL.md": DOCUMENT + b"x"},
         )
         assert not (alpha / "a" / "b.txt").exists()
         assert (alpha / "c.txt").read_bytes() == b"c"
@@ -215,7 +217,7 @@ class TestDeleteAndRestore:
         assert registry.restore("alpha").ref == "alpha"
 
     def test_what_the_trash_does_not_hold_is_said_to_be_missing_there(self, registry, alpha):
-        with pytest.raises(NotInTrash, match="trash list"):
+        with pytest.raises(NotInTrash, match="The trash holds no skill"):
             registry.restore("alpha")
 
     def test_of_several_the_latest_is_restored(self, registry, source, root, alpha):

@@ -164,7 +164,7 @@ def test_what_macos_adds_to_a_zip_is_passed_over(home, root, tmp_path):
 
 
 def test_an_archive_that_is_too_large_is_not_read(refused, tmp_path, monkeypatch):
-    monkeypatch.setattr(bringing, "MOST_PACKED", 100)
+    monkeypatch.setattr(bringing, "MAX_PACKED", 100)
     assert "are allowed" in refused(zipped(tmp_path / "a.zip", FILES))
 
 

@@ -163,7 +163,7 @@ def test_a_skill_edited_at_its_source_is_pulled_as_it_is_now(library, root, skil
 
 
 def test_a_skill_that_changes_while_it_is_read_is_read_again(library, root, to, monkeypatch):
-    original, seen = content.detail.version, []
+    original, seen = content.skills.files, []
 
     def slow(reader, number):
         if not seen:
@@ -171,7 +171,7 @@ def test_a_skill_that_changes_while_it_is_read_is_read_again(library, root, to, 
             library.update("alpha", description="Two.", files={"logo.png": None})
         return original(reader, number)
 
-    monkeypatch.setattr(content.detail, "version", slow)
+    monkeypatch.setattr(content.skills, "files", slow)
     assert pull(library, to, "alpha") == [("alpha", "added")]
     assert tree(to / "alpha") == tree(root / "alpha")
     entry = json.loads((to / "skills.lock.json").read_text())["skills"]["alpha"]
