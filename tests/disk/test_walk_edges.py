@@ -93,6 +93,14 @@ def test_an_error_in_a_file_leaves_the_document_to_be_read(root):
     assert found.problems[0].path == "s"
 
 
+def test_of_several_spellings_the_usual_one_counts_whatever_comes_first(root):
+    folder = write_skill(root / "a")
+    for name in ("SKILL.MD", "skill.md"):
+        (folder / name).write_text("other")
+    found = walked(root)[0]["a"]
+    assert (found.document, codes(found)) == ("SKILL.md", ["second-document"])
+
+
 def test_a_backslash_in_a_folders_name_is_refused(root):
     write_skill(root / "back\\slash")
     write_skill(root / "fine")
