@@ -166,7 +166,7 @@ def read_version(
     limits: Limits = walk.limits
     trusted = known_hashes(reader, before.id) if before and not before.racy else {}
     reading = read_folder(walk.root, found, limits, trusted, keep=keep)
-    if reading.transient and before is not None:
+    if reading.transient and before is not None and before.skill.status != "no_document":
         return None
     previous = Previous(before.id, before.uid, before.skill.created_at) if before else None
     return make_version(reading, source_id, scan_ns, now, previous)

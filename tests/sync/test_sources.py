@@ -1,0 +1,224 @@
+"""Sources as people name them: what is registered, what is meant, what is suggested."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from registry.errors import (
+    SourceElsewhere,
+    SourceExists,
+    SourceInvalid,
+    SourceNotFound,
+    SourceUnclear,
+    UsageProblem,
+)
+from registry.settings import Settings
+from registry.sync.sources import MAX_NAME, suggest_name
+from tests.conftest import write_skill
+
+
+@pytest.fixture
+def two(registry, tmp_path):
+    """Two sources, each with a skill: ``one`` and ``other``."""
+    for name in ("one", "other"):
+        write_skill(tmp_path / name / f"of-{name}")
+        registry.sync(str(tmp_path / name), name=name)
+    return registry
+
+
+@pytest.fixture
+def change(database):
+    """Change what is stored of a source."""
+
+    def execute(words):
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute(f"UPDATE sources SET {words}")
+            connection.commit()
+
+    return execute
+
+
+def test_a_source_that_is_added_is_enabled_and_empty_until_it_is_synced(registry, root):
+    source = registry.add_source(str(root), name="mine", scope="team", priority=3)
+    (stored,) = registry.sources()
+    assert source == registry.sources()[0]
+    assert (stored.enabled, stored.skills, stored.last_sync_at) == (True, 0, None)
+    assert (stored.name, stored.scope, stored.priority) == ("mine", "team", 3)
+
+
+def test_a_folder_is_registered_once_and_a_name_is_given_once(two, root, tmp_path):
+    with pytest.raises(SourceExists) as caught:
+        two.add_source(str(tmp_path / "one"), name="again")
+    assert caught.value.facts["name"] == "one"
+    with pytest.raises(SourceExists) as caught:
+        two.add_source(str(root), name="other")
+    assert caught.value.facts["path"] == os.path.realpath(tmp_path / "other")
+    assert [source.name for source in two.sources()] == ["one", "other"]
+
+
+def test_a_removed_source_is_told_with_the_skills_it_had(two):
+    assert two.remove_source("one").skills == 1
+    assert [source.name for source in two.sources()] == ["other"]
+    assert [skill.name for skill in two.list()] == ["of-other"]
+
+
+def test_a_sync_of_one_source_leaves_the_others_for_later(two, tmp_path):
+    for name in ("one", "other"):
+        write_skill(tmp_path / name / f"new-{name}")
+    assert two.sync("one").added == ["new-one"]
+    assert two.sync(str(tmp_path / "other")).added == ["new-other"]
+
+
+def test_the_folder_of_a_skill_means_its_source_and_no_other(two, tmp_path):
+    write_skill(tmp_path / "other" / "new")
+    assert [one.name for one in two.sync(str(tmp_path / "other" / "new")).sources] == ["other"]
+    write_skill(tmp_path / "otherwise" / "alone")
+    report = two.sync(str(tmp_path / "otherwise" / "alone"))
+    assert [one.path for one in report.sources] == [
+        os.path.realpath(tmp_path / "otherwise" / "alone")
+    ]
+
+
+def test_a_scope_given_later_is_kept_and_nothing_else_is_changed(two):
+    before = {source.name: source for source in two.sources()}
+    two.sync("one", scope="team")
+    after = {source.name: source for source in two.sources()}
+    assert (after["one"].scope, after["other"].scope) == ("team", before["other"].scope)
+    two.sync("other", scope="team", dry_run=True)
+    assert two.sources()[1].scope == "personal"
+
+
+def test_name_and_scope_go_with_one_folder(two, tmp_path):
+    for more in ({"name": "x"}, {"scope": "team"}):
+        with pytest.raises(UsageProblem, match="go with a folder"):
+            two.sync(**more)
+    with pytest.raises(UsageProblem, match="single folder"):
+        two.sync(str(tmp_path / "one"), str(tmp_path / "other"), name="x")
+
+
+@pytest.mark.file
+def test_a_source_that_is_switched_off_is_synced_only_when_it_is_named(two, change):
+    change("enabled = 0 WHERE name = 'one'")
+    assert [source.name for source in two.sync().sources] == ["other"]
+    assert [source.name for source in two.sync("one").sources] == ["one"]
+
+
+@pytest.mark.file
+def test_a_source_of_another_machine_is_left_to_it(two, change, tmp_path):
+    change("host = 'elsewhere' WHERE name = 'one'")
+    assert [source.name for source in two.sync().sources] == ["other"]
+    assert [source.name for source in two.own_sources()] == ["other"]
+    with pytest.raises(SourceElsewhere):
+        two.sync("one")
+    assert two.create("new", description="D.").source == "other"
+    assert two.sync(str(tmp_path / "one"), name="mine").added == ["mine/of-one"]
+
+
+class TestTarget:
+    """Where a new skill goes."""
+
+    def test_to_the_only_source(self, registry, root):
+        registry.add_source(str(root), name="mine")
+        assert registry.create("alpha", description="D.").source == "mine"
+
+    def test_of_several_to_the_one_that_is_named_or_set(self, two):
+        with pytest.raises(SourceUnclear) as caught:
+            two.create("alpha", description="D.")
+        assert caught.value.facts["known"] == ["one", "other"]
+        assert two.create("alpha", description="D.", source="other").source == "other"
+        two.core.settings = Settings(default_source="one")
+        assert two.create("beta", description="D.").source == "one"
+        with pytest.raises(SourceNotFound):
+            two.create("gamma", description="D.", source="none")
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("name", "good"),
+        [("x" * MAX_NAME, True), ("x" * (MAX_NAME + 1), False), ("", False), ("a\tb", False)],
+    )
+    def test_a_name_is_short_and_printable(self, registry, root, name, good):
+        if good:
+            assert registry.add_source(str(root), name=name).name == name
+        else:
+            with pytest.raises(UsageProblem, match="1 to 64 printable"):
+                registry.add_source(str(root), name=name)
+
+    def test_a_folder_whose_name_is_no_text(self, registry, root):
+        odd = os.fsencode(root) + b"/caf\xe9"
+        os.mkdir(odd)
+        with pytest.raises(SourceInvalid) as caught:
+            registry.add_source(os.fsdecode(odd))
+        assert caught.value.facts["reason"] == "its name is no UTF-8 text"
+
+    def test_a_folder_that_holds_what_was_deleted(self, two, tmp_path):
+        two.delete("of-one")
+        state = tmp_path / ".one.skill-registry"
+        with pytest.raises(SourceInvalid, match="own state"):
+            two.add_source(str(state))
+
+    def test_a_folder_that_can_not_be_listed(self, registry, root, monkeypatch):
+        def refuse(path):
+            raise PermissionError(13, "Permission denied", path)
+
+        monkeypatch.setattr(os, "scandir", refuse)
+        with pytest.raises(SourceInvalid) as caught:
+            registry.add_source(str(root))
+        assert caught.value.facts["reason"] == "Permission denied"
+
+    @pytest.mark.parametrize(
+        ("target", "expected"),
+        [("no-name", SourceNotFound), ("./none", SourceInvalid), ("~none/x", SourceInvalid)],
+    )
+    def test_a_word_is_a_name_and_what_looks_like_a_path_a_folder(self, registry, target, expected):
+        with pytest.raises(expected):
+            registry.sync(target)
+
+
+class TestSuggestedNames:
+    @pytest.mark.parametrize(
+        ("path", "name"),
+        [
+            ("/home/me/.claude/skills", "claude"),
+            ("/home/me/library", "library"),
+            ("/home/me/.miniclaw/workspace/skills", "miniclaw"),
+            ("/skills", "skills"),
+            ("/home/me/my notes", "my-notes"),
+            ("/home/" + "x" * 70 + "y", "x" * (MAX_NAME - 1) + "y"),
+        ],
+    )
+    def test_a_source_is_named_after_what_its_folder_belongs_to(self, path, name):
+        assert suggest_name(path, []) == name
+
+    def test_a_name_that_is_taken_grows_to_the_left_and_then_counts(self):
+        taken = []
+        for _ in range(5):
+            taken.append(suggest_name("/a/b/c/.claude/skills", taken))
+        assert taken == ["claude", "c-claude", "b-c-claude", "claude-2", "claude-3"]
+
+
+class TestDiscovery:
+    def test_known_places_below_home_and_project_are_found(self, registry, tmp_path):
+        home, project = tmp_path / "home", tmp_path / "work" / "project"
+        for place in (home / ".claude/skills", project / ".claude/skills"):
+            place.mkdir(parents=True)
+        (project / ".github/skills").mkdir(parents=True)
+        (home / ".codex").mkdir()
+        (home / ".codex/skills").write_text("no folder")
+        registry.add_source(str(home / ".claude/skills"), name="mine")
+
+        def found(*where):
+            return [
+                (os.path.relpath(one.path, tmp_path), one.scope, one.suggested_name, one.source)
+                for one in registry.discover(*where)
+            ]
+
+        below_home = [("home/.claude/skills", "personal", "mine", "mine")]
+        assert found(str(home)) == found(str(home), str(home)) == below_home
+        assert found(str(home), str(project)) == [
+            *below_home,
+            ("work/project/.claude/skills", "project", "claude", None),
+            ("work/project/.github/skills", "project", "github", None),
+        ]
