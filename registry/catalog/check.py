@@ -9,8 +9,8 @@ from registry.core import Core
 from registry.db.queries.skills import findings as stored_findings
 from registry.db.queries.skills import look_alikes
 from registry.db.queries.sources import list_sources
-from registry.disk.found import Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT, join
+from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
 from registry.errors import SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
@@ -111,7 +111,7 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])
 
 
-def _found(walk: Walk, *, alone: bool) -> Iterator[Found]:
+def _found(walk: Walk, *, alone: bool) -> Iterator[ScannedFolder]:
     if not alone:
         yield from walk
         return

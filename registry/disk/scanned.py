@@ -44,7 +44,7 @@ class FileStat(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScannedFolder:
     """One folder that holds a skill, or a top-level folder that holds none.
 
     ``document`` is the skill file's name (None: there is none, or none that may be read),
