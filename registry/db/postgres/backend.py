@@ -1,11 +1,11 @@
 """A PostgreSQL server as the database: many machines, one catalogue."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from registry.db.interface import Backend, Counts, DatabaseInfo, Place
+from registry.db.interface import Backend, DatabaseInfo, UsageRow
 from registry.db.postgres.dialect import (
     SYNCING,
     load_driver,
@@ -61,12 +61,11 @@ class PostgresBackend(Backend):
             for source_id in source_ids:
                 record_sync(connection, source_id, now, "ok")
 
-    def add_usage(self, counted: Mapping[Place, Counts], wait: float) -> bool:
+    def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
         """Add counts of use; False: the server was busy."""
-        rows = [(*often, *when, *place) for place, (often, when) in counted.items()]
         try:
             with self.open_writer().transaction(wait) as connection:
-                connection.exec_driver_sql(to_pyformat(ADD), rows)
+                connection.exec_driver_sql(to_pyformat(ADD), list(rows))
         except DatabaseBusy:
             return False
         return True
@@ -81,10 +80,6 @@ class PostgresBackend(Backend):
             exists=not self.reader.empty,
             bytes=int(size[0][0]) if size else 0,
             revision=revision,
-            journal_mode=None,
-            sqlite_version=None,
-            wal_reset_bug=False,
-            file_system=None,
             sources=sources,
             skills=skills,
             server_version=version[0][0] if version else None,

@@ -49,7 +49,7 @@ def parse_url(given: str) -> "URL":
     try:
         url = make_url(given)
     except (ArgumentError, ValueError) as error:
-        reason = "it is no address: postgresql+psycopg://USER@HOST/DATABASE"
+        reason = "it is not an address: postgresql+psycopg://USER@HOST/DATABASE"
         raise DatabaseProblem(path=f"{scheme}://", reason=reason) from error
     return url.set(drivername="postgresql+psycopg").update_query_dict(
         {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}

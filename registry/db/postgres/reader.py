@@ -35,6 +35,8 @@ class PostgresReader(Reader):
     in_json_array: ClassVar = (
         "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
     )
+    json_each: ClassVar = "json_array_elements(CAST({} AS json))"
+    json_item: ClassVar = "(e.value ->> {})"
     matches = staticmethod(TextMatches.of)
 
     def __init__(self, url: "URL") -> None:
@@ -42,16 +44,6 @@ class PostgresReader(Reader):
         self._url = url
         self._lock = threading.Lock()
         self._made: tuple[int, Engine] | None = None
-
-    @staticmethod
-    def json_each(column: str) -> str:
-        """Return the table of the elements of a JSON array."""
-        return f"json_array_elements(CAST({column} AS json))"
-
-    @staticmethod
-    def json_item(number: int) -> str:
-        """Return an element of the array that ``e`` is at."""
-        return f"(e.value ->> {number})"
 
     def state(self) -> State:
         """Say how the schema relates to this program.

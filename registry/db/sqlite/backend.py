@@ -2,15 +2,15 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from registry.db.interface import Backend, Counts, DatabaseInfo, Place, State
+from registry.db.interface import Backend, DatabaseInfo, State, UsageRow
 from registry.db.queries.summary import SHARED_REFS, registered
 from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile
-from registry.db.sqlite.reader import SqliteReader, may_write
+from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.writes.usage import ADD
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
@@ -64,9 +64,8 @@ class SqliteBackend(Backend):
         if not self._write(sql, [(now, source_id) for source_id in source_ids], BUSY_SECONDS):
             raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
 
-    def add_usage(self, counted: Mapping[Place, Counts], wait: float) -> bool:
+    def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
         """Add counts of use; False: the file was busy for ``wait`` seconds."""
-        rows = [(*often, *when, *place) for place, (often, when) in counted.items()]
         return self._write(ADD, rows, wait)
 
     def _write(self, sql: str, rows: Sequence[Sequence[object]], wait: float) -> bool:
@@ -95,7 +94,7 @@ class SqliteBackend(Backend):
         return DatabaseInfo(
             path=self.path,
             exists=os.path.exists(self.path),
-            bytes=sum(_size(self.path + ending) for ending in ("", "-wal")),
+            bytes=size_of(self.path) + size_of(self.path, "-wal"),
             revision=revision,
             journal_mode=self.reader.journal_mode,
             sqlite_version=sqlite3.sqlite_version,
@@ -167,10 +166,3 @@ def _check_search(connection: sqlite3.Connection) -> list[str]:
     except sqlite3.DatabaseError as error:
         return [f"the full-text index is damaged: {error}"]
     return []
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
