@@ -161,7 +161,7 @@ class Walk:
             message = "a backslash in a folder's name means another place elsewhere"
             problems.append(Diagnostic("path-unsafe", "error", message, fix="rename the folder"))
         if shown != folder:
-            message = "the folder's name is no UTF-8 text"
+            message = "the folder's name is not UTF-8 text"
             problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))
         name = os.path.basename(self.root) if folder == ROOT else folder.rpartition("/")[2]
         return ScannedFolder(shown, document, collector.files, problems, storable(name))
@@ -199,8 +199,7 @@ class Walk:
             return None
         if link.facts is not None and not is_folder:
             return None
-        problem = finding(link, "", fatal=False)
-        problem = Diagnostic(problem.code, problem.severity, problem.message, fix=problem.fix)
+        problem = finding(link, None, fatal=False)
         holds_skill = link.leads is Leads.OUTSIDE and any(
             os.path.lexists(f"{link.target}/{name}") for name in DOCUMENT_NAMES
         )

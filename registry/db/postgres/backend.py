@@ -1,7 +1,7 @@
 """A PostgreSQL server as the database: many machines, one catalogue."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from registry.db.postgres.dialect import (
     to_pyformat,
 )
 from registry.db.postgres.reader import PostgresReader
-from registry.db.queries.summary import SHARED_REFS, registered
+from registry.db.queries.summary import problems, registered
 from registry.db.writes.usage import ADD
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
@@ -88,7 +88,7 @@ class PostgresBackend(Backend):
 
     def check(self) -> Sequence[str]:
         """Look for what the server itself does not keep from happening."""
-        return [] if self.reader.empty else list(self._problems())
+        return list(problems(self.reader.rows, "SELECT skill_id FROM skill_search"))
 
     def backup(self, target: str, *, overwrite: bool) -> None:
         """Write all that is stored into a SQLite file."""
@@ -115,15 +115,6 @@ class PostgresBackend(Backend):
         super().close()
         if self._writer is not None:
             self._writer.close()
-
-    def _problems(self) -> Iterator[str]:
-        for row in self.reader.rows(
-            "SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id "
-            "NOT IN (SELECT skill_id FROM skill_search) LIMIT 20"
-        ):
-            yield f"skill {row[0]} has no entry in the full-text index"
-        for row in self.reader.rows(SHARED_REFS):
-            yield f"two skills share the ref {row[0]}"
 
 
 def _remove(path: str) -> None:

@@ -1,6 +1,6 @@
 """What the registry holds in all, how big and how fresh it is."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -84,7 +84,14 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
     return cast("tuple[str | None, int, int]", rows[0]) if rows else (None, 0, 0)
 
 
-SHARED_REFS: Final = (
-    "SELECT ref FROM skills WHERE live = 1 GROUP BY ref HAVING count(*) > 1 LIMIT 20"
-)
-"""Refs by which nobody can tell which skill is meant; there must be none."""
+def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) -> Iterator[str]:
+    """Yield what no database keeps from happening by itself; ``indexed``: SQL of indexed ids."""
+    for (ref,) in select(
+        f"SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id NOT IN "
+        f"({indexed}) LIMIT 20"
+    ):
+        yield f"skill {ref} has no entry in the full-text index"
+    for (ref,) in select(
+        "SELECT ref FROM skills WHERE live = 1 GROUP BY ref HAVING count(*) > 1 LIMIT 20"
+    ):
+        yield f"two skills share the ref {ref}"

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from registry.db.interface import Backend, DatabaseInfo, State, UsageRow
-from registry.db.queries.summary import SHARED_REFS, registered
+from registry.db.queries.summary import problems, registered
 from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
@@ -151,13 +151,7 @@ def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]
         with FileLock(f"{path}.lock") as lock:
             if lock.acquire(BUSY_SECONDS):
                 yield from _check_search(connection)
-    for row in connection.execute(
-        "SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id "
-        "NOT IN (SELECT id FROM skill_search_docsize) LIMIT 20"
-    ):
-        yield f"skill {row[0]} has no entry in the full-text index"
-    for row in connection.execute(SHARED_REFS):
-        yield f"two skills share the ref {row[0]}"
+    yield from problems(connection.execute, "SELECT id FROM skill_search_docsize")
 
 
 def _check_search(connection: sqlite3.Connection) -> list[str]:
