@@ -122,7 +122,7 @@ class Skill:
 
     ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
     source's root (``.``: the root itself) and ``path`` the same as an absolute path. No slots:
-    rows are poured into ``__dict__`` (`catalog.rows`), which makes a long listing three times
+    rows are poured into ``__dict__`` (`db.queries.rows`), which makes a long listing three times
     faster.
     """
 

@@ -34,7 +34,7 @@ from registry.errors import (
     SkillMissing,
 )
 from registry.model import Parameter, SkillDetail
-from registry.sync.hashing import hash_files, tree_hash
+from registry.sync.hashing import content_now
 from registry.sync.sources import check_own
 
 Edits = Mapping[str, bytes | None]
@@ -140,11 +140,8 @@ def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
         return
     limits = context.core.settings.limits
     found = Walk(stored.root, limits, context.roots).one(stored.folder)
-    if found is not None:
-        hashes = hash_files(stored.root, found, {}, limits)[0]
-        if tree_hash(found, hashes) == stored.skill.tree_hash:
-            return
-    raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
+    if found is None or content_now(stored.root, found, limits) != stored.skill.tree_hash:
+        raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
 
 
 def _document_on_disk(core: Core, stored: StoredSkill) -> tuple[str, bytes]:

@@ -318,10 +318,9 @@ class Backend(ABC):
 
 def storable(parameters: Sequence[object]) -> list[object]:
     """Replace what no stored text holds (surrogates, NUL), so that it just finds nothing."""
-    return [_clean(value) for value in parameters]
-
-
-def _clean(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    return [
+        value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        if isinstance(value, str)
+        else value
+        for value in parameters
+    ]

@@ -22,6 +22,20 @@ WRITE_AFTER: Final = 5.0
 WAIT: Final = 1.0
 """Seconds to wait for other writers; counts are kept for the next time, at the end given up."""
 
+ADD: Final = """
+INSERT INTO usage (uid, listed, found, read, last_listed_at, last_found_at, last_read_at)
+SELECT s.uid, ?, ?, ?, ?, ?, ? FROM skills s JOIN sources src ON src.id = s.source_id
+WHERE src.name = ? AND s.folder = ? AND s.live = 1
+ON CONFLICT (uid) DO UPDATE SET
+  listed = usage.listed + excluded.listed,
+  found = usage.found + excluded.found,
+  read = usage.read + excluded.read,
+  last_listed_at = coalesce(excluded.last_listed_at, usage.last_listed_at),
+  last_found_at = coalesce(excluded.last_found_at, usage.last_found_at),
+  last_read_at = coalesce(excluded.last_read_at, usage.last_read_at)
+"""
+"""Values: listed, found, read, when last each; source's name, folder. No skill: nothing added."""
+
 _place: Final = attrgetter("source", "folder")
 
 

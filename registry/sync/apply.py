@@ -20,7 +20,7 @@ from registry.db.writes.versions import (
 )
 from registry.disk.scanned import ScannedFolder
 from registry.disk.walk import Walk
-from registry.sync.folder import Previous, file_rows, is_racy, make_version, read_folder
+from registry.sync.folder import Previous, is_racy, make_version, read_folder, signed
 from registry.sync.planning import Plan
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan
@@ -32,8 +32,6 @@ BATCH_CHARACTERS: Final = 8_000_000
 
 STATISTICS_AFTER: Final = 500
 """So many new versions change what the database should know of itself."""
-
-_KEYS: Final = {"path", "hash"}
 
 
 class PublishedVersion(NamedTuple):
@@ -177,23 +175,13 @@ def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
 def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
     touches = ((p, folder, known) for p in plan.sources for folder, known in p.touches.items())
     while some := list(islice(touches, BATCH)):
-        rows, facts = [], []
+        rows: list[tuple[str, int, int]] = []
+        files: list[tuple[int | str, ...]] = []
         for part, folder, known in some:
             found = part.look(folder)
-            if found is None:
-                continue
-            rows.append(
-                {
-                    "known": known,
-                    "new_fingerprint": found.fingerprint,
-                    "new_racy": int(is_racy(found, scan_ns)),
-                }
-            )
-            facts += [
-                {"known": known, "at": row["path"]}
-                | {f"new_{name}": value for name, value in row.items() if name not in _KEYS}
-                for row in file_rows(found, {})
-            ]
-        if rows:
-            with writer.transaction() as connection:
-                refresh_fingerprints(connection, rows, facts)
+            if found is not None:
+                rows.append((found.fingerprint, int(is_racy(found, scan_ns)), known))
+                for path, *facts, inode in found.files:
+                    files.append((*facts, signed(inode), known, path))
+        with writer.transaction() as connection:
+            refresh_fingerprints(connection, rows, files)

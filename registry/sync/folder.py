@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from stat import S_IXUSR
 from typing import Any, Final
@@ -151,7 +151,10 @@ def make_version(
     return NewVersion(
         columns,
         tags=said.tags,
-        files=file_rows(found, reading.hashes),
+        files=[
+            {**file._asdict(), "inode": signed(file.inode), "hash": reading.hashes.get(file.path)}
+            for file in found.files
+        ],
         findings=reading.findings,
         text=None if document is None else document.text,
         contents=reading.contents,
@@ -165,16 +168,9 @@ def _nothing(found: ScannedFolder) -> Document:
     return Document(text="", body="", body_line=1, front_matter={}, name=found.name, description="")
 
 
-def file_rows(found: ScannedFolder, hashes: Mapping[str, str | None]) -> Sequence[dict[str, Any]]:
-    """Build the rows of skill_files, without the version's id."""
-    return [
-        {
-            **file._asdict(),
-            "inode": file.inode if file.inode < 1 << 63 else file.inode - (1 << 64),
-            "hash": hashes.get(file.path),
-        }
-        for file in found.files
-    ]
+def signed(inode: int) -> int:
+    """Return the number of an inode as a database holds it, in 64 bits with a sign."""
+    return inode if inode < 1 << 63 else inode - (1 << 64)
 
 
 def _status(reading: Reading) -> str:

@@ -52,6 +52,11 @@ def hash_files(
     return hashes, findings, data, transient
 
 
+def content_now(root: str, found: ScannedFolder, limits: Limits) -> str | None:
+    """Return the hash over all files of a folder, read now; None: one of them can't be read."""
+    return tree_hash(found, hash_files(root, found, {}, limits)[0])
+
+
 def _unread(file: FileStat, error: Exception, *, is_document: bool, limit: int) -> Diagnostic:
     severity: Severity = "error" if is_document else "warning"
     match error:

@@ -9,7 +9,7 @@ from registry.db.interface import Reader
 from registry.db.queries.known import RemovedSkill, removed_skills
 from registry.model import Source
 from registry.settings import Limits
-from registry.sync.hashing import hash_files, tree_hash
+from registry.sync.hashing import content_now
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan, plan_source
 
@@ -95,8 +95,7 @@ def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) ->
             found = part.look(folder)
             if found is None or (len(found.files), sum(f.size for f in found.files)) not in shapes:
                 continue
-            hashes = hash_files(part.source.path, found, {}, part.walk.limits)[0]
-            tree = tree_hash(found, hashes)
+            tree = content_now(part.source.path, found, part.walk.limits)
             if tree:
                 added.append((part.source.id, folder, tree))
     return pair_moves(added, leaving)

@@ -8,7 +8,7 @@ from registry.disk.scanned import ScannedFolder
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible, SkillMissing
 from registry.sync.contents import store_contents
-from registry.sync.hashing import hash_files, tree_hash
+from registry.sync.hashing import content_now
 from registry.sync.sources import walk_of
 from registry.text import utc_text
 
@@ -25,8 +25,9 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
             if notice.lost:
                 raise SkillInaccessible(path=stored.path, reason=notice.diagnostic.message)
         raise SkillMissing(name=stored.skill.ref, path=stored.path)
-    if found.fingerprint == stored.fingerprint and not (
-        stored.racy and _differs(core, stored, found)
+    # Timestamps that were too new prove nothing: then contents are compared.
+    if found.fingerprint == stored.fingerprint and (
+        not stored.racy or content_now(stored.root, found, walk.limits) == stored.skill.tree_hash
     ):
         return stored, found
     if not core.backend.writable:
@@ -34,12 +35,6 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
     _reimport(core, walk, stored, found)
     newer = by_place(core.reader, stored.source_id, stored.folder)
     return None if newer is None else (newer, found)
-
-
-def _differs(core: Core, stored: StoredSkill, found: ScannedFolder) -> bool:
-    """Compare contents, for a version whose timestamps were too new to prove anything."""
-    hashes = hash_files(stored.root, found, {}, core.settings.limits)[0]
-    return tree_hash(found, hashes) != stored.skill.tree_hash
 
 
 def _reimport(core: Core, walk: Walk, stored: StoredSkill, found: ScannedFolder) -> None:

@@ -3,9 +3,8 @@
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from registry.db.interface import Backend, DatabaseInfo, UsageRow
+from registry.db.interface import Backend, DatabaseInfo, SyncLock, UsageRow, Writer
 from registry.db.postgres.dialect import (
     SYNCING,
     load_driver,
@@ -15,11 +14,8 @@ from registry.db.postgres.dialect import (
 )
 from registry.db.postgres.reader import PostgresReader
 from registry.db.queries.summary import problems, registered
-from registry.db.writes.usage import ADD
+from registry.db.usage import ADD
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
-
-if TYPE_CHECKING:
-    from registry.db.interface import SyncLock, Writer
 
 
 class PostgresBackend(Backend):
@@ -38,7 +34,7 @@ class PostgresBackend(Backend):
 
         ensure_current(self._url)
 
-    def open_writer(self) -> "Writer":
+    def open_writer(self) -> Writer:
         """Return the writing lane; there is one, whose connections are pooled."""
         if self._writer is None:
             from registry.db.postgres.writer import PostgresWriter
@@ -46,7 +42,7 @@ class PostgresBackend(Backend):
             self._writer = PostgresWriter(self._url, self.host)
         return self._writer
 
-    def sync_lock(self) -> "SyncLock":
+    def sync_lock(self) -> SyncLock:
         """Return the lock of this host; two publishers of one source share the host's name."""
         from registry.db.postgres.lock import ServerLock
 

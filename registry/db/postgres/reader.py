@@ -70,7 +70,7 @@ class PostgresReader(Reader):
         if self.empty or getattr(self._local, "pinned", None) is not None:
             yield
             return
-        connection = self._begin()
+        connection, _ = self._answered(_BEGIN, ())
         self._local.pinned = connection
         try:
             yield
@@ -94,11 +94,8 @@ class PostgresReader(Reader):
         connection.close()
         return rows
 
-    def _begin(self) -> "PoolProxiedConnection":
-        return self._answered(_BEGIN, (), fetch=False)[0]
-
     def _answered(
-        self, sql: str, parameters: Sequence[object], *, fetch: bool = True
+        self, sql: str, parameters: Sequence[object]
     ) -> "tuple[PoolProxiedConnection, list[tuple[Any, ...]]]":
         """Return what the server says, and the connection on which it said so.
 
@@ -108,7 +105,7 @@ class PostgresReader(Reader):
         for left in range(KEPT_CONNECTIONS, -1, -1):
             connection = self._connect()
             try:
-                return connection, self._execute(connection, sql, parameters, fetch=fetch)
+                return connection, self._execute(connection, sql, parameters)
             except DatabaseUnreachable as error:
                 connection.invalidate(error)
                 connection.close()
@@ -121,19 +118,14 @@ class PostgresReader(Reader):
 
     def _end(self, connection: "PoolProxiedConnection") -> None:
         try:
-            self._execute(connection, "COMMIT", (), fetch=False)
+            self._execute(connection, "COMMIT", ())
         except DatabaseProblem as error:  # what was read was read
             connection.invalidate(error)
         finally:
             connection.close()
 
     def _execute(
-        self,
-        connection: "PoolProxiedConnection",
-        sql: str,
-        parameters: Sequence[object],
-        *,
-        fetch: bool = True,
+        self, connection: "PoolProxiedConnection", sql: str, parameters: Sequence[object]
     ) -> list[tuple[Any, ...]]:
         import psycopg
 
@@ -143,7 +135,7 @@ class PostgresReader(Reader):
                     cursor.execute(to_pyformat(sql), storable(parameters))
                 else:
                     cursor.execute(sql)
-                return list(cursor.fetchall()) if fetch else []
+                return list(cursor.fetchall()) if cursor.description else []
         except psycopg.Error as error:
             raise translate(error, self.path, 0) from error
 

@@ -4,19 +4,15 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
 
-from registry.db.interface import Backend, DatabaseInfo, State, UsageRow
+from registry.db.interface import Backend, DatabaseInfo, State, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
 from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
-from registry.db.writes.usage import ADD
+from registry.db.usage import ADD
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
-
-if TYPE_CHECKING:
-    from registry.db.interface import Writer
 
 
 class SqliteBackend(Backend):
@@ -46,7 +42,7 @@ class SqliteBackend(Backend):
 
         ensure_current(self.path)
 
-    def open_writer(self) -> "Writer":
+    def open_writer(self) -> Writer:
         """Return the writing lane."""
         from registry.db.sqlite.writer import SqliteWriter
 

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    BindParameter,
     Connection,
     Row,
     and_,
-    bindparam,
     delete,
     func,
     insert,
     select,
-    update,
 )
 
 from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
@@ -32,7 +29,7 @@ from registry.db.writes.revisions import (
     record_revisions,
     store_documents,
 )
-from registry.db.writes.statements import dialect_of, execute, insert_rows
+from registry.db.writes.statements import dialect_of, execute, execute_many, insert_rows
 from registry.model import Diagnostic
 
 
@@ -172,31 +169,26 @@ def delete_retired(
 
 
 def refresh_fingerprints(
-    connection: Connection, rows: Sequence[dict[str, Any]], files: Sequence[dict[str, Any]]
+    connection: Connection,
+    rows: Sequence[tuple[str, int, int]],
+    files: Sequence[tuple[int | str, ...]],
 ) -> None:
     """Store new stat facts of versions whose content is unchanged.
 
-    ``rows``: known (the version's id), new_fingerprint, new_racy; ``files``: known, at (the path)
-    and the stat columns of skill_files.
+    ``rows``: fingerprint, racy, the version's id; ``files``: mode, size, mtime_ns, ctime_ns,
+    inode, the version's id, path.
     """
-    connection.execute(
-        update(skills)
-        .where(skills.c.id == bindparam("known"), skills.c.live == 1)
-        .values(fingerprint=bindparam("new_fingerprint"), racy=bindparam("new_racy")),
+    execute_many(
+        connection,
+        "UPDATE skills SET fingerprint = ?, racy = ? WHERE id = ? AND live = 1",
         rows,
     )
-    if files:
-        facts: dict[str, BindParameter[int]] = {
-            name: bindparam(f"new_{name}")
-            for name in ("mode", "size", "mtime_ns", "ctime_ns", "inode")
-        }
-        connection.execute(
-            update(skill_files)
-            .where(skill_files.c.skill_id == bindparam("known"))
-            .where(skill_files.c.path == bindparam("at"))
-            .values(facts),
-            files,
-        )
+    execute_many(
+        connection,
+        "UPDATE skill_files SET mode = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ? "
+        "WHERE skill_id = ? AND path = ?",
+        files,
+    )
 
 
 def replace_notices(
