@@ -1,15 +1,12 @@
 """What every operation is given: the settings, both lanes to the database, this host, usage."""
 
 import os
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from registry.db.interface import Backend, State
+from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
 from registry.db.usage import Usage
 from registry.settings import Settings
-
-if TYPE_CHECKING:
-    from registry.db.interface import Reader, Writer
 
 
 class Core:
@@ -46,12 +43,12 @@ class Core:
             self._writer.close()
 
     @property
-    def reader(self) -> "Reader":
+    def reader(self) -> Reader:
         """The reading lane."""
         return self.backend.reader
 
     @property
-    def writer(self) -> "Writer":
+    def writer(self) -> Writer:
         """The writing lane, opened (and the database created) when first needed."""
         if self._writer is None:
             if self.reader.empty:

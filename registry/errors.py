@@ -190,7 +190,7 @@ class FileTooLarge(RegistryError):
 
 
 class NotUtf8(RegistryError):
-    """A file is no UTF-8 text: ``path``, ``offset`` of the first bad byte."""
+    """A file is not UTF-8 text: ``path``, ``offset`` of the first bad byte."""
 
     sentence = "{path:q} is not UTF-8 text (byte {offset}). Save it as UTF-8."
 
@@ -324,7 +324,7 @@ class DatabaseTooNew(DatabaseProblem):
 
 
 class DatabaseCorrupt(DatabaseProblem):
-    """The file is no sound database: ``path``, ``reason``."""
+    """The file is not a sound database: ``path``, ``reason``."""
 
     sentence = "The database {path} is damaged ({reason})."
 

@@ -18,9 +18,6 @@ SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
 Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
-SCHEMA_REVISION: Final = "0005"
-"""The newest migration; a test holds it against the migrations folder."""
-
 DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
 """Spellings of the skill file, the one that counts first (DESIGN.md, Toolsets)."""
 
@@ -125,7 +122,7 @@ class Skill:
 
     ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
     source's root (``.``: the root itself) and ``path`` the same as an absolute path. No slots:
-    rows are poured into ``__dict__`` (`catalog.rows`), which makes a long listing three times
+    rows are poured into ``__dict__`` (`db.queries.rows`), which makes a long listing three times
     faster.
     """
 

@@ -1,15 +1,17 @@
 """Settings: a YAML file, all keys optional, unknown ones refused with the nearest known."""
 
 import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from registry.errors import SettingsProblem
 
 APPLICATION = "skill-registry"
 SETTINGS_BYTES = 1 << 20
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Limits:
     depth: int = 6
 
 
+Names: TypeAlias = frozenset[str]
 Mode: TypeAlias = Literal["capability", "tags", "explicit", "none"]
 Unknown: TypeAlias = Literal["allow", "deny", "warn"]
 
@@ -34,10 +37,10 @@ class GlobalIngest:
     """
 
     mode: Mode = "capability"
-    allow: frozenset[str] = frozenset()
-    deny: frozenset[str] = frozenset()
-    accept_tags: frozenset[str] = frozenset()
-    reject_tags: frozenset[str] = frozenset()
+    allow: Names = frozenset()
+    deny: Names = frozenset()
+    accept_tags: Names = frozenset()
+    reject_tags: Names = frozenset()
     fallback_unknown: Unknown = "allow"
 
 
@@ -46,13 +49,9 @@ class Personality:
     """A named visibility policy: the tools it has, its team, and what it lets in."""
 
     name: str
-    toolset: frozenset[str] = frozenset()
+    toolset: Names = frozenset()
     team: str | None = None
     global_ingest: GlobalIngest = field(default_factory=GlobalIngest)
-
-
-_PERSONALITY_KEYS: Final = ("toolset", "team", "skills")
-_CHOICES: Final = {"mode": get_args(Mode), "fallback_unknown": get_args(Unknown)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,132 +88,121 @@ def default_settings_file() -> Path:
 def load_settings(path: Path | None) -> Settings:
     """Read the settings of ``path``; None: the default file, where there is one.
 
-    Raises `SettingsProblem` for a file that is missing although named, is no YAML mapping, or has
-    an unknown key or a value of the wrong type.
+    Raises `SettingsProblem` for a file that is missing although named, is not a YAML mapping, or
+    has an unknown key or a value of the wrong type.
     """
-    named = path is not None
-    path = path or default_settings_file()
+    place = path or default_settings_file()
     try:
-        if path.stat().st_size > SETTINGS_BYTES:
-            raise SettingsProblem(path=str(path), message="it is larger than 1 MiB")
-        text = path.read_text(encoding="utf-8")
+        if place.stat().st_size > SETTINGS_BYTES:
+            raise SettingsProblem(path=str(place), message="it is larger than 1 MiB")
+        text = place.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if named:
-            raise SettingsProblem(path=str(path), message="there is no such file") from None
-        return Settings()
+        if path is None:
+            return Settings()
+        raise SettingsProblem(path=str(place), message="there is no such file") from None
     except OSError as error:
-        raise SettingsProblem(path=str(path), message=error.strerror or str(error)) from error
+        raise SettingsProblem(path=str(place), message=error.strerror or str(error)) from error
     except UnicodeDecodeError:
-        raise SettingsProblem(path=str(path), message="it is not UTF-8 text") from None
+        raise SettingsProblem(path=str(place), message="it is not UTF-8 text") from None
 
     import yaml
 
     try:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
-        raise SettingsProblem(path=str(path), message=f"it is no valid YAML: {error}") from error
-    return parse_settings(data, str(path))
+        raise SettingsProblem(path=str(place), message=f"it is not valid YAML: {error}") from error
+    return parse_settings(data, str(place))
 
 
 def parse_settings(data: object, path: str) -> Settings:
     """Build `Settings` from the YAML value ``data``; ``path`` is named in errors."""
-    values = _mapping(data, path, "the settings", _names(Settings))
-    limits = _mapping(values.get("limits"), path, "limits", _names(Limits))
-    for key, value in limits.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            message = f"limits.{key} must be a whole number of at least 1, not {value!r}"
-            raise SettingsProblem(path=path, message=message)
-    source = values.get("default_source")
-    if source is not None and not isinstance(source, str):
-        raise SettingsProblem(path=path, message="default_source must be a source's name")
-    host = values.get("host")
-    if host is not None and not (isinstance(host, str) and host.strip()):
-        raise SettingsProblem(path=path, message="host must be a name for this machine")
-    switches: dict[str, bool] = {}
-    for key in ("usage", "store_files"):
-        switch = values.get(key, True)
-        if not isinstance(switch, bool):
-            raise SettingsProblem(path=path, message=f"{key} must be true or false, not {switch!r}")
-        switches[key] = switch
-    personalities = values.get("personalities") or {}
-    if not isinstance(personalities, Mapping):
-        raise SettingsProblem(path=path, message="personalities must be a mapping of names")
-    for name in personalities:
-        if not isinstance(name, str) or not name.strip():
-            message = f"a personality's name must be a text, not {name!r}"
-            raise SettingsProblem(path=path, message=message)
-    return Settings(
-        default_source=source,
-        host=host,
-        **switches,
-        limits=Limits(**limits),  # type: ignore[arg-type]  # checked above: all are int
-        personalities={
-            name: _personality(name, value, path) for name, value in personalities.items()
-        },
-    )
+    try:
+        return _read(Settings, data, "")
+    except ValueError as error:
+        raise SettingsProblem(path=path, message=str(error)) from None
 
 
-def _personality(name: str, data: object, path: str) -> Personality:
-    where = f"personalities.{name}"
-    values = _mapping(data, path, where, _PERSONALITY_KEYS)
-    team = values.get("team")
-    if team is not None and not isinstance(team, str):
-        raise SettingsProblem(path=path, message=f"{where}.team must be a team source's name")
-    skills = _mapping(values.get("skills"), path, f"{where}.skills", ("global_ingest",))
-    where_ingest = f"{where}.skills.global_ingest"
-    return Personality(
-        name=name,
-        toolset=_texts(values.get("toolset"), path, f"{where}.toolset"),
-        team=team,
-        global_ingest=_ingest(skills.get("global_ingest"), path, where_ingest),
-    )
+@dataclass(frozen=True, slots=True)
+class _Skills:
+    """What stands below ``skills`` of a personality."""
+
+    global_ingest: GlobalIngest = field(default_factory=GlobalIngest)
 
 
-def _ingest(data: object, path: str, where: str) -> GlobalIngest:
-    facts: dict[str, object] = {}
-    for key, value in _mapping(data, path, where, _names(GlobalIngest)).items():
-        if key in _CHOICES:
-            if value is not None:
-                facts[key] = _choice(value, path, f"{where}.{key}", _CHOICES[key])
-            continue
-        texts = _texts(value, path, f"{where}.{key}")
-        if key.endswith("_tags"):
-            texts = frozenset(" ".join(tag.casefold().split()) for tag in texts)
-        facts[key] = texts
-    return GlobalIngest(**facts)  # type: ignore[arg-type]  # checked above: each as its field says
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A personality as the file has it."""
+
+    toolset: Names = frozenset()
+    team: str | None = None
+    skills: _Skills = field(default_factory=_Skills)
 
 
-def _choice(value: object, path: str, where: str, choices: Sequence[str]) -> str:
-    if isinstance(value, str) and value in choices:
+_KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
+    bool: (lambda value: isinstance(value, bool), "true or false, not {!r}"),
+    int: (lambda value: type(value) is int and value > 0, "a whole number of at least 1, not {!r}"),
+    Names: (
+        lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
+        "a list of names",
+    ),
+    "default_source": (lambda value: isinstance(value, str), "a source's name"),
+    "host": (
+        lambda value: isinstance(value, str) and value.strip() != "",
+        "a name for this machine",
+    ),
+    "team": (lambda value: isinstance(value, str), "a team source's name"),
+}
+"""What values of a type, or of a key that is a text, look like."""
+
+
+def _read(shape: type[T], data: object, where: str) -> T:
+    """Read a mapping into a dataclass, by the types of its fields; null is their default.
+
+    Raises ValueError with what is wrong ``where``.
+    """
+    if data is not None and not isinstance(data, Mapping):
+        raise ValueError(f"{where or 'the settings'} must be a mapping of keys to values")
+    kinds = get_type_hints(shape)
+    facts = {}
+    for key, value in (data or {}).items():
+        if key not in kinds:
+            hint = _nearest(key, list(kinds))
+            raise ValueError(f"unknown key {key!r} in {where or 'the settings'}: {hint}")
+        if value is not None or kinds[key] in {bool, int}:
+            facts[key] = _value(kinds[key], value, key, f"{where}.{key}".lstrip("."))
+    return shape(**facts)
+
+
+def _value(kind: Any, value: Any, key: str, where: str) -> object:
+    """Return a value of a kind. Raises ValueError for any other."""
+    if is_dataclass(kind):
+        return _read(kind, value, where)  # type: ignore[arg-type]  # it is a class
+    if key == "personalities":
+        return _personalities(value)
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise ValueError(f"{where} can't be {value!r}: {_nearest(value, get_args(kind))}")
         return value
-    hint = _nearest(value, choices)
-    raise SettingsProblem(path=path, message=f"{where} can't be {value!r}: {hint}")
+    is_right, wanted = _KINDS.get(kind) or _KINDS[key]
+    if not is_right(value):
+        raise ValueError(f"{where} must be {wanted.format(value)}")
+    if key.endswith("_tags"):
+        return frozenset(" ".join(tag.casefold().split()) for tag in value)
+    return frozenset(value) if kind == Names else value
 
 
-def _texts(data: object, path: str, where: str) -> frozenset[str]:
-    if data is None:
-        return frozenset()
-    if not isinstance(data, list) or not all(isinstance(text, str) for text in data):
-        raise SettingsProblem(path=path, message=f"{where} must be a list of names")
-    return frozenset(data)
-
-
-def _names(shape: type) -> Sequence[str]:
-    return [entry.name for entry in fields(shape)]
+def _personalities(data: object) -> Mapping[str, Personality]:
+    if data and not isinstance(data, Mapping):
+        raise ValueError("personalities must be a mapping of names")
+    found = {}
+    for name, value in data.items() if isinstance(data, Mapping) else ():
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"a personality's name must be a text, not {name!r}")
+        entry = _read(_Entry, value, f"personalities.{name}")
+        found[name] = Personality(name, entry.toolset, entry.team, entry.skills.global_ingest)
+    return found
 
 
 def _nearest(word: object, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(str(word), known, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-
-
-def _mapping(data: object, path: str, where: str, known: Sequence[str]) -> dict[str, object]:
-    if data is None:
-        return {}
-    if not isinstance(data, Mapping):
-        raise SettingsProblem(path=path, message=f"{where} must be a mapping of keys to values")
-    for key in data:
-        if key not in known:
-            message = f"unknown key {key!r} in {where}: {_nearest(key, known)}"
-            raise SettingsProblem(path=path, message=message)
-    return {str(key): value for key, value in data.items()}

@@ -112,7 +112,7 @@ class TestSupportingFiles:
             registry.read_file("alpha", "scripts/none.sh")
 
     def test_a_folder_is_no_file(self, registry, alpha):
-        with pytest.raises(Exception, match="no regular file"):
+        with pytest.raises(Exception, match="not a regular file"):
             registry.read_file("alpha", "scripts")
 
     def test_a_file_over_the_limit_is_refused(self, database, root, skill):

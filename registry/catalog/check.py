@@ -9,8 +9,8 @@ from registry.core import Core
 from registry.db.queries.skills import findings as stored_findings
 from registry.db.queries.skills import look_alikes
 from registry.db.queries.sources import list_sources
-from registry.disk.found import Found, RootMissing, RootUnreadable
 from registry.disk.paths import ROOT, join
+from registry.disk.scanned import RootMissing, RootUnreadable
 from registry.disk.walk import Walk
 from registry.errors import SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
@@ -48,7 +48,7 @@ def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
     if not others:
         return result
     message = f"the name looks like that of another skill: {', '.join(others[:3])}"
-    fix = "make sure that it is no imitation, or rename it"
+    fix = "make sure that it is not an imitation, or rename it"
     finding = Diagnostic("name-look-alike", "warning", message, fix=fix)
     findings = sorted([*result.findings, finding], key=lambda one: one.sort_key)
     return Checked(result.name, result.path, findings)
@@ -65,13 +65,16 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
     if os.path.isfile(path) and os.path.basename(path) in DOCUMENT_NAMES:
         yield from check_folder(core, os.path.dirname(path), alone=True)
         return
-    if os.path.isdir(path) and (looks_like_path or not _is_registered(core, target)):
+    if os.path.isdir(path) and looks_like_path:
         yield from check_folder(core, path)
         return
     try:
         stored = resolve(core.reader, target)
     except SkillNotFound:
-        if looks_like_path and "/" in target and os.path.lexists(path):
+        if os.path.isdir(path):
+            yield from check_folder(core, path)
+            return
+        if looks_like_path and os.path.lexists(path):
             raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
         raise
     if stored.host != core.host:
@@ -82,14 +85,6 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
         yield from check_folder(core, stored.path, alone=True)
 
 
-def _is_registered(core: Core, name: str) -> bool:
-    try:
-        resolve(core.reader, name)
-    except SkillNotFound:
-        return False
-    return True
-
-
 def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
     """Check all skills below ``path``; ``alone``: only the one in that very folder."""
     root = os.path.realpath(path)
@@ -97,8 +92,8 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
     roots = [source.path for source in own_sources(core)] if alone else []
     walk = Walk(root, core.settings.limits, roots)
     try:
-        for found in _found(walk, alone=alone):
-            if found.is_skill:
+        for found in [walk.one(ROOT)] if alone else walk:
+            if found is not None and found.is_skill:
                 reading = read_folder(root, found, core.settings.limits, {})
                 name = reading.document.name if reading.document else found.name
                 yield Checked(name, join(root, found.folder), reading.findings)
@@ -109,12 +104,3 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
     for notice in walk.notices:
         if notice.diagnostic.severity != "info" and not alone:
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])
-
-
-def _found(walk: Walk, *, alone: bool) -> Iterator[Found]:
-    if not alone:
-        yield from walk
-        return
-    found = walk.one(ROOT)
-    if found is not None:
-        yield found

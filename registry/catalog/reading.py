@@ -11,9 +11,9 @@ from registry.db.queries import skills
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
 from registry.disk import files as disk_files
-from registry.disk.found import Found
 from registry.disk.links import Leads, follow
 from registry.disk.paths import ROOT, is_safe_relative
+from registry.disk.scanned import ScannedFolder
 from registry.errors import (
     FileNotFoundInSkill,
     NotUtf8,
@@ -40,7 +40,7 @@ class CurrentSkill:
     """
 
     stored: StoredSkill
-    found: Found | None
+    found: ScannedFolder | None
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:

@@ -2,8 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.skills import visible_names
@@ -21,15 +20,13 @@ PIECES: Final = 4
 MAX_HITS: Final = 300
 SHORT: Final = 6
 MAX_LENGTH: Final = 100
-SHORTEST_PART: Final = 3
+MIN_PART: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(NamedTuple):
     """The keys of all visible names and folders, each with its ref; ``text`` has one a line."""
 
     refs: dict[str, str]
-    keys: list[str]
     text: str
 
 
@@ -39,18 +36,12 @@ def near(reader: Reader, handle: str) -> list[str]:
     if not wanted:
         return []
     names = reader.remembered("names", _load)
-    keys = list(_alike(names, wanted)) if len(names.keys) > FEW else names.keys
+    keys = _alike(names, wanted) if len(names.refs) > FEW else list(names.refs)
     close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
-    alike = difflib.SequenceMatcher(b=wanted)
-    close.sort(key=lambda key: (-_ratio(alike, key), key))
-    if len(wanted) >= SHORTEST_PART:
+    close.sort(key=lambda key: (-difflib.SequenceMatcher(None, key, wanted).ratio(), key))
+    if len(wanted) >= MIN_PART:
         close += [key for key in keys if wanted in key and key not in close][:SUGGESTIONS]
     return list(dict.fromkeys(names.refs[key] for key in close))[:SUGGESTIONS]
-
-
-def _ratio(alike: "difflib.SequenceMatcher[str]", key: str) -> float:
-    alike.set_seq1(key)
-    return alike.ratio()
 
 
 def _load(reader: Reader) -> Names:
@@ -59,8 +50,7 @@ def _load(reader: Reader) -> Names:
         refs.setdefault(_loose(key), ref)
         refs.setdefault(_loose(name_key(folder.rsplit("/", 1)[-1])), ref)
     refs.pop("", None)
-    keys = list(refs)
-    return Names(refs, keys, "\n".join(["", *keys, ""]))
+    return Names(refs, "\n".join(["", *refs, ""]))
 
 
 def _loose(key: str) -> str:
@@ -76,7 +66,7 @@ def _alike(names: Names, wanted: str) -> list[str]:
         for key in _holding(names.text, piece):
             shared[key] = shared.get(key, 0) + 1
     if len(wanted) <= SHORT:
-        for key in names.keys:
+        for key in names.refs:
             if abs(len(key) - len(wanted)) <= 1:
                 shared.setdefault(key, 0)
     ranked = sorted(shared, key=lambda key: (-shared[key], abs(len(key) - len(wanted)), key))

@@ -63,15 +63,12 @@ def _judged(core: Core, explanation: Explanation, personality: Personality) -> E
         return explanation
     for _, one, choice in decisions(core.reader, personality, os.environ, skill.name):
         if (one.source, one.folder) == (skill.source, skill.folder):
-            sees = "sees it" if choice.visible else "does not see it"
-            reason = Diagnostic(
-                "personality",
-                "info" if choice.visible else "warning",
-                f"{personality.name} {sees}: {choice.reason} (rule {choice.rule})",
-                fix=None
-                if choice.visible
-                else f"see personalities.{personality.name} in the settings",
-            )
+            said = f"{choice.reason} (rule {choice.rule})"
+            reason = Diagnostic("personality", "info", f"{personality.name} sees it: {said}")
+            if not choice.visible:
+                message = f"{personality.name} does not see it: {said}"
+                fix = f"see personalities.{personality.name} in the settings"
+                reason = Diagnostic("personality", "warning", message, fix=fix)
             others = [r for r in explanation.reasons if r.code not in {"shadowed", "listed"}]
             return replace(explanation, listed=choice.visible, reasons=(*others, reason))
     return explanation
@@ -117,10 +114,11 @@ def _path(core: Core, path: str) -> Explanation:
     if os.path.basename(path) in DOCUMENT_NAMES:
         path = os.path.dirname(path)
     real = os.path.realpath(path)
-    holding = [source for source in own_sources(core) if is_below(real, source.path)]
-    linking = [source for source in own_sources(core) if is_below(path, source.path)]
+    known = own_sources(core)
+    holding = [source for source in known if is_below(real, source.path)]
     if not holding:
-        return Explanation(None, path, listed=False, reasons=(_no_source(path, linking),))
+        is_linked = any(is_below(path, source.path) for source in known)
+        return Explanation(None, path, listed=False, reasons=(_no_source(path, is_linked),))
     source = max(holding, key=lambda one: len(one.path))
     folder = os.path.relpath(real, source.path)
     stored = skills.by_place(core.reader, source.id, folder)
@@ -133,10 +131,10 @@ def _path(core: Core, path: str) -> Explanation:
     return Explanation(None, path, listed=False, reasons=(_unstored(core, source, folder, real),))
 
 
-def _no_source(path: str, linking: list[Source]) -> Diagnostic:
+def _no_source(path: str, is_linked: bool) -> Diagnostic:
     if not os.path.lexists(path):
         return Diagnostic("missing", "error", "there is no such file or folder")
-    if linking:
+    if is_linked:
         link = follow(path, None, ())
         where = f"to {link.target}" if link.leads is Leads.OUTSIDE else "nowhere"
         message = f"the link leads {where}, out of every source"

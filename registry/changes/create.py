@@ -8,16 +8,15 @@ from registry.catalog.reading import check_path, detail
 from registry.changes.context import ChangeContext
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.staging import sync_tree, write_tree
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill, by_place, folder_of_name
-from registry.disk.atomic import digest_path
+from registry.disk.atomic import sync_tree, write_below
 from registry.disk.paths import join
 from registry.document.names import check_new_name
 from registry.document.render import render_document
 from registry.errors import InvalidName, SkillExists, SkillNotFound, UsageProblem
 from registry.model import Parameter, SkillDetail, Source
-from registry.sync.refresh import store_contents
+from registry.sync.contents import store_contents
 from registry.sync.sources import target_source
 from registry.text import utc_now
 
@@ -82,20 +81,10 @@ def create_files(
         operation = new_operation(context)
         staged = context.state.path_of("ops", operation, "tree")
         os.mkdir(staged)
-        modes = {path: 0o755 if path in executable else 0o644 for path in files}
-        write_tree(staged, {path: (data, modes[path]) for path, data in files.items()})
+        for path, data in files.items():
+            write_below(staged, path, data, 0o755 if path in executable else 0o644)
         sync_tree(staged)
-        entry = new_entry(
-            context,
-            operation,
-            kind="create",
-            folder=folder,
-            target=folder,
-            staged=staged,
-            base=None,
-            new=digest_path(staged),
-        )
-        carry_out(context, entry, name)
+        carry_out(context, new_entry(context, operation, "create", folder, staged), name)
 
     under_lock(core, source.id, change)
     return recorded(core, source.id, folder)

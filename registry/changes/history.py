@@ -30,11 +30,10 @@ class History:
 
     def revision(self, number: int) -> Revision:
         """Return one revision. Raises `RevisionNotFound`."""
-        for one in self.revisions:
-            if one.number == number:
-                return one
-        known = [one.number for one in self.revisions]
-        raise RevisionNotFound(name=self.stored.skill.ref, number=number, known=known)
+        known = {one.number: one for one in self.revisions}
+        if number not in known:
+            raise RevisionNotFound(name=self.stored.skill.ref, number=number, known=list(known))
+        return known[number]
 
     @property
     def current(self) -> Revision:

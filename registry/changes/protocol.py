@@ -10,7 +10,7 @@ from typing import Final
 
 from registry.changes.context import ChangeContext
 from registry.changes.recovery import finish
-from registry.db.writes.journal import Entry, add_entry, drop_entry, find_entry
+from registry.db.writes.journal import Entry, Kind, add_entry, drop_entry, find_entry
 from registry.disk.atomic import (
     ExchangeUnsupported,
     digest_path,
@@ -48,15 +48,36 @@ def new_operation(context: ChangeContext) -> str:
     return operation
 
 
-def new_entry(context: ChangeContext, operation: str, **facts: object) -> Entry:
-    """Return a journal entry with the facts that all changes share filled in."""
+def new_entry(
+    context: ChangeContext,
+    operation: str,
+    kind: Kind,
+    folder: str,
+    staged: str,
+    *,
+    target: str | None = None,
+    base: str | None = None,
+    uid: str | None = None,
+    created_at: str | None = None,
+) -> Entry:
+    """Return the journal entry of a change of a skill's folder, or of ``target`` in it.
+
+    What is ``staged`` is complete; for a deletion nothing is.
+    """
     return Entry(
         id=operation,
         host=context.core.host,
         source_id=context.source.id,
         root=context.source.path,
+        kind=kind,
+        folder=folder,
+        target=target or folder,
+        staged=staged,
+        base=base,
+        new=digest_path(staged),
+        uid=uid,
+        created_at=created_at,
         started_at=utc_now(),
-        **facts,  # type: ignore[arg-type]  # the remaining fields, named by the callers
     )
 
 

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from registry.changes.context import ChangeContext
 from registry.changes.create import recorded
@@ -18,6 +19,9 @@ from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.errors import ChangeRefused, NotInTrash, SkillChangedOnDisk, SkillExists
 from registry.sync.sources import own_sources
+
+_NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
+"""What is written down beside a deleted folder; the rest follows from where it lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +59,7 @@ def delete(
         compare(context, None if force else base)
         operation = new_operation(context)
         kept = context.state.path_of("trash", operation)
-        entry = new_entry(
-            context,
-            operation,
-            kind="delete",
-            folder=base.folder,
-            target=base.folder,
-            staged=f"{kept}/tree",
-            base=before,
-            new=None,
-        )
+        entry = new_entry(context, operation, "delete", base.folder, f"{kept}/tree", base=before)
         trashed = Trashed(
             id=operation,
             name=base.skill.name,
@@ -73,7 +68,7 @@ def delete(
             deleted_at=entry.started_at,
             created_at=base.skill.created_at,
             uid=base.uid,
-            path=f"{kept}/tree",
+            path=entry.staged,
         )
         _write_note(kept, trashed, core.writer.path)
         carry_out(context, entry, base.skill.ref)
@@ -107,12 +102,9 @@ def restore(core: Core, name: str, *, source: str | None = None) -> StoredSkill:
         entry = new_entry(
             context,
             new_operation(context),
-            kind="create",
-            folder=trashed.folder,
-            target=trashed.folder,
-            staged=trashed.path,
-            base=None,
-            new=digest_path(trashed.path),
+            "create",
+            trashed.folder,
+            trashed.path,
             uid=trashed.uid,
             created_at=trashed.created_at,
         )
@@ -155,18 +147,17 @@ def _source_ids(core: Core) -> dict[str, int]:
 def _kept(source: str, root: str) -> list[Trashed]:
     """Return what the trash of a source holds."""
     state = StateFolder(root)
-    found = []
+    found: list[Trashed] = []
     try:
         names = os.listdir(state.path_of("trash"))
     except OSError:
-        return []
+        return found
     for name in names:
         kept = state.path_of("trash", name)
         try:
             with open(f"{kept}/meta.json", encoding="utf-8") as file:
                 note = json.load(file)
-            fields = ("name", "folder", "deleted_at", "created_at", "uid")
-            facts = {key: str(note[key]) for key in fields}
+            facts = {key: str(note[key]) for key in _NOTED}
         except (OSError, ValueError, KeyError, TypeError):
             continue
         if os.path.isdir(f"{kept}/tree"):
@@ -176,23 +167,15 @@ def _kept(source: str, root: str) -> list[Trashed]:
 
 def _refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
     walk = Walk(base.root, context.core.settings.limits, context.roots)
-    nested = [found.folder for found in walk.below(base.folder) if found.is_skill]
-    nested = [other for other in nested if other != base.folder]
-    if nested:
-        reason = f"it holds other skills: {', '.join(sorted(nested)[:5])}"
+    found = {one.folder for one in walk.below(base.folder) if one.is_skill}
+    if nested := sorted(found - {base.folder}):
+        reason = f"it holds other skills: {', '.join(nested[:5])}"
         raise ChangeRefused(path=base.path, reason=reason)
 
 
 def _write_note(kept: str, trashed: Trashed, database: str) -> None:
     os.mkdir(kept, 0o700)
-    note = {
-        "name": trashed.name,
-        "folder": trashed.folder,
-        "deleted_at": trashed.deleted_at,
-        "created_at": trashed.created_at,
-        "uid": trashed.uid,
-        "database": database,
-    }
+    note = {key: getattr(trashed, key) for key in _NOTED} | {"database": database}
     write_file(f"{kept}/meta.json", json.dumps(note, ensure_ascii=False).encode())
     sync_folder(kept)
     sync_folder(os.path.dirname(kept))

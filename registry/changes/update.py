@@ -10,11 +10,19 @@ from registry.changes.context import ChangeContext
 from registry.changes.create import recorded
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.staging import sync_tree, write_tree
 from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.skills import StoredSkill
-from registry.disk.atomic import copy_tree, digest_path, is_gone, sync_folder, write_file
+from registry.db.writes.journal import Kind
+from registry.disk.atomic import (
+    copy_tree,
+    digest_path,
+    is_gone,
+    sync_folder,
+    sync_tree,
+    write_below,
+    write_file,
+)
 from registry.disk.files import digest, read_inside
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
@@ -27,7 +35,7 @@ from registry.errors import (
     SkillMissing,
 )
 from registry.model import Parameter, SkillDetail
-from registry.sync.hashing import hash_files, tree_hash
+from registry.sync.hashing import content_now
 from registry.sync.sources import check_own
 
 Edits = Mapping[str, bytes | None]
@@ -133,11 +141,8 @@ def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
         return
     limits = context.core.settings.limits
     found = Walk(stored.root, limits, context.roots).one(stored.folder)
-    if found is not None:
-        hashes = hash_files(stored.root, found, {}, limits)[0]
-        if tree_hash(found, hashes) == stored.skill.tree_hash:
-            return
-    raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
+    if found is None or content_now(stored.root, found, limits) != stored.skill.tree_hash:
+        raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
 
 
 def _document_on_disk(core: Core, stored: StoredSkill) -> tuple[str, bytes]:
@@ -180,17 +185,13 @@ def _update_file(
     else:
         write_file(staged, data, _mode(live, executable))
         sync_folder(os.path.dirname(staged))
-    kinds = {(False, True): "create", (True, True): "update", (True, False): "delete"}
-    entry = new_entry(
-        context,
-        operation,
-        kind=kinds[before is not None, data is not None],
-        folder=base.folder,
-        target=target,
-        staged=staged,
-        base=before,
-        new=digest_path(staged),
-    )
+    kinds: dict[tuple[bool, bool], Kind] = {
+        (False, True): "create",
+        (True, True): "update",
+        (True, False): "delete",
+    }
+    kind = kinds[before is not None, data is not None]
+    entry = new_entry(context, operation, kind, base.folder, staged, target=target, base=before)
     carry_out(context, entry, base.skill.ref)
 
 
@@ -217,20 +218,11 @@ def _update_folder(
     for path in edits:
         if not is_gone(f"{staged}/{path}"):
             os.unlink(f"{staged}/{path}")
-    write_tree(
-        staged, {path: (data, modes[path]) for path, data in edits.items() if data is not None}
-    )
+    for path, data in edits.items():
+        if data is not None:
+            write_below(staged, path, data, modes[path])
     sync_tree(staged)
-    entry = new_entry(
-        context,
-        operation,
-        kind="update",
-        folder=base.folder,
-        target=base.folder,
-        staged=staged,
-        base=before,
-        new=digest_path(staged),
-    )
+    entry = new_entry(context, operation, "update", base.folder, staged, base=before)
     carry_out(context, entry, base.skill.ref)
 
 

@@ -1,7 +1,7 @@
 """Copy a registry from one database into another, whichever kinds they are."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,20 +99,26 @@ class _Copy:
     ) -> int:
         from registry.db.writes.statements import insert_rows
 
-        columns = [column.name for column in table.columns]
-        start = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {condition}"
         ending = f"ORDER BY {key} LIMIT {size}"
         total = self._source.reader.rows(f"SELECT count(*) FROM {table.name} WHERE {condition}")
         copied = 0
-        rows = self._source.reader.rows(f"{start} {ending}")
+        rows = self._rows(table, f"{condition} {ending}")
         while rows:
-            found = [change(dict(zip(columns, row, strict=True))) for row in rows]
-            last = found[-1][key]
-            insert_rows(self._connection, table, found)
-            copied += len(found)
+            last = rows[-1][key]
+            insert_rows(self._connection, table, [change(row) for row in rows])
+            copied += len(rows)
             self._progress(f"copying {table.name}", copied, int(total[0][0]))
-            rows = self._source.reader.rows(f"{start} AND {key} > ? {ending}", [last])
+            rows = self._rows(table, f"{condition} AND {key} > ? {ending}", [last])
         return copied
+
+    def _rows(
+        self, table: "Table", which: str, values: Sequence[object] = ()
+    ) -> list[dict[str, Any]]:
+        columns = [column.name for column in table.columns]
+        sql = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {which}"
+        return [
+            dict(zip(columns, row, strict=True)) for row in self._source.reader.rows(sql, values)
+        ]
 
     def _skills(self) -> int:
         from registry.db import schema
@@ -130,27 +136,16 @@ class _Copy:
                 (schema.skill_files, "skill_id"),
                 (schema.skill_tags, "skill_id"),
             ):
-                columns = [column.name for column in table.columns]
-                which = f"{key} IN {reader.in_json_array}"
-                sql = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {which}"
-                found = reader.rows(f"{sql} ORDER BY {key}", [some])
-                rows[table.name] = [dict(zip(columns, row, strict=True)) for row in found]
+                which = f"{key} IN {reader.in_json_array} ORDER BY {key}"
+                rows[table.name] = self._rows(table, which, [some])
                 insert_rows(self._connection, table, rows[table.name])
-            named = {row["id"]: row for row in rows["skills"]}
-            dialect_of(self._connection).add_to_index(
-                self._connection,
-                [
-                    Indexed(
-                        row["skill_id"],
-                        named[row["skill_id"]]["name"],
-                        named[row["skill_id"]]["tags"],
-                        named[row["skill_id"]]["description"],
-                        row["text"][row["body_start"] :],
-                        row["indexed"],
-                    )
-                    for row in rows["documents"]
-                    if row["indexed"] != UNINDEXED
-                ],
-            )
-            self._progress("copying skills", start + len(named), len(ids))
+            skills = {row["id"]: row for row in rows["skills"]}
+            indexed = []
+            for row in rows["documents"]:
+                if row["indexed"] != UNINDEXED:
+                    skill, body = skills[row["skill_id"]], row["text"][row["body_start"] :]
+                    texts = (skill["name"], skill["tags"], skill["description"], body)
+                    indexed.append(Indexed(skill["id"], *texts, row["indexed"]))
+            dialect_of(self._connection).add_to_index(self._connection, indexed)
+            self._progress("copying skills", start + len(skills), len(ids))
         return len(ids)

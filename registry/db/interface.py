@@ -7,7 +7,7 @@ in files of the same names.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -42,11 +42,8 @@ MAX_REMEMBERED: Final = 100
 WRITE_SECONDS = 30.0
 """How long a writer waits for its turn. Turns are short: a sync takes many."""
 
-Place: TypeAlias = tuple[str, str]
-"""Where a skill is: (source's name, folder)."""
-
-Counts: TypeAlias = tuple[Sequence[int], Sequence[str | None]]
-"""How often a skill was (listed, found, read), and when last; None: not this time."""
+UsageRow: TypeAlias = tuple[int | str | None, ...]
+"""How often a skill was listed, found, read; when last each (None: not this time); where it is."""
 
 
 class State(Enum):
@@ -99,20 +96,16 @@ class Reader(ABC):
     in_json_array: ClassVar[str]
     """The set of the numbers in a parameter that is a JSON array; to follow ``IN``."""
 
+    json_each: ClassVar[str]
+    """The table of the elements of the JSON array in ``{}``; call it ``e``."""
+
+    json_item: ClassVar[str]
+    """The element number ``{}``, as text, of the array that ``e`` is at."""
+
     def __init__(self, path: str) -> None:
         self.path = path
         self.empty = False
         self._local = threading.local()
-
-    @staticmethod
-    @abstractmethod
-    def json_each(column: str) -> str:
-        """Return the table of the elements of a JSON array; call it ``e``."""
-
-    @staticmethod
-    @abstractmethod
-    def json_item(number: int) -> str:
-        """Return an element, as text, of the array that ``e`` is at."""
 
     @staticmethod
     @abstractmethod
@@ -243,7 +236,7 @@ class SyncLock(Protocol):
         """Give the lock back."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseInfo:
     """Facts about a database; ``bytes`` counts a file's write-ahead log too.
 
@@ -257,10 +250,10 @@ class DatabaseInfo:
     exists: bool
     bytes: int
     revision: str | None
-    journal_mode: str | None
-    sqlite_version: str | None
-    wal_reset_bug: bool
-    file_system: str | None
+    journal_mode: str | None = None
+    sqlite_version: str | None = None
+    wal_reset_bug: bool = False
+    file_system: str | None = None
     sources: int
     skills: int
     server_version: str | None = None
@@ -303,7 +296,7 @@ class Backend(ABC):
         """Write ``now`` as the last sync of sources in which nothing was to be done."""
 
     @abstractmethod
-    def add_usage(self, counted: Mapping[Place, Counts], wait: float) -> bool:
+    def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
         """Add counts of use; False: the database was busy for ``wait`` seconds."""
 
     @abstractmethod
@@ -325,10 +318,9 @@ class Backend(ABC):
 
 def storable(parameters: Sequence[object]) -> list[object]:
     """Replace what no stored text holds (surrogates, NUL), so that it just finds nothing."""
-    return [_clean(value) for value in parameters]
-
-
-def _clean(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    return [
+        value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        if isinstance(value, str)
+        else value
+        for value in parameters
+    ]

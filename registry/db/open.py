@@ -66,7 +66,7 @@ def file_path(given: str) -> str:
         reason = f"give {_FORMS}; put ./ before the name of a file that has a colon"
         raise DatabaseProblem(path=scheme[0], reason=reason)
     if not path or "\0" in path:
-        raise DatabaseProblem(path=path, reason="it is no path")
+        raise DatabaseProblem(path=path, reason="it is not a path")
     whole = Path(path)
     with suppress(RuntimeError):  # a ~user that does not exist is an ordinary name
         whole = whole.expanduser()

@@ -4,6 +4,8 @@ A row of ``skills`` is one version of a skill: a sync stages new versions with `
 reader sees, and then makes all of them live at once. ``uid`` is what stays the same.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -29,6 +31,13 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+
+def _skill_id() -> Column[int]:
+    """Return the key of a row that belongs to one version of a skill, and goes with it."""
+    skill = ForeignKey("skills.id", ondelete="CASCADE")
+    return Column("skill_id", skill, primary_key=True, nullable=False)
+
 
 sources = Table(
     "sources",
@@ -90,31 +99,12 @@ skills = Table(
     Column("required_tools", Text, nullable=False, server_default="[]"),
     Column("parameters", Text, nullable=False, server_default="[]"),
 )
-Index(
-    "uq_skills_live_folder",
-    skills.c.source_id,
-    skills.c.folder,
-    unique=True,
-    sqlite_where=skills.c.live == 1,
-    postgresql_where=skills.c.live == 1,
-)
-Index(
-    "ix_skills_position",
-    skills.c.source_id,
-    skills.c.position,
-    sqlite_where=skills.c.live == 1,
-    postgresql_where=skills.c.live == 1,
-)
+_LIVE: dict[str, Any] = {"sqlite_where": skills.c.live == 1, "postgresql_where": skills.c.live == 1}
+Index("uq_skills_live_folder", skills.c.source_id, skills.c.folder, unique=True, **_LIVE)
+Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
 # The order of listings: a page needs no sort, however many skills there are.
-Index(
-    "ix_skills_listing",
-    skills.c.name_key,
-    skills.c.name,
-    skills.c.source_id,
-    skills.c.position,
-    sqlite_where=skills.c.live == 1,
-    postgresql_where=skills.c.live == 1,
-)
+_LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
+Index("ix_skills_listing", *_LISTED, **_LIVE)
 Index("ix_skills_name", skills.c.name)
 Index("ix_skills_ref", skills.c.ref)
 Index("ix_skills_uid", skills.c.uid)
@@ -122,9 +112,7 @@ Index("ix_skills_uid", skills.c.uid)
 documents = Table(
     "documents",
     metadata,
-    Column(
-        "skill_id", ForeignKey("skills.id", ondelete="CASCADE"), primary_key=True, nullable=False
-    ),
+    _skill_id(),
     Column("text", Text, nullable=False),
     # Where the Markdown body starts in the text, in characters.
     Column("body_start", Integer, nullable=False),
@@ -136,9 +124,7 @@ documents = Table(
 skill_files = Table(
     "skill_files",
     metadata,
-    Column(
-        "skill_id", ForeignKey("skills.id", ondelete="CASCADE"), primary_key=True, nullable=False
-    ),
+    _skill_id(),
     Column("path", Text, primary_key=True, nullable=False),
     Column("mode", Integer, nullable=False),
     Column("size", BigInteger, nullable=False),
@@ -153,9 +139,7 @@ skill_tags = Table(
     "skill_tags",
     metadata,
     Column("tag", Text, primary_key=True, nullable=False),
-    Column(
-        "skill_id", ForeignKey("skills.id", ondelete="CASCADE"), primary_key=True, nullable=False
-    ),
+    _skill_id(),
     sqlite_with_rowid=False,
 )
 Index("ix_skill_tags_skill_id", skill_tags.c.skill_id)
@@ -165,7 +149,7 @@ diagnostics = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    # NULL: the finding is about a place below the source that is no skill.
+    # NULL: the finding is about a place below the source that is not a skill.
     Column("skill_id", ForeignKey("skills.id", ondelete="CASCADE")),
     Column("folder", Text, nullable=False),
     Column("code", Text, nullable=False),

@@ -7,20 +7,34 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
-from registry.db.interface import Backend, Counts
+from registry.db.interface import Backend, UsageRow
 from registry.errors import DatabaseProblem
 from registry.text import utc_text
 
 UsageEvent: TypeAlias = Literal["listed", "found", "read"]
-EVENTS: Final[tuple[UsageEvent, ...]] = ("listed", "found", "read")
+EVENTS: Final[tuple[UsageEvent, ...]] = get_args(UsageEvent)
 
 WRITE_AFTER: Final = 5.0
 """Seconds after the first count that was not written yet."""
 
 WAIT: Final = 1.0
 """Seconds to wait for other writers; counts are kept for the next time, at the end given up."""
+
+ADD: Final = """
+INSERT INTO usage (uid, listed, found, read, last_listed_at, last_found_at, last_read_at)
+SELECT s.uid, ?, ?, ?, ?, ?, ? FROM skills s JOIN sources src ON src.id = s.source_id
+WHERE src.name = ? AND s.folder = ? AND s.live = 1
+ON CONFLICT (uid) DO UPDATE SET
+  listed = usage.listed + excluded.listed,
+  found = usage.found + excluded.found,
+  read = usage.read + excluded.read,
+  last_listed_at = coalesce(excluded.last_listed_at, usage.last_listed_at),
+  last_found_at = coalesce(excluded.last_found_at, usage.last_found_at),
+  last_read_at = coalesce(excluded.last_read_at, usage.last_read_at)
+"""
+"""Values: listed, found, read, when last each; source's name, folder. No skill: nothing added."""
 
 _place: Final = attrgetter("source", "folder")
 
@@ -64,20 +78,20 @@ class _Counts:
             self.often[event].update(later.often[event])
             self.last[event].update(later.last[event])
 
-    def by_place(self) -> dict[tuple[str, str], Counts]:
-        """Return for each place the three numbers and the three times."""
+    def rows(self) -> list[UsageRow]:
+        """Return for each place the three numbers, the three times, and where it is."""
         places = dict.fromkeys(place for event in EVENTS for place in self.often[event])
-        return {
-            place: (
-                [self.often[event][place] for event in EVENTS],
-                [self._when(event, place) for event in EVENTS],
+        return [
+            (
+                *(self.often[event][place] for event in EVENTS),
+                *(
+                    utc_text(at) if (at := self.last[event].get(place)) else None
+                    for event in EVENTS
+                ),
+                *place,
             )
             for place in places
-        }
-
-    def _when(self, event: UsageEvent, place: tuple[str, str]) -> str | None:
-        moment = self.last[event].get(place)
-        return None if moment is None else utc_text(moment)
+        ]
 
 
 class Usage:
@@ -113,7 +127,7 @@ class Usage:
             if waiting is None or self._backend.reader.empty:
                 return
             try:
-                done = self._backend.add_usage(waiting.by_place(), WAIT)
+                done = self._backend.add_usage(waiting.rows(), WAIT)
             except (DatabaseProblem, OSError):
                 done = False
             if not done:
@@ -122,9 +136,8 @@ class Usage:
     def close(self) -> None:
         """Write down the rest."""
         with self._lock:
-            timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
         if self._process == os.getpid():
             self.write()
 

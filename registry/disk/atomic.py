@@ -83,6 +83,19 @@ def write_file(path: str, data: bytes, mode: int = 0o644) -> None:
         os.close(descriptor)
 
 
+def write_below(tree: str, path: str, data: bytes, mode: int) -> None:
+    """Write a new file at ``path`` below the folder ``tree``; its folders are made."""
+    os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)
+    write_file(f"{tree}/{path}", data, mode)
+
+
+def sync_tree(tree: str) -> None:
+    """Make the names of all folders of ``tree`` durable, bottom-up, and its own name last."""
+    for folder, _, _ in os.walk(tree, topdown=False):
+        sync_folder(folder)
+    sync_folder(os.path.dirname(tree))
+
+
 def copy_tree(source: str, target: str) -> None:
     """Copy a folder with everything in it, times included, durably; ``target`` must not exist.
 
@@ -112,7 +125,7 @@ def copy_tree(source: str, target: str) -> None:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a file or a folder with all it holds; what is gone already is no error."""
+    """Remove a file or a folder with all it holds; what is gone already is not an error."""
     try:
         mode = os.lstat(path).st_mode
         if not S_ISDIR(mode):

@@ -68,7 +68,7 @@ def _read_once(path: str, limit: int) -> Content | None:
     try:
         before = os.fstat(descriptor)
         if not S_ISREG(before.st_mode):
-            raise SkillInaccessible(path=path, reason="it is no regular file")
+            raise SkillInaccessible(path=path, reason="it is not a regular file")
         if before.st_size > limit:
             raise FileTooLarge(path=path, size=before.st_size, limit=limit)
         chunks, size = [], 0

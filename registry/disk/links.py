@@ -45,7 +45,7 @@ def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
     return Link(Leads.KNOWN if known else Leads.OUTSIDE, target, facts)
 
 
-def finding(link: Link, path: str, *, fatal: bool) -> Diagnostic:
+def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
     """Describe a link that can't be used; ``fatal``: the skill can't be used without it."""
     severity: Severity = (
         "error" if fatal or link.leads in {Leads.KNOWN, Leads.OUTSIDE} else "warning"

@@ -1,6 +1,19 @@
 """Which file system holds a path."""
 
 import os
+from typing import Final
+
+_REMOTE: Final = frozenset(
+    "9p afs ceph cifs fuse.sshfs glusterfs lustre nfs nfs4 smb3 smbfs vboxsf".split()
+)
+
+
+def is_remote(path: str) -> bool:
+    """Tell whether ``path`` is on a file system that other machines change, too.
+
+    Their changes cause no events here, and memory shared with them is none.
+    """
+    return file_system(path) in _REMOTE
 
 
 def file_system(path: str) -> str:

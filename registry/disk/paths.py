@@ -23,7 +23,7 @@ def is_ignored(name: str) -> bool:
 
 
 def storable(path: str) -> str:
-    """Return ``path`` with bytes that are no UTF-8 shown as escapes, so that it can be stored."""
+    """Return ``path`` with bytes that are not UTF-8 shown as escapes, so that it can be stored."""
     if path.isascii():
         return path
     return _UNSTORABLE.sub(lambda m: f"\\x{ord(m.group()) & 0xFF:02x}", path)

@@ -10,9 +10,9 @@ from contextlib import suppress
 from stat import S_ISDIR
 from typing import Final, TypeAlias
 
-from registry.disk.found import Collector, Found, Notice, RootMissing, RootUnreadable
 from registry.disk.links import Leads, Link, finding, follow
 from registry.disk.paths import ROOT, entry_order, is_ignored, join, storable
+from registry.disk.scanned import Collector, Notice, RootMissing, RootUnreadable, ScannedFolder
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.settings import Limits
 
@@ -38,7 +38,7 @@ class Walk:
         self._others = frozenset(roots) - {root}
         self._direct = root
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[ScannedFolder]:
         try:
             os.scandir(self.root).close()
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -47,11 +47,11 @@ class Walk:
             raise RootUnreadable(error.strerror or str(error)) from error
         yield from self._visit(self.root, ROOT, 0, None, "")
 
-    def one(self, folder: str) -> Found | None:
+    def one(self, folder: str) -> ScannedFolder | None:
         """Look at one folder alone; None: it is gone, or holds no skill any more."""
         return next((found for found in self.below(folder) if found.folder == folder), None)
 
-    def below(self, folder: str) -> Iterator[Found]:
+    def below(self, folder: str) -> Iterator[ScannedFolder]:
         """Look at one folder and everything in it, no other way than a whole walk would."""
         path = join(self.root, folder)
         if folder == ROOT:
@@ -64,7 +64,7 @@ class Walk:
             return self._alone(parent, folder, level)
         return self._visit(path, folder, level, None, "")
 
-    def _alone(self, parent: str, folder: str, level: int) -> Iterator[Found]:
+    def _alone(self, parent: str, folder: str, level: int) -> Iterator[ScannedFolder]:
         with suppress(FileNotFoundError), os.scandir(parent) as listing:
             above, _, name = folder.rpartition("/")
             for entry in listing:
@@ -75,7 +75,7 @@ class Walk:
 
     def _visit(  # noqa: C901, PLR0912  # one flat loop: it runs once for every entry on disk
         self, path: str, folder: str, level: int, outer: Collector | None, below: str
-    ) -> Iterator[Found]:
+    ) -> Iterator[ScannedFolder]:
         """Visit a folder; ``below`` is its path (with a slash) in the skill of ``outer``."""
         try:
             with os.scandir(path) as listing:
@@ -115,7 +115,7 @@ class Walk:
         if documents and collector:
             yield self._skill(folder, level, documents, collector)
         elif level == 1 and not skills:
-            yield Found(storable(folder), None, name=storable(folder))
+            yield ScannedFolder(storable(folder), None, name=storable(folder))
 
     def _documents(self, entries: list[Entry], path: str, folder: str) -> list[Entry]:
         """Return the skill files among ``entries``, the one that counts first.
@@ -141,7 +141,7 @@ class Walk:
 
     def _skill(
         self, folder: str, level: int, documents: list[Entry], collector: Collector
-    ) -> Found:
+    ) -> ScannedFolder:
         collector.finish()
         problems = collector.problems
         document: str | None = documents[0].name
@@ -161,10 +161,10 @@ class Walk:
             message = "a backslash in a folder's name means another place elsewhere"
             problems.append(Diagnostic("path-unsafe", "error", message, fix="rename the folder"))
         if shown != folder:
-            message = "the folder's name is no UTF-8 text"
+            message = "the folder's name is not UTF-8 text"
             problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))
         name = os.path.basename(self.root) if folder == ROOT else folder.rpartition("/")[2]
-        return Found(shown, document, collector.files, problems, storable(name))
+        return ScannedFolder(shown, document, collector.files, problems, storable(name))
 
     def _link(
         self,
@@ -174,7 +174,7 @@ class Walk:
         collector: Collector | None,
         where: str,
         documents: list[Entry],
-    ) -> Found | None:
+    ) -> ScannedFolder | None:
         link = follow(entry.path, collector.home if collector else None, self._roots)
         is_folder = link.facts is not None and S_ISDIR(link.facts.st_mode)
         if collector is None:
@@ -191,7 +191,7 @@ class Walk:
 
     def _outer_link(
         self, entry: Entry, folder: str, level: int, link: Link, is_folder: bool
-    ) -> Found | None:
+    ) -> ScannedFolder | None:
         child = entry.name if folder == ROOT else f"{folder}/{entry.name}"
         if link.leads is Leads.KNOWN:
             if is_folder:
@@ -199,13 +199,12 @@ class Walk:
             return None
         if link.facts is not None and not is_folder:
             return None
-        problem = finding(link, "", fatal=False)
-        problem = Diagnostic(problem.code, problem.severity, problem.message, fix=problem.fix)
+        problem = finding(link, None, fatal=False)
         holds_skill = link.leads is Leads.OUTSIDE and any(
             os.path.lexists(f"{link.target}/{name}") for name in DOCUMENT_NAMES
         )
         if holds_skill and level + 1 <= DEPTH_SEEN:
-            return Found(storable(child), None, (), [problem], storable(entry.name))
+            return ScannedFolder(storable(child), None, (), [problem], storable(entry.name))
         self.notices.append(Notice(storable(child), problem))
         return None
 

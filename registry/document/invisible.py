@@ -26,13 +26,6 @@ _CANDIDATE: Final = re.compile(
     "\U000e0000-\U000e01ef]"
 )
 _PAIRS: Final = ("\ufe0f\ufe0f", "\ufe0f\ufe0e", "\ufe0e\ufe0f", "\ufe0e\ufe0e")
-_IGNORABLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
-)
-"""What Unicode calls default ignorable: it shows as nothing."""
-
 _BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _BLACK_FLAG: Final = "\U0001f3f4"
 _REGION_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
@@ -99,19 +92,3 @@ def _belongs(char: str, before: str, after: str) -> bool:
 
 def _named(char: str) -> str:
     return f"U+{ord(char):04X} {unicodedata.name(char, 'an unnamed character')}"
-
-
-def name_skeleton(name: str) -> str:
-    """Return what ``name`` looks like to a reader: invisible characters dropped, NFKC, casefold.
-
-    Two names with the same skeleton are look-alikes (Unicode's NFKC_Casefold; letters of other
-    scripts that merely resemble Latin ones stay apart).
-    """
-    if name.isascii():
-        return name.lower()
-    previous = ""
-    while name != previous:  # folding can bring forth characters that normalise again
-        previous = name
-        folded = unicodedata.normalize("NFKC", name).casefold()
-        name = _IGNORABLE.sub("", unicodedata.normalize("NFKC", folded))
-    return name

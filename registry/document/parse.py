@@ -24,9 +24,7 @@ _BINARY_SHARE: Final = 10
 """One NUL in so many characters is more than a slip of an editor."""
 
 
-def parse_document(
-    data: bytes, *, folder_name: str, front_matter_bytes: int = FRONT_MATTER_BYTES
-) -> Document:
+def parse_document(data: bytes, *, folder_name: str) -> Document:
     """Read the bytes of a skill file; what is wrong with them are diagnostics, never an error.
 
     ``folder_name`` is the name where the file has none. A file that can't be used has a diagnostic
@@ -38,21 +36,19 @@ def parse_document(
         line = data.count(b"\n", 0, error.start) + 1
         message = f"the file is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
         found = finding("not-utf8", message, line, "save the file with the encoding UTF-8")
-        rest = _parse(data.decode("utf-8", "replace"), folder_name, front_matter_bytes)
+        rest = _parse(data.decode("utf-8", "replace"), folder_name)
         return replace(rest, diagnostics=(found, *rest.diagnostics))
-    return _parse(text, folder_name, front_matter_bytes)
+    return _parse(text, folder_name)
 
 
-def parse_text(
-    text: str, *, folder_name: str, front_matter_bytes: int = FRONT_MATTER_BYTES
-) -> Document:
+def parse_text(text: str, *, folder_name: str) -> Document:
     """Read the text of a skill file, as `parse_document` does."""
     if not text.isascii():
         text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
-    return _parse(text, folder_name, front_matter_bytes)
+    return _parse(text, folder_name)
 
 
-def _parse(text: str, folder_name: str, front_matter_bytes: int) -> Document:
+def _parse(text: str, folder_name: str) -> Document:
     findings: list[Diagnostic] = []
     text = _clean(text, findings)
     if not text.strip():
@@ -69,7 +65,7 @@ def _parse(text: str, folder_name: str, front_matter_bytes: int) -> Document:
     parts = split(text)
     reading = Reading()
     if parts.front is not None:
-        parts, reading = _read_front(text, parts, front_matter_bytes, findings)
+        parts, reading = _read_front(text, parts, findings)
     findings += reading.findings
     fields, unread = normalise(reading)
     findings += unread
@@ -129,10 +125,9 @@ def _clean(text: str, findings: list[Diagnostic]) -> str:
     return text
 
 
-def _read_front(
-    text: str, parts: Split, limit: int, findings: list[Diagnostic]
-) -> tuple[Split, Reading]:
+def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Split, Reading]:
     """Read the front matter of ``parts``; the parts change where it ends sooner than its ruler."""
+    limit = FRONT_MATTER_BYTES
     front, line = parts.front or "", parts.front_line
     if parts.fenced and _size(front, limit) > limit and ends_early(front):
         parts = split_loosely(text)

@@ -13,11 +13,11 @@ from typing import Final
 from registry.document import threats
 from registry.document.encoded import find_encoded, find_secrets, look
 from registry.document.findings import Place, key_lines, printable
-from registry.document.invisible import find_hidden, name_skeleton
+from registry.document.invisible import find_hidden
 from registry.document.threats import FIXES, SECURITY_RULES
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, SkillFile
 
-__all__ = ["SECURITY_RULES", "check_security", "name_skeleton"]
+__all__ = ["SECURITY_RULES", "check_security"]
 
 MAX_LINES: Final = 5
 """Further lines that a message names."""

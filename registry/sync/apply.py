@@ -1,13 +1,12 @@
 """Carry out a plan: read and stage in batches, publish at once, clear away what is dead."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection
-
-from registry.db.interface import Reader, Writer
+from registry.core import Core
+from registry.db.interface import Reader, SyncLock, Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id
 from registry.db.writes.sources import record_sync
@@ -19,13 +18,13 @@ from registry.db.writes.versions import (
     replace_notices,
     stage,
 )
-from registry.disk.found import Found
+from registry.disk.scanned import ScannedFolder
 from registry.disk.walk import Walk
-from registry.settings import Limits
-from registry.sync.folder import Previous, file_rows, is_racy, make_version, read_folder
+from registry.sync.folder import Previous, is_racy, make_version, read_folder, signed
 from registry.sync.planning import Plan
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan
+from registry.text import utc_now
 
 BATCH: Final = 400
 BATCH_CHARACTERS: Final = 8_000_000
@@ -33,16 +32,6 @@ BATCH_CHARACTERS: Final = 8_000_000
 
 STATISTICS_AFTER: Final = 500
 """So many new versions change what the database should know of itself."""
-
-_KEYS: Final = {"path", "hash"}
-
-
-class Job(NamedTuple):
-    """One folder to be read, and the version it replaces."""
-
-    part: SourcePlan
-    folder: str
-    replaces: int | None
 
 
 class PublishedVersion(NamedTuple):
@@ -55,22 +44,14 @@ class PublishedVersion(NamedTuple):
 
 
 def apply_plan(
-    reader: Reader,
-    writer: Writer,
-    plan: Plan,
-    scan_ns: int,
-    now: str,
-    progress: Progress,
-    check: Callable[[Connection], None],
-    *,
-    keep: bool,
+    core: Core, plan: Plan, lock: SyncLock, progress: Progress
 ) -> list[PublishedVersion]:
     """Write what the plan says; readers see all of it or nothing.
 
-    ``check`` raises, before anything is published, where the lock of this sync was lost.
-    ``keep``: store the bytes of all files, too. Returns the versions that went live. Whatever a
-    change made meanwhile to a skill wins.
+    Returns the versions that went live. Whatever a change made meanwhile to a skill wins. Raises
+    `DatabaseProblem`, before anything is published, where the lock of this sync was lost.
     """
+    writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
     clear(writer)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
@@ -78,7 +59,7 @@ def apply_plan(
     # parsed meanwhile. At most one batch waits, so memory stays flat.
     with ThreadPoolExecutor(1, "registry-store") as pool:
         storing: Future[list[PublishedVersion]] | None = None
-        for batch in _batches(_versions(reader, _jobs(plan), scan_ns, now, keep=keep)):
+        for batch in _batches(_versions(core, plan, scan_ns, now)):
             if storing is not None:
                 staged.update((one.id, one) for one in storing.result())
                 progress("importing", len(staged), total)
@@ -91,11 +72,11 @@ def apply_plan(
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
     with writer.transaction() as connection:
-        check(connection)
+        lock.assert_held(connection)
         live = publish(connection, list(staged), removed)
         for part in plan.sources:
-            replace_notices(connection, part.source.id, part.notices)
-            record_sync(connection, part.source.id, now, part.outcome)
+            replace_notices(connection, part.source.id, part.report.notices)
+            record_sync(connection, part.source.id, now, part.report.outcome)
     clear(writer)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
@@ -120,29 +101,36 @@ def clear(writer: Writer) -> None:
                 return
 
 
-def _jobs(plan: Plan) -> Iterator[Job]:
+def _jobs(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
+    """Yield each folder that is to be read, and the version it replaces."""
     for part in plan.sources:
         for folder in part.new:
             before = plan.moves.get((part.source.id, folder))
-            yield Job(part, folder, before.id if before else None)
+            yield part, folder, before.id if before else None
         for folder in part.placeholders:
-            yield Job(part, folder, None)
+            yield part, folder, None
         for folder, known in part.updates.items():
-            yield Job(part, folder, known)
+            yield part, folder, known
 
 
-def _versions(
-    reader: Reader, jobs: Iterator[Job], scan_ns: int, now: str, *, keep: bool
-) -> Iterator[NewVersion]:
-    for part, folder, replaces in jobs:
-        before = by_id(reader, replaces) if replaces is not None else None
+def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Iterator[NewVersion]:
+    with_contents = core.settings.store_files
+    for part, folder, replaces in _jobs(plan):
+        before = by_id(core.reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:
             continue  # changed by somebody else since the plan was made
         found = part.look(folder)
         if found is None:
             continue  # vanished since the scan: the next sync sees to it
         new = read_version(
-            reader, part.walk, found, before, part.source.id, scan_ns, now, keep=keep
+            core.reader,
+            part.walk,
+            found,
+            before,
+            part.source.id,
+            scan_ns,
+            now,
+            with_contents=with_contents,
         )
         if new is not None:
             yield new
@@ -151,21 +139,20 @@ def _versions(
 def read_version(
     reader: Reader,
     walk: Walk,
-    found: Found,
+    found: ScannedFolder,
     before: StoredSkill | None,
     source_id: int,
     scan_ns: int,
     now: str,
     *,
-    keep: bool = False,
+    with_contents: bool = False,
 ) -> NewVersion | None:
     """Read a folder into a new version; None: it can't be read now, and ``before`` stays.
 
-    ``keep``: with the bytes of all files that are read.
+    ``with_contents``: with the bytes of all files that are read.
     """
-    limits: Limits = walk.limits
     trusted = known_hashes(reader, before.id) if before and not before.racy else {}
-    reading = read_folder(walk.root, found, limits, trusted, keep=keep)
+    reading = read_folder(walk.root, found, walk.limits, trusted, with_contents=with_contents)
     if reading.transient and before is not None and before.skill.status != "no_document":
         return None
     previous = Previous(before.id, before.uid, before.skill.created_at) if before else None
@@ -188,23 +175,13 @@ def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
 def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
     touches = ((p, folder, known) for p in plan.sources for folder, known in p.touches.items())
     while some := list(islice(touches, BATCH)):
-        rows, facts = [], []
+        rows: list[tuple[str, int, int]] = []
+        files: list[tuple[int | str, ...]] = []
         for part, folder, known in some:
             found = part.look(folder)
-            if found is None:
-                continue
-            rows.append(
-                {
-                    "known": known,
-                    "new_fingerprint": found.fingerprint,
-                    "new_racy": int(is_racy(found, scan_ns)),
-                }
-            )
-            facts += [
-                {"known": known, "at": row["path"]}
-                | {f"new_{name}": value for name, value in row.items() if name not in _KEYS}
-                for row in file_rows(found, {})
-            ]
-        if rows:
-            with writer.transaction() as connection:
-                refresh_fingerprints(connection, rows, facts)
+            if found is not None:
+                rows.append((found.fingerprint, int(is_racy(found, scan_ns)), known))
+                for path, *facts, inode in found.files:
+                    files.append((*facts, signed(inode), known, path))
+        with writer.transaction() as connection:
+            refresh_fingerprints(connection, rows, files)

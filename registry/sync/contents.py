@@ -5,41 +5,43 @@ Bytes are read once more after a version was stored, and only kept where they st
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from registry.db.interface import Reader, Writer
+from registry.core import Core
 from registry.db.queries.revisions import missing_contents
-from registry.db.writes.revisions import Packed, add_contents, pack
 from registry.disk.files import digest, read_inside
 from registry.disk.paths import join
 from registry.errors import RegistryError
+
+if TYPE_CHECKING:
+    from registry.db.writes.revisions import Packed
 
 BATCH: Final = 400
 """Files that are stored in one transaction."""
 
 
-def store_missing(
-    reader: Reader, writer: Writer, limit: int, versions: Sequence[int] | None = None
-) -> int:
+def store_contents(core: Core, versions: Sequence[int] | None) -> None:
     """Store the bytes of all files of these versions (None: of all live ones) that are not yet.
 
-    ``limit``: bytes of one file. Returns how many files were stored.
+    Nothing is done where that is switched off in the settings.
     """
-    found = _readable(reader, limit, versions, writer.host)
-    stored = 0
+    if not core.settings.store_files:
+        return
+    from registry.db.writes.revisions import add_contents
+
+    found = _readable(core, versions)
     while batch := list(islice(found, BATCH)):
-        stored += len(batch)
         # Compressing and reading are done; only the insert holds up other writers.
-        with writer.transaction() as connection:
+        with core.writer.transaction() as connection:
             add_contents(connection, batch)
-    return stored
 
 
-def _readable(
-    reader: Reader, limit: int, versions: Sequence[int] | None, host: str
-) -> Iterator[Packed]:
+def _readable(core: Core, versions: Sequence[int] | None) -> "Iterator[Packed]":
+    from registry.db.writes.revisions import pack
+
+    limit = core.settings.limits.skill_bytes
     done: set[str] = set()
-    for content_hash, root, folder, path in missing_contents(reader, versions, host):
+    for content_hash, root, folder, path in missing_contents(core.reader, versions, core.host):
         if content_hash in done:
             continue
         home = join(root, folder)

@@ -1,26 +1,30 @@
 """One folder on disk into one version for the database."""
 
+import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from stat import S_IXUSR
-from typing import Any
+from typing import Any, Final
 
 from registry.db.writes.revisions import Packed, pack
 from registry.db.writes.versions import NewVersion, dump
 from registry.disk.files import digest
-from registry.disk.found import Found
-from registry.disk.paths import ROOT, position
+from registry.disk.paths import position
+from registry.disk.scanned import ScannedFolder
 from registry.document import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import check_security
-from registry.model import Diagnostic, Document, SkillFile
+from registry.model import Diagnostic, Document, SkillFile, record
 from registry.settings import Limits
 from registry.sync.hashing import KnownHashes, hash_files, tree_hash
 from registry.text import name_key, utc_text
 
 RACY_NS = 2_000_000_000
 """Timestamps this close to the scan's start may hide a later change of the same size."""
+
+_SAID: Final = "name description kind version license author compatibility".split()
+"""Columns that are fields of a `Document`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Reading:
     pass (no permission, changing), so that what was known before should be kept.
     """
 
-    found: Found
+    found: ScannedFolder
     data: bytes | None
     document: Document | None
     hashes: Mapping[str, str | None]
@@ -49,23 +53,28 @@ class Reading:
     contents: tuple[Packed, ...] = ()
 
 
-def is_racy(found: Found, scan_ns: int) -> bool:
+def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
     """Tell whether the folder's times prove nothing, seen from the scan's start ``scan_ns``."""
     return found.newest_ns >= scan_ns - RACY_NS
 
 
 def read_folder(
-    root: str, found: Found, limits: Limits, known: KnownHashes, *, keep: bool = False
+    root: str,
+    found: ScannedFolder,
+    limits: Limits,
+    known: KnownHashes,
+    *,
+    with_contents: bool = False,
 ) -> Reading:
     """Read one skill folder whole: hash its files, parse and check its document.
 
-    ``keep``: the bytes that were read are kept, too.
+    ``with_contents``: the bytes that were read are kept, too.
     """
     packed: list[Packed] = []
 
     def take(path: str, content_hash: str, content: bytes) -> None:
         # A document is stored as text already, and kept when another takes its place.
-        if keep and path != found.document:
+        if with_contents and path != found.document:
             packed.append(pack(content_hash, content))
 
     hashes, findings, data, transient = hash_files(root, found, known, limits, take)
@@ -73,7 +82,7 @@ def read_folder(
     document = None
     if data is not None:
         document = parse_document(data, folder_name=found.name)
-        if keep and document.text.encode() != data:
+        if with_contents and document.text.encode() != data:
             packed.append(pack(digest(data), data))
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
         if document.usable:
@@ -109,25 +118,22 @@ def make_version(
 ) -> NewVersion:
     """Build the rows of one version. ``scan_ns``: when the scan began, by the disk's clock."""
     found, document = reading.found, reading.document
+    said = document or _nothing(found)
+    times = [file.mtime_ns for file in found.files]
+    created = said.created or (utc_text(min(times)) if times else now)
     columns: dict[str, Any] = {
+        **{field: getattr(said, field) for field in _SAID},
         "uid": previous.uid if previous else f"{random.getrandbits(64):016x}",
         "replaces": previous.id if previous else None,
         "source_id": source_id,
         "folder": found.folder,
         "position": position(found.folder),
-        "name": document.name if document else found.name,
-        "description": document.description if document else "",
-        "kind": document.kind if document else None,
-        "category": (document.category if document else None) or _folders_between(found.folder),
-        "version": document.version if document else None,
-        "license": document.license if document else None,
-        "author": document.author if document else None,
-        "compatibility": document.compatibility if document else None,
-        "tags": "\n".join(document.tags) if document else "",
-        "created_at": _created(reading, previous, now),
-        "updated_at": utc_text(max((file.mtime_ns for file in found.files), default=0))
-        if found.files
-        else now,
+        "name_key": name_key(said.name),
+        # The folders between source and skill are what catalogues use as categories.
+        "category": said.category or os.path.dirname(found.folder) or None,
+        "tags": "\n".join(said.tags),
+        "created_at": previous.created_at if previous else created,
+        "updated_at": utc_text(max(times)) if times else now,
         "indexed_at": now,
         "content_hash": digest(reading.data) if reading.data is not None else None,
         "tree_hash": tree_hash(found, reading.hashes),
@@ -138,52 +144,33 @@ def make_version(
         "fingerprint": "" if reading.transient else found.fingerprint,
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
-        "hidden": int(document.hidden) if document else 0,
-        "required_tools": dump(document.required_tools) if document else "[]",
-        "parameters": dump([_parameter(p) for p in document.parameters]) if document else "[]",
+        "hidden": int(said.hidden),
+        "required_tools": dump(said.required_tools),
+        "parameters": dump(record(said.parameters)),
     }
-    columns["name_key"] = name_key(columns["name"])
     return NewVersion(
         columns,
-        tags=document.tags if document else (),
-        files=file_rows(found, reading.hashes),
+        tags=said.tags,
+        files=[
+            {**file._asdict(), "inode": signed(file.inode), "hash": reading.hashes.get(file.path)}
+            for file in found.files
+        ],
         findings=reading.findings,
-        text=document.text if document else None,
+        text=None if document is None else document.text,
         contents=reading.contents,
-        body_start=_body_start(document) if document else 0,
-        front_matter=dump(document.front_matter) if document else "{}",
+        body_start=max(said.text.rfind(said.body), 0) if said.body else len(said.text),
+        front_matter=dump(said.front_matter),
     )
 
 
-def _body_start(document: Document) -> int:
-    found = document.text.rfind(document.body) if document.body else len(document.text)
-    return max(found, 0)
+def _nothing(found: ScannedFolder) -> Document:
+    """Return what a folder says whose document is not there, or can't be read."""
+    return Document(text="", body="", body_line=1, front_matter={}, name=found.name, description="")
 
 
-def file_rows(found: Found, hashes: Mapping[str, str | None]) -> Sequence[dict[str, Any]]:
-    """Build the rows of skill_files, without the version's id."""
-    return [
-        {
-            "path": file.path,
-            "mode": file.mode,
-            "size": file.size,
-            "mtime_ns": file.mtime_ns,
-            "ctime_ns": file.ctime_ns,
-            "inode": file.inode if file.inode < 1 << 63 else file.inode - (1 << 64),
-            "hash": hashes.get(file.path),
-        }
-        for file in found.files
-    ]
-
-
-def _parameter(parameter: Any) -> dict[str, Any]:
-    return {
-        "name": parameter.name,
-        "type": parameter.type,
-        "description": parameter.description,
-        "required": parameter.required,
-        "default": parameter.default,
-    }
+def signed(inode: int) -> int:
+    """Return the number of an inode as a database holds it, in 64 bits with a sign."""
+    return inode if inode < 1 << 63 else inode - (1 << 64)
 
 
 def _status(reading: Reading) -> str:
@@ -193,19 +180,3 @@ def _status(reading: Reading) -> str:
     if "error" in worst or reading.document is None:
         return "invalid"
     return "warning" if "warning" in worst else "ok"
-
-
-def _created(reading: Reading, previous: Previous | None, now: str) -> str:
-    if previous:
-        return previous.created_at
-    if reading.document and reading.document.created:
-        return reading.document.created
-    files = reading.found.files
-    return utc_text(min(file.mtime_ns for file in files)) if files else now
-
-
-def _folders_between(folder: str) -> str | None:
-    """Return the folders between source and skill, which catalogues use as categories."""
-    if folder == ROOT or "/" not in folder:
-        return None
-    return folder.rsplit("/", 1)[0]

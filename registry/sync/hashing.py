@@ -5,8 +5,8 @@ from stat import S_IXUSR
 from typing import TypeAlias
 
 from registry.disk.files import digest, read_inside, tree_digest
-from registry.disk.found import FileStat, Found
 from registry.disk.paths import join
+from registry.disk.scanned import FileStat, ScannedFolder
 from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
 from registry.model import Diagnostic, Severity
 from registry.settings import Limits
@@ -17,15 +17,15 @@ KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
 
 def hash_files(
     root: str,
-    found: Found,
+    found: ScannedFolder,
     known: KnownHashes,
     limits: Limits,
-    keep: Callable[[str, str, bytes], None] = lambda _path, _hash, _data: None,
+    on_read: Callable[[str, str, bytes], None] = lambda _path, _hash, _data: None,
 ) -> tuple[dict[str, str | None], list[Diagnostic], bytes | None, bool]:
     """Hash the files of a folder, reading only those whose stat is not in ``known``.
 
     Returns the hashes, what went wrong, the document's bytes, and whether the document could not
-    be read for a reason that may pass. ``keep`` is given path, hash and bytes of each file.
+    be read for a reason that may pass. ``on_read`` is given path, hash and bytes of each file.
     """
     home = join(root, found.folder)
     hashes: dict[str, str | None] = {}
@@ -42,7 +42,7 @@ def hash_files(
         try:
             content = read_inside(f"{home}/{file.path}", limit, home, root)
             hashes[file.path] = content_hash = digest(content.data)
-            keep(file.path, content_hash, content.data)
+            on_read(file.path, content_hash, content.data)
             if is_document:
                 data = content.data
         except (OSError, FileTooLarge, SkillInaccessible, FileChanging) as error:
@@ -50,6 +50,11 @@ def hash_files(
             findings.append(_unread(file, error, is_document=is_document, limit=limit))
             transient = transient or (is_document and not isinstance(error, FileTooLarge))
     return hashes, findings, data, transient
+
+
+def content_now(root: str, found: ScannedFolder, limits: Limits) -> str | None:
+    """Return the hash over all files of a folder, read now; None: one of them can't be read."""
+    return tree_hash(found, hash_files(root, found, {}, limits)[0])
 
 
 def _unread(file: FileStat, error: Exception, *, is_document: bool, limit: int) -> Diagnostic:
@@ -69,7 +74,7 @@ def _unread(file: FileStat, error: Exception, *, is_document: bool, limit: int) 
     return Diagnostic(code, severity, message, fix=fix, path=file.path)
 
 
-def tree_hash(found: Found, hashes: Mapping[str, str | None]) -> str | None:
+def tree_hash(found: ScannedFolder, hashes: Mapping[str, str | None]) -> str | None:
     """Return the hash over all files of a folder; None where one of them could not be read."""
     entries = []
     for file in found.files:

@@ -1,21 +1,23 @@
 """The plan of a whole sync: what to do in each source, what moved, what is held back."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from registry.db.interface import Reader
 from registry.db.queries.known import RemovedSkill, removed_skills
-from registry.db.queries.skills import refs_of
 from registry.model import Source
 from registry.settings import Limits
-from registry.sync.hashing import hash_files, tree_hash
-from registry.sync.plan import pair_moves
-from registry.sync.report import Moved, Progress, SourceReport, SyncReport
+from registry.sync.hashing import content_now
+from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan, plan_source
 
 BRAKE: Final = 10
 """A source may lose this many skills, or half of what it had, before its rows are held."""
+
+Moves: TypeAlias = dict[tuple[int, str], RemovedSkill]
+"""The version that went to (source id, folder)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,10 @@ class SyncOptions:
 
 @dataclass(slots=True)
 class Plan:
-    """What a sync has to do. ``moves``: the version that went to (source id, folder)."""
+    """What a sync has to do."""
 
     sources: list[SourcePlan]
-    moves: dict[tuple[int, str], RemovedSkill]
+    moves: Moves
     removed: list[RemovedSkill]
 
     @property
@@ -61,7 +63,7 @@ def make_plan(
     for part in parts:
         lost = [one for one in leaving[part.source.id] if one.id not in moved]
         if _is_held(part, lost, len(leaving[part.source.id]), prune=options.allow_prune):
-            part.kept, part.gone_placeholders = len(lost), []
+            part.report.kept, part.gone_placeholders = len(lost), []
         else:
             removed += lost
     return Plan(parts, moves, removed)
@@ -73,80 +75,47 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
     That a folder can't be read never proves that its skills are gone; anything else that looks
     like an unmounted drive or a mishap waits until it is confirmed (``prune``).
     """
-    if part.outcome == "ok" and lost:
+    report = part.report
+    if report.outcome == "ok" and lost and not prune:
         had = part.unchanged + len(part.updates) + leaving
         if part.seen == 0:
-            part.outcome, part.message = "empty", "the folder holds no skills any more"
+            report.outcome, report.message = "empty", "the folder holds no skills any more"
         elif len(lost) > BRAKE and len(lost) > had / 2:
-            part.outcome = "shrunk"
-            part.message = f"{len(lost)} of {had} skills are gone from the folder"
-    if part.outcome in {"empty", "shrunk"} and prune:
-        part.outcome, part.message = "ok", None
-    return part.outcome == "unreadable" or (part.outcome != "ok" and not prune)
+            report.outcome = "shrunk"
+            report.message = f"{len(lost)} of {had} skills are gone from the folder"
+    return report.outcome == "unreadable" or (report.outcome != "ok" and not prune)
 
 
-def _find_moves(
-    parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]
-) -> dict[tuple[int, str], RemovedSkill]:
-    candidates = {one.id: one for one in leaving if one.tree_hash}
-    if not candidates:
-        return {}
+def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) -> Moves:
     # Only a folder with as many files and bytes as one that left is worth reading.
-    shapes = {(one.file_count, one.bytes) for one in candidates.values()}
+    shapes = {(one.file_count, one.bytes) for one in leaving if one.tree_hash}
     added: list[tuple[int, str, str]] = []
-    for part in parts:
+    for part in parts if shapes else ():
         for folder in part.new:
             found = part.look(folder)
             if found is None or (len(found.files), sum(f.size for f in found.files)) not in shapes:
                 continue
-            hashes = hash_files(part.source.path, found, {}, part.walk.limits)[0]
-            tree = tree_hash(found, hashes)
+            tree = content_now(part.source.path, found, part.walk.limits)
             if tree:
                 added.append((part.source.id, folder, tree))
-    left = [(one.id, one.folder, one.tree_hash or "") for one in candidates.values()]
-    return {place: candidates[version] for place, version in pair_moves(added, left).items()}
+    return pair_moves(added, leaving)
 
 
-def report_plan(reader: Reader, plan: Plan) -> SyncReport:
-    """Say what a dry run would do; skills that are not stored yet are named source/folder."""
-    report = SyncReport(dry_run=True)
-    for part in plan.sources:
-        add_source(report, part)
-        refs = refs_of(reader, list(part.updates.values()))
-        report.updated += refs.values()
-        for folder in part.new:
-            place = f"{part.source.name}/{folder}"
-            before = plan.moves.get((part.source.id, folder))
-            if before is None:
-                report.added.append(place)
-            else:
-                report.moved.append(Moved(place, before.folder, folder))
-    report.removed = [one.ref for one in plan.removed]
-    finish(report)
-    report.invalid = sum(part.invalid_unchanged for part in plan.sources)
-    return report
+def pair_moves(added: Iterable[tuple[int, str, str]], leaving: Iterable[RemovedSkill]) -> Moves:
+    """Pair new folders (source id, folder, tree hash) with gone versions of the same content.
 
-
-def add_source(report: SyncReport, part: SourcePlan) -> None:
-    """Add how the sync of one source went."""
-    report.unchanged += part.unchanged
-    skills = part.unchanged + len(part.new) + len(part.updates) + part.kept
-    report.sources.append(
-        SourceReport(
-            name=part.source.name,
-            path=part.source.path,
-            outcome=part.outcome,
-            message=part.message,
-            skills=skills,
-            kept=part.kept,
-            notices=part.notices,
-        )
-    )
-
-
-def finish(report: SyncReport) -> None:
-    """Put the lists of a report in order."""
-    report.added.sort()
-    report.updated.sort()
-    report.moved.sort(key=lambda move: move.ref)
-    report.removed.sort()
+    Among several of the same content the one whose last folder is the same is preferred, then
+    order.
+    """
+    by_hash: dict[str | None, list[RemovedSkill]] = {}
+    for one in leaving:
+        by_hash.setdefault(one.tree_hash, []).append(one)
+    moves: Moves = {}
+    for source_id, folder, tree in added:
+        candidates = by_hash.get(tree)
+        if candidates:
+            name = os.path.basename(folder)
+            namesakes = (one for one in candidates if os.path.basename(one.folder) == name)
+            moves[source_id, folder] = best = next(namesakes, candidates[0])
+            candidates.remove(best)
+    return moves

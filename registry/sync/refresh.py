@@ -1,18 +1,19 @@
 """Bring one stored skill in line with its folder: no answer is older than the disk."""
 
 import time
-from collections.abc import Sequence
 
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill, by_place
-from registry.disk.found import Found
+from registry.disk.scanned import ScannedFolder
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible, SkillMissing
+from registry.sync.contents import store_contents
+from registry.sync.hashing import content_now
 from registry.sync.sources import walk_of
 from registry.text import utc_text
 
 
-def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, Found] | None:
+def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder] | None:
     """Return a skill as it is stored after it was compared with its folder, and what is there.
 
     None: another process replaced it in this moment. Raises `SkillMissing`, `SkillInaccessible`.
@@ -24,8 +25,9 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, Found] | None
             if notice.lost:
                 raise SkillInaccessible(path=stored.path, reason=notice.diagnostic.message)
         raise SkillMissing(name=stored.skill.ref, path=stored.path)
-    if found.fingerprint == stored.fingerprint and not (
-        stored.racy and _differs(core, stored, found)
+    # Timestamps that were too new prove nothing: then contents are compared.
+    if found.fingerprint == stored.fingerprint and (
+        not stored.racy or content_now(stored.root, found, walk.limits) == stored.skill.tree_hash
     ):
         return stored, found
     if not core.backend.writable:
@@ -35,25 +37,7 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, Found] | None
     return None if newer is None else (newer, found)
 
 
-def store_contents(core: Core, versions: Sequence[int] | None) -> int:
-    """Store the bytes of these versions' files (None: of all live ones), unless switched off."""
-    if not core.settings.store_files:
-        return 0
-    from registry.sync.contents import store_missing
-
-    limit = core.settings.limits.skill_bytes
-    return store_missing(core.reader, core.writer, limit, versions)
-
-
-def _differs(core: Core, stored: StoredSkill, found: Found) -> bool:
-    """Compare contents, for a version whose timestamps were too new to prove anything."""
-    from registry.sync.hashing import hash_files, tree_hash
-
-    hashes = hash_files(stored.root, found, {}, core.settings.limits)[0]
-    return tree_hash(found, hashes) != stored.skill.tree_hash
-
-
-def _reimport(core: Core, walk: Walk, stored: StoredSkill, found: Found) -> None:
+def _reimport(core: Core, walk: Walk, stored: StoredSkill, found: ScannedFolder) -> None:
     """Store a folder as it is now, unless a change made meanwhile wins."""
     from registry.db.writes.versions import delete_retired, publish, stage
     from registry.sync.apply import read_version

@@ -26,7 +26,7 @@ class SourceReport:
     """How the sync of one source went.
 
     Unless ``outcome`` is ``ok``, rows were kept although their folders are gone: ``kept`` of them.
-    ``notices`` are findings about places that are no skills, with their folders.
+    ``notices`` are findings about places that are not skills, with their folders.
     """
 
     name: str

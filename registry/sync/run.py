@@ -8,8 +8,8 @@ from registry.db.interface import SyncLock
 from registry.db.queries.skills import refs_of
 from registry.errors import SyncRunning
 from registry.model import Scope, Source
-from registry.sync.planning import Plan, SyncOptions, add_source, finish, make_plan, report_plan
-from registry.sync.refresh import store_contents
+from registry.sync.contents import store_contents
+from registry.sync.planning import Plan, SyncOptions, make_plan
 from registry.sync.report import Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
 from registry.text import utc_now
@@ -35,7 +35,7 @@ def sync(
     progress = progress or (lambda _doing, _done, _total: None)
     if options.dry_run:
         chosen = choose(core, targets, scope=scope, name=name, register=False)
-        report = report_plan(core.reader, _plan(core, chosen, options, progress))
+        report = _foretell(core, _plan(core, chosen, options, progress))
     else:
         if core.reader.empty:
             core.create_database()
@@ -47,6 +47,10 @@ def sync(
             report = _carry_out(core, plan, lock, progress)
             if options.verify:
                 store_contents(core, None)  # also what was synced while that was switched off
+    report.added.sort()
+    report.updated.sort()
+    report.moved.sort(key=lambda move: move.ref)
+    report.removed.sort()
     report.seconds = round(time.monotonic() - started, 3)
     return report
 
@@ -56,28 +60,46 @@ def _plan(core: Core, chosen: Sequence[Source], options: SyncOptions, progress: 
     return make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
 
 
-def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> SyncReport:
-    report = SyncReport()
+def _report(plan: Plan, *, dry_run: bool = False) -> SyncReport:
+    """Return what is known of a sync before anything is stored."""
+    report = SyncReport(removed=[one.ref for one in plan.removed], dry_run=dry_run)
     for part in plan.sources:
-        add_source(report, part)
-    reader = core.reader
+        report.unchanged += part.unchanged
+        report.invalid += part.invalid_unchanged
+        report.sources.append(part.report)
+        part.report.skills = part.unchanged + len(part.new) + len(part.updates) + part.report.kept
+    return report
+
+
+def _foretell(core: Core, plan: Plan) -> SyncReport:
+    """Say what a dry run would do; skills that are not stored yet are named source/folder."""
+    report = _report(plan, dry_run=True)
+    for part in plan.sources:
+        report.updated += refs_of(core.reader, list(part.updates.values())).values()
+        for folder in part.new:
+            place = f"{part.source.name}/{folder}"
+            before = plan.moves.get((part.source.id, folder))
+            if before is None:
+                report.added.append(place)
+            else:
+                report.moved.append(Moved(place, before.folder, folder))
+    return report
+
+
+def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> SyncReport:
+    report = _report(plan)
     if not core.backend.writable:
         for part in plan.sources:
             part.touches.clear()  # what they would save the next sync can't be kept
-    if plan.is_idle and all(part.outcome == "ok" for part in plan.sources):
+    if plan.is_idle and all(part.report.outcome == "ok" for part in plan.sources):
         core.backend.mark_unchanged([part.source.id for part in plan.sources], utc_now())
-        report.invalid = sum(part.invalid_unchanged for part in plan.sources)
         return report
     from registry.sync.apply import apply_plan
 
     updates = {known for part in plan.sources for known in part.updates.values()}
     before = {one.id: one for one in plan.moves.values()}
-    report.removed = [one.ref for one in plan.removed]
-    keep = core.settings.store_files
-    live = apply_plan(
-        reader, core.writer, plan, lock.now_ns(), utc_now(), progress, lock.assert_held, keep=keep
-    )
-    refs = refs_of(reader, [version.id for version in live])
+    live = apply_plan(core, plan, lock, progress)
+    refs = refs_of(core.reader, [version.id for version in live])
     for version in live:
         ref = refs.get(version.id, "")
         if version.replaces in before:
@@ -87,7 +109,5 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
             report.updated.append(ref)
         elif version.status != "no_document":
             report.added.append(ref)
-    report.invalid = sum(part.invalid_unchanged for part in plan.sources)
-    report.invalid += sum(version.status == "invalid" for version in live)
-    finish(report)
+        report.invalid += version.status == "invalid"
     return report

@@ -1,7 +1,8 @@
 """Scan a source and work out what a sync has to do there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.known import (
@@ -11,17 +12,24 @@ from registry.db.queries.known import (
     notice_digest,
 )
 from registry.db.queries.skills import findings
-from registry.disk.found import WALK_CODES, Found, RootMissing, RootUnreadable
-from registry.disk.paths import ROOT
+from registry.disk.paths import ROOT, position
+from registry.disk.scanned import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
-from registry.model import Diagnostic, Source
+from registry.model import Source
 from registry.settings import Limits
 from registry.sync.hashing import hash_files
-from registry.sync.plan import Difference, compare
-from registry.sync.report import Outcome, Progress
+from registry.sync.report import Progress, SourceReport
 
 PROGRESS_EVERY = 200
-REMEMBERED = 20_000
+MAX_REMEMBERED = 20_000
+
+
+class Difference(NamedTuple):
+    """A folder that is new (no ``known``), gone (no ``found``), or stored: the ``same`` or not."""
+
+    found: ScannedFolder | None
+    known: StoredFingerprint | None
+    same: bool = False
 
 
 @dataclass(slots=True)
@@ -29,12 +37,12 @@ class SourcePlan:
     """What is to be done for one source, as folders and version ids; contents are read later.
 
     ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
-    whose content is unchanged though stat says otherwise. ``kept`` counts rows that stay although
-    their folders are gone, for the reason in ``outcome``.
+    whose content is unchanged though stat says otherwise.
     """
 
     source: Source
     walk: Walk
+    report: SourceReport
     new: list[str] = field(default_factory=list)
     placeholders: list[str] = field(default_factory=list)
     updates: dict[str, int] = field(default_factory=dict)
@@ -44,25 +52,27 @@ class SourcePlan:
     unchanged: int = 0
     invalid_unchanged: int = 0
     seen: int = 0
-    seen_folders: dict[str, Found] = field(default_factory=dict)
-    outcome: Outcome = "ok"
-    message: str | None = None
-    kept: int = 0
-    notices: list[tuple[str, Diagnostic]] = field(default_factory=list)
+    seen_folders: dict[str, ScannedFolder] = field(default_factory=dict)
     notices_changed: bool = False
 
-    def keep(self, found: Found) -> None:
+    def remember(self, found: ScannedFolder) -> None:
         """Remember what the scan saw of a folder, up to a number, so that memory stays flat."""
-        if len(self.seen_folders) < REMEMBERED:
+        if len(self.seen_folders) < MAX_REMEMBERED:
             self.seen_folders[found.folder] = found
 
-    def look(self, folder: str) -> Found | None:
+    def look(self, folder: str) -> ScannedFolder | None:
         """Return what the scan saw of a folder, else look again; None: it is gone.
 
         A file that changed since the scan does no harm: the fingerprint that is stored with its
         new content is the old one, so the next sync reads it again.
         """
         return self.seen_folders.get(folder) or self.walk.one(folder)
+
+    def count_unchanged(self, row: StoredFingerprint) -> None:
+        """Count a stored skill that stays as it is."""
+        if row.status != "no_document":
+            self.unchanged += 1
+            self.invalid_unchanged += row.status == "invalid"
 
     @property
     def is_idle(self) -> bool:
@@ -81,16 +91,21 @@ def plan_source(
     progress: Progress,
 ) -> SourcePlan:
     """Walk one source and compare it with the database. Nothing is written."""
-    plan = SourcePlan(source, Walk(source.path, limits, roots))
+    report = SourceReport(source.name, source.path)
+    plan = SourcePlan(source, Walk(source.path, limits, roots), report)
     gone: list[StoredFingerprint] = []
-    suspects: list[tuple[Found, StoredFingerprint]] = []
+    suspects: list[tuple[ScannedFolder, StoredFingerprint]] = []
     try:
         for difference in compare(plan.walk, fingerprints(reader, source.id), verify=verify):
             _sort_in(plan, difference, suspects, gone)
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
-    except (RootMissing, RootUnreadable) as error:
-        return _without_root(plan, reader, error)
+    except RootMissing:
+        report.outcome, report.message = "missing", "the folder is not there"
+    except RootUnreadable as error:
+        report.outcome, report.message = "unreadable", f"the folder can't be read: {error}"
+    if report.outcome != "ok":
+        gone = list(fingerprints(reader, source.id))
     for number, (found, row) in enumerate(suspects):
         progress(f"reading {source.name}", number, len(suspects))
         _examine(plan, reader, found, row, verify=verify)
@@ -100,53 +115,63 @@ def plan_source(
             plan.unchanged += row.status != "no_document"
         else:
             (plan.gone_placeholders if row.status == "no_document" else plan.gone).append(row.id)
-    plan.notices = sorted(
+    report.notices = sorted(
         ((notice.folder, notice.diagnostic) for notice in plan.walk.notices),
         key=lambda entry: (entry[0], entry[1].code),
     )
     stored = notice_digest(reader, source.id)
-    plan.notices_changed = [(folder, d.code) for folder, d in plan.notices] != stored
+    plan.notices_changed = [(folder, d.code) for folder, d in report.notices] != stored
     return plan
 
 
 def _sort_in(
     plan: SourcePlan,
     difference: Difference,
-    suspects: list[tuple[Found, StoredFingerprint]],
+    suspects: list[tuple[ScannedFolder, StoredFingerprint]],
     gone: list[StoredFingerprint],
 ) -> None:
-    kind, found, row = difference
+    found, row, same = difference
     plan.seen += found is not None and found.is_skill
-    if found is None:
-        if row is not None:
-            gone.append(row)
-    elif row is None:
-        (plan.new if found.is_skill else plan.placeholders).append(found.folder)
-        plan.keep(found)
-    elif kind == "suspect":
-        suspects.append((found, row))
-        plan.keep(found)
-    elif row.status != "no_document":
-        plan.unchanged += 1
-        plan.invalid_unchanged += row.status == "invalid"
+    if row is not None and found is None:
+        gone.append(row)
+    elif row is not None and same:
+        plan.count_unchanged(row)
+    elif found is not None:
+        plan.remember(found)
+        if row is None:
+            (plan.new if found.is_skill else plan.placeholders).append(found.folder)
+        else:
+            suspects.append((found, row))
 
 
-def _without_root(
-    plan: SourcePlan, reader: Reader, error: RootMissing | RootUnreadable
-) -> SourcePlan:
-    rows = list(fingerprints(reader, plan.source.id))
-    fresh = SourcePlan(plan.source, plan.walk)
-    fresh.gone = [row.id for row in rows if row.status != "no_document"]
-    fresh.gone_placeholders = [row.id for row in rows if row.status == "no_document"]
-    if isinstance(error, RootMissing):
-        fresh.outcome, fresh.message = "missing", "the folder is not there"
-    else:
-        fresh.outcome, fresh.message = "unreadable", f"the folder can't be read: {error}"
-    return fresh
+def compare(
+    scanned: Iterable[ScannedFolder], known: Iterable[StoredFingerprint], *, verify: bool
+) -> Iterator[Difference]:
+    """Merge both streams, each in the order of `position`, into their differences.
+
+    A folder is the ``same`` only where its fingerprint is equal and was not taken so early that a
+    later change could hide behind it; ``verify`` trusts no fingerprint.
+    """
+    rows = iter(known)
+    row = next(rows, None)
+    for found in scanned:
+        here = position(found.folder)
+        while row is not None and row.position < here:
+            yield Difference(None, row)
+            row = next(rows, None)
+        if row is None or row.position > here:
+            yield Difference(found, None)
+            continue
+        trusted = row.fingerprint == found.fingerprint and not row.racy and not verify
+        yield Difference(found, row, trusted)
+        row = next(rows, None)
+    while row is not None:
+        yield Difference(None, row)
+        row = next(rows, None)
 
 
 def _examine(
-    plan: SourcePlan, reader: Reader, found: Found, row: StoredFingerprint, *, verify: bool
+    plan: SourcePlan, reader: Reader, found: ScannedFolder, row: StoredFingerprint, *, verify: bool
 ) -> None:
     """Find out whether a folder whose stat facts moved really has another content."""
     if not found.is_skill or row.status == "no_document":
@@ -166,7 +191,6 @@ def _examine(
     if not same and not transient:
         plan.updates[found.folder] = row.id
         return
-    plan.unchanged += 1
-    plan.invalid_unchanged += row.status == "invalid"
+    plan.count_unchanged(row)
     if not transient:
         plan.touches[found.folder] = row.id

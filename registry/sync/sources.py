@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
@@ -77,21 +77,24 @@ def choose(
     chosen: dict[str, Source] = {}
     for target in targets:
         source = _existing(known, target, host)
-        if source is not None and source.host != host:
-            raise SourceElsewhere(name=source.name, host=source.host)
+        if source is not None:
+            check_own(core, source.name, source.host)
         if source is None:
             source = _new(core, known, target, scope or "personal", name, register=register)
             known = [*known, source]
         elif scope and scope != source.scope and register:
-            source = _rescope(core, source, scope)
+            from registry.db.writes.sources import change_source
+
+            with core.writer.transaction() as connection:
+                change_source(connection, source.id, scope, source.priority)
+            source = replace(source, scope=scope)
         chosen[source.path] = source
     return list(chosen.values())
 
 
 def own_sources(core: Core) -> list[Source]:
     """Return the sources whose folders are on this machine, the strongest first, not counted."""
-    known = list_sources(core.reader, counted=False)
-    return [source for source in known if source.host == core.host]
+    return [one for one in list_sources(core.reader, counted=False) if one.host == core.host]
 
 
 def check_own(core: Core, name: str, host: str) -> None:
@@ -218,12 +221,13 @@ def _new(
     register: bool,
     priority: int = 0,
 ) -> Source:
-    host = core.host
     path = _resolved(target)
     _check_folder(target, path, known)
     taken = [source.name for source in known]
     if name is not None:
-        _check_name(name)
+        if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
+            message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
+            raise UsageProblem(message=message)
         if name in taken:
             raise SourceExists(name=name, path=known[taken.index(name)].path)
     name = name or suggest_name(path, taken)
@@ -232,16 +236,8 @@ def _new(
         from registry.db.writes.sources import add_source
 
         with core.writer.transaction() as connection:
-            number = add_source(connection, name, path, scope, priority, utc_now(), host=host)
-    return Source(number, name, path, scope, priority, True, None, None, 0, host)
-
-
-def _rescope(core: Core, source: Source, scope: Scope) -> Source:
-    from registry.db.writes.sources import change_source
-
-    with core.writer.transaction() as connection:
-        change_source(connection, source.id, scope, source.priority)
-    return find(core, source.name)
+            number = add_source(connection, name, path, scope, priority, utc_now(), host=core.host)
+    return Source(number, name, path, scope, priority, True, None, None, 0, core.host)
 
 
 def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
@@ -250,23 +246,17 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
             raise SourceNotFound(name=target, known=[source.name for source in known])
         raise SourceInvalid(path=path, reason="there is no such folder")
     if not os.path.isdir(path):
-        raise SourceInvalid(path=path, reason="it is no folder")
+        raise SourceInvalid(path=path, reason="it is not a folder")
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise SourceInvalid(path=ascii(path), reason="its name is no UTF-8 text") from None
+        raise SourceInvalid(path=ascii(path), reason="its name is not UTF-8 text") from None
     try:
         os.scandir(path).close()
     except OSError as error:
         raise SourceInvalid(path=path, reason=error.strerror or str(error)) from error
     if any(part.endswith(STATE_SUFFIX) for part in PurePath(path).parts):
         raise SourceInvalid(path=path, reason="it holds the registry's own state, not skills")
-
-
-def _check_name(name: str) -> None:
-    if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
-        message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
-        raise UsageProblem(message=message)
 
 
 def _resolved(path: str) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 from registry.core import Core
 from registry.db.queries.offered import tree_hashes
 from registry.db.queries.skills import by_place
-from registry.disk.mounts import file_system
+from registry.disk.mounts import is_remote
 from registry.errors import RegistryError, SkillNotFound, SyncRunning
 from registry.model import Source
 from registry.sync.refresh import refresh
@@ -37,23 +37,6 @@ FULL_SECONDS: Final = 300.0
 POLL_SECONDS: Final = 2.0
 POLL_SHARE: Final = 20
 """Where events don't come, a sync every `POLL_SECONDS`, or every so many times what one takes."""
-
-REMOTE: Final = frozenset(
-    {
-        "9p",
-        "afs",
-        "ceph",
-        "cifs",
-        "fuse.sshfs",
-        "glusterfs",
-        "lustre",
-        "nfs",
-        "nfs4",
-        "smb3",
-        "vboxsf",
-    }
-)
-"""File systems whose changes by other machines cause no events here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +106,7 @@ class Watcher:
 
     def _watch(self, sources: Sequence[Source]) -> None:
         """Watch these sources until others are registered, or the folder of one comes or goes."""
-        far = [source for source in sources if file_system(f"{source.path}/.") in REMOTE]
+        far = [source for source in sources if is_remote(f"{source.path}/.")]
         for source in far:
             self._note(f"{source.path} is on another machine: it is looked at now and then.")
         near = [source for source in sources if source not in far]
@@ -135,7 +118,8 @@ class Watcher:
             elif far and time.monotonic() >= self._next_poll:
                 self._owed.update(source.name for source in far)
             self._sync()
-            self._tell()
+            if changes := self._compare():
+                self._on_change(changes)
             if self._stop.is_set() or self._sources() != sources:
                 return
 
@@ -222,11 +206,6 @@ class Watcher:
         self._owed.clear()
         took = time.monotonic() - started
         self._next_poll = time.monotonic() + max(POLL_SECONDS, POLL_SHARE * took)
-
-    def _tell(self) -> None:
-        changes = self._compare()
-        if changes:
-            self._on_change(changes)
 
     def _compare(self) -> Changes:
         """Return what is offered differently than at the last call."""

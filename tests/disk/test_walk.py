@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from registry.disk.found import Found, RootMissing, RootUnreadable
 from registry.disk.paths import position
+from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
 from registry.settings import Limits
 from tests.conftest import write_skill
 
 
-def walk(root: Path, *roots: Path, **limits: int) -> tuple[dict[str, Found], Walk]:
+def walk(root: Path, *roots: Path, **limits: int) -> tuple[dict[str, ScannedFolder], Walk]:
     it = Walk(os.path.realpath(root), Limits(**limits), [os.path.realpath(r) for r in roots])
     return {found.folder: found for found in it}, it
 
 
-def codes(found: Found) -> list[str]:
+def codes(found: ScannedFolder) -> list[str]:
     return [problem.code for problem in found.problems]
 
 

@@ -15,10 +15,10 @@ HEAD = b"---\nname: tea\ndescription: Makes tea.\n"
 MIB = 1 << 20
 
 
-def parse(data, **limits):
+def parse(data):
     if isinstance(data, str):
         data = data.encode()
-    return parse_document(data, folder_name="folder", **limits)
+    return parse_document(data, folder_name="folder")
 
 
 def codes(document):
@@ -112,9 +112,12 @@ def test_front_matter_over_the_limit_is_an_error_that_still_names_the_skill():
 
 
 def test_the_limit_counts_bytes():
-    fits = "---\ndescription: " + "\u8336" * 20 + "\n---\n"
-    assert parse(fits, front_matter_bytes=74).usable
-    assert not parse(fits, front_matter_bytes=73).usable
+    def usable(size):
+        words, more = divmod(size - len("description: \n"), 3)
+        return parse("---\ndescription: " + "\u8336" * words + "x" * more + "\n---\n").usable
+
+    assert usable(FRONT_MATTER_BYTES)
+    assert not usable(FRONT_MATTER_BYTES + 1)
 
 
 @pytest.mark.parametrize(

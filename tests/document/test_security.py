@@ -2,13 +2,12 @@
 
 import base64
 import hashlib
-import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from registry.document.security import SECURITY_RULES, check_security, name_skeleton
+from registry.document.security import SECURITY_RULES, check_security
 from registry.document.threats import FIXES
 from registry.model import Document, SkillFile
 
@@ -555,37 +554,3 @@ def test_plain_letters_are_never_invisible(text):
 )
 def test_hostile_repetition_costs_no_more_than_its_length(pattern):
     check(pattern * ((1 << 20) // len(pattern)))  # minutes where a pattern is quadratic
-
-
-# Names that look alike.
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Tea", "tea"),
-        ("\uff54\uff45\uff41", "tea"),
-        ("te\u200ba", "tea"),
-        ("tea\U000e0041", "tea"),
-        ("te\u00ada\ufe0f", "tea"),
-        ("the\u0301", "th\u00e9"),
-        ("stra\u00dfe", "STRASSE"),
-        ("\ufb01le", "file"),
-    ],
-)
-def test_names_that_look_alike_share_a_skeleton(one, other):
-    assert name_skeleton(one) == name_skeleton(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [("tea", "teas"), ("green-tea", "greentea"), ("\u8336", "tea")]
-)
-def test_names_that_differ_to_a_reader_do_not(one, other):
-    assert name_skeleton(one) != name_skeleton(other)
-
-
-@given(st.text())
-def test_a_skeleton_is_its_own_skeleton(name):
-    skeleton = name_skeleton(name)
-    assert name_skeleton(skeleton) == skeleton
-    assert name_skeleton(unicodedata.normalize("NFD", name)) == skeleton

@@ -187,7 +187,7 @@ def test_what_is_no_archive_or_not_there_is_said(refused, tmp_path):
     assert "can't be unpacked" in refused(str(tmp_path / "text.zip"))
     assert "no such file" in refused(str(tmp_path / "nothing.zip"))
     os.mkfifo(tmp_path / "fifo")
-    assert "no regular file" in refused(str(tmp_path / "fifo"))
+    assert "not a regular file" in refused(str(tmp_path / "fifo"))
     whole = (tmp_path / "cut.zip", zipped(tmp_path / "cut.zip", FILES))[0]
     whole.write_bytes(whole.read_bytes()[:-30])
     assert "can't be unpacked" in refused(str(whole))

@@ -242,7 +242,7 @@ def test_what_a_lock_file_says_is_not_trusted(library, to):
             library.check_pulled(str(to))
     lock.unlink()
     os.mkfifo(lock)
-    with pytest.raises(LockFileInvalid, match="no regular file"):
+    with pytest.raises(LockFileInvalid, match="not a regular file"):
         pull(library, to, "alpha")
 
 

@@ -168,7 +168,7 @@ def test_a_writer_that_waits_too_long_says_the_server_is_busy(filled, server_dat
             pass
         filled.core.usage.listed(filled.list().items)
         assert (
-            filled.core.backend.add_usage({("mine", "alpha"): ([1, 0, 0], [None] * 3)}, 0.2)
+            filled.core.backend.add_usage([(1, 0, 0, None, None, None, "mine", "alpha")], 0.2)
             is False
         )
         other.execute("ROLLBACK")

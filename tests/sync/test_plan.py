@@ -1,10 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.db.queries.known import StoredFingerprint
-from registry.disk.found import Found
+from registry.db.queries.known import RemovedSkill, StoredFingerprint
 from registry.disk.paths import position
-from registry.sync.plan import compare, pair_moves
+from registry.disk.scanned import ScannedFolder
+from registry.sync.planning import pair_moves
+from registry.sync.scan import compare
 
 folders = st.lists(
     st.lists(st.sampled_from(["a", "a-b", "b", "c.d", "\u00e9"]), min_size=1, max_size=3).map(
@@ -15,7 +16,7 @@ folders = st.lists(
 
 
 def found(folder, document="SKILL.md"):
-    return Found(folder, document)
+    return ScannedFolder(folder, document)
 
 
 def row(folder, number=1, *, fingerprint=None, racy=0):
@@ -24,13 +25,23 @@ def row(folder, number=1, *, fingerprint=None, racy=0):
     )
 
 
+def kind(difference):
+    if difference.known is None:
+        return "new"
+    if difference.found is None:
+        return "gone"
+    return "same" if difference.same else "suspect"
+
+
 @given(folders, folders)
 def test_every_folder_comes_out_exactly_once_as_what_it_is(on_disk, stored):
     on_disk.sort(key=position)
     stored.sort(key=position)
     seen = {}
-    for kind, scanned, known in compare(map(found, on_disk), map(row, stored), verify=False):
-        seen[(scanned or known).folder] = kind
+    for one in compare(map(found, on_disk), map(row, stored), verify=False):
+        folder = (one.found or one.known).folder
+        assert folder not in seen
+        seen[folder] = kind(one)
     expected = dict.fromkeys(stored, "gone")
     for folder in on_disk:
         expected[folder] = "same" if folder in stored else "new"
@@ -38,7 +49,7 @@ def test_every_folder_comes_out_exactly_once_as_what_it_is(on_disk, stored):
 
 
 def kinds(scanned, known, *, verify=False):
-    return [difference.kind for difference in compare(scanned, known, verify=verify)]
+    return list(map(kind, compare(scanned, known, verify=verify)))
 
 
 def test_another_fingerprint_makes_a_folder_suspect():
@@ -53,15 +64,21 @@ def test_verify_trusts_no_fingerprint():
     assert kinds([found("a")], [row("a")], verify=True) == ["suspect"]
 
 
+def gone(number, folder, tree_hash="h"):
+    return RemovedSkill(number, folder, folder, folder, tree_hash, 1, 1)
+
+
 def test_a_move_is_a_new_folder_with_the_content_of_one_that_is_gone():
-    assert pair_moves([(1, "new", "h")], [(7, "old", "h")]) == {(1, "new"): 7}
-    assert pair_moves([(1, "new", "h")], [(7, "old", "other")]) == {}
+    old = gone(7, "old")
+    assert pair_moves([(1, "new", "h")], [old]) == {(1, "new"): old}
+    assert pair_moves([(1, "new", "h")], [gone(7, "old", "other")]) == {}
+    assert pair_moves([(1, "new", "h")], [gone(7, "old", None)]) == {}
 
 
 def test_among_copies_the_folder_of_the_same_name_is_the_one_that_moved():
-    gone = [(1, "x/one", "h"), (2, "x/two", "h")]
-    assert pair_moves([(9, "y/two", "h")], gone) == {(9, "y/two"): 2}
+    one, two = gone(1, "x/one"), gone(2, "x/two")
+    assert pair_moves([(9, "y/two", "h")], [one, two]) == {(9, "y/two"): two}
 
 
 def test_each_gone_skill_moves_to_one_place_only():
-    assert len(pair_moves([(1, "a", "h"), (1, "b", "h")], [(7, "old", "h")])) == 1
+    assert len(pair_moves([(1, "a", "h"), (1, "b", "h")], [gone(7, "old")])) == 1

@@ -53,20 +53,12 @@ class Host:
         return bool(self._environ.get(name))
 
     def has_program(self, name: str) -> bool:
-        """Tell whether a program of this name, which is no path, is on the PATH."""
+        """Tell whether a program of this name, which is not a path, is on the PATH."""
         if name not in self._programs:
             plain = bool(name) and not any(mark in name for mark in "/\\\0")
             path = self._environ.get("PATH") or ""
             self._programs[name] = plain and shutil.which(name, path=path) is not None
         return self._programs[name]
-
-
-HIDDEN: Final = Decision(
-    visible=False, rule="hidden", reason="its own front matter hides it from models"
-)
-NO_PERSONALITY: Final = Decision(
-    visible=True, rule="no-personality", reason="without a personality every visible skill is seen"
-)
 
 
 def decide(facts: Facts, personality: Personality | None, host: Host) -> Decision:
@@ -75,60 +67,46 @@ def decide(facts: Facts, personality: Personality | None, host: Host) -> Decisio
         return HIDDEN
     if personality is None:
         return NO_PERSONALITY
+    admitted = _admit(facts, personality)
+    return (_unreachable(facts, personality, host) if admitted.visible else None) or admitted
+
+
+def _admit(facts: Facts, personality: Personality) -> Decision:
+    """Decide by where a skill comes from and what it is called and tagged."""
     if facts.scope == "project":
-        seen = Decision(visible=True, rule="own", reason="it belongs to the project")
-        return _unreachable(facts, personality, host) or seen
+        return _in("own", "it belongs to the project")
     if facts.scope == "team":
-        if facts.source != personality.team:
-            return _out("other-team", f"it belongs to the team {facts.source}")
-        seen = Decision(visible=True, rule="team", reason=f"it belongs to its team {facts.source}")
-        return _unreachable(facts, personality, host) or seen
-    return _from_pool(facts, personality, host)
-
-
-def _from_pool(facts: Facts, personality: Personality, host: Host) -> Decision:
+        is_own = facts.source == personality.team
+        whose = f"it belongs to {'its' if is_own else 'the'} team {facts.source}"
+        return _in("team", whose) if is_own else _out("other-team", whose)
     ingest = personality.global_ingest
     if _named(facts, ingest.deny):
         return _out("deny", "it is in deny")
     if _named(facts, ingest.allow):
-        seen = Decision(visible=True, rule="allow", reason="it is in allow")
-        return _unreachable(facts, personality, host) or seen
-    if ingest.mode == "none":
-        return _out("mode-none", "the mode none lets in only what is in allow")
-    if ingest.mode == "explicit":
-        return _out("mode-explicit", "the mode explicit lets in only what is in allow")
-    if ingest.mode == "tags":
-        return _by_tags(facts, ingest) or (
-            _unreachable(facts, personality, host)
-            or Decision(visible=True, rule="tags", reason="its tags are accepted")
-        )
-    return _by_capability(facts, personality, host)
+        return _in("allow", "it is in allow")
+    if ingest.mode in {"none", "explicit"}:
+        reason = f"the mode {ingest.mode} lets in only what is in allow"
+        return _out(f"mode-{ingest.mode}", reason)
+    return _by_tags(facts, ingest) if ingest.mode == "tags" else _by_capability(facts, ingest)
 
 
-def _by_tags(facts: Facts, ingest: GlobalIngest) -> Decision | None:
+def _by_tags(facts: Facts, ingest: GlobalIngest) -> Decision:
     rejected = [tag for tag in facts.tags if tag in ingest.reject_tags]
     if rejected:
         return _out("tag-rejected", f"reject_tags has {_listed(rejected)}")
     if ingest.accept_tags and ingest.accept_tags.isdisjoint(facts.tags):
         return _out("tag-not-accepted", "none of its tags is in accept_tags")
-    return None
+    return _in("tags", "its tags are accepted")
 
 
-def _by_capability(facts: Facts, personality: Personality, host: Host) -> Decision:
+def _by_capability(facts: Facts, ingest: GlobalIngest) -> Decision:
     if facts.required_tools:
-        seen = Decision(
-            visible=True, rule="capability", reason="all its required tools are in the toolset"
-        )
-        return _unreachable(facts, personality, host) or seen
-    unknown = personality.global_ingest.fallback_unknown
+        return _in("capability", "all its required tools are in the toolset")
     declares = "it declares no required tools"
-    if unknown == "deny":
+    if ingest.fallback_unknown == "deny":
         return _out("undeclared-denied", f"{declares}, and fallback_unknown is deny")
-    warning = None
-    if unknown == "warn":
-        warning = f"{facts.qualified_name} declares no required tools: it may not work here"
-    seen = Decision(visible=True, rule="undeclared", reason=declares, warning=warning)
-    return _unreachable(facts, personality, host) or seen
+    warning = f"{facts.qualified_name} declares no required tools: it may not work here"
+    return _in("undeclared", declares, warning if ingest.fallback_unknown == "warn" else None)
 
 
 def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision | None:
@@ -156,9 +134,17 @@ def _named(facts: Facts, names: frozenset[str]) -> bool:
     return bool(names) and (facts.name in names or facts.qualified_name in names)
 
 
+def _in(rule: str, reason: str, warning: str | None = None) -> Decision:
+    return Decision(visible=True, rule=rule, reason=reason, warning=warning)
+
+
 def _out(rule: str, reason: str) -> Decision:
     return Decision(visible=False, rule=rule, reason=reason)
 
 
 def _listed(words: Iterable[str]) -> str:
     return ", ".join(words)
+
+
+HIDDEN: Final = _out("hidden", "its own front matter hides it from models")
+NO_PERSONALITY: Final = _in("no-personality", "without a personality every visible skill is seen")

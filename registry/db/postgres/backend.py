@@ -1,11 +1,10 @@
 """A PostgreSQL server as the database: many machines, one catalogue."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from registry.db.interface import Backend, Counts, DatabaseInfo, Place
+from registry.db.interface import Backend, DatabaseInfo, SyncLock, UsageRow, Writer
 from registry.db.postgres.dialect import (
     SYNCING,
     load_driver,
@@ -14,12 +13,9 @@ from registry.db.postgres.dialect import (
     to_pyformat,
 )
 from registry.db.postgres.reader import PostgresReader
-from registry.db.queries.summary import SHARED_REFS, registered
-from registry.db.writes.usage import ADD
+from registry.db.queries.summary import problems, registered
+from registry.db.usage import ADD
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
-
-if TYPE_CHECKING:
-    from registry.db.interface import SyncLock, Writer
 
 
 class PostgresBackend(Backend):
@@ -38,7 +34,7 @@ class PostgresBackend(Backend):
 
         ensure_current(self._url)
 
-    def open_writer(self) -> "Writer":
+    def open_writer(self) -> Writer:
         """Return the writing lane; there is one, whose connections are pooled."""
         if self._writer is None:
             from registry.db.postgres.writer import PostgresWriter
@@ -46,7 +42,7 @@ class PostgresBackend(Backend):
             self._writer = PostgresWriter(self._url, self.host)
         return self._writer
 
-    def sync_lock(self) -> "SyncLock":
+    def sync_lock(self) -> SyncLock:
         """Return the lock of this host; two publishers of one source share the host's name."""
         from registry.db.postgres.lock import ServerLock
 
@@ -61,12 +57,11 @@ class PostgresBackend(Backend):
             for source_id in source_ids:
                 record_sync(connection, source_id, now, "ok")
 
-    def add_usage(self, counted: Mapping[Place, Counts], wait: float) -> bool:
+    def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
         """Add counts of use; False: the server was busy."""
-        rows = [(*often, *when, *place) for place, (often, when) in counted.items()]
         try:
             with self.open_writer().transaction(wait) as connection:
-                connection.exec_driver_sql(to_pyformat(ADD), rows)
+                connection.exec_driver_sql(to_pyformat(ADD), list(rows))
         except DatabaseBusy:
             return False
         return True
@@ -81,10 +76,6 @@ class PostgresBackend(Backend):
             exists=not self.reader.empty,
             bytes=int(size[0][0]) if size else 0,
             revision=revision,
-            journal_mode=None,
-            sqlite_version=None,
-            wal_reset_bug=False,
-            file_system=None,
             sources=sources,
             skills=skills,
             server_version=version[0][0] if version else None,
@@ -93,7 +84,7 @@ class PostgresBackend(Backend):
 
     def check(self) -> Sequence[str]:
         """Look for what the server itself does not keep from happening."""
-        return [] if self.reader.empty else list(self._problems())
+        return list(problems(self.reader.rows, "SELECT skill_id FROM skill_search"))
 
     def backup(self, target: str, *, overwrite: bool) -> None:
         """Write all that is stored into a SQLite file."""
@@ -120,15 +111,6 @@ class PostgresBackend(Backend):
         super().close()
         if self._writer is not None:
             self._writer.close()
-
-    def _problems(self) -> Iterator[str]:
-        for row in self.reader.rows(
-            "SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id "
-            "NOT IN (SELECT skill_id FROM skill_search) LIMIT 20"
-        ):
-            yield f"skill {row[0]} has no entry in the full-text index"
-        for row in self.reader.rows(SHARED_REFS):
-            yield f"two skills share the ref {row[0]}"
 
 
 def _remove(path: str) -> None:

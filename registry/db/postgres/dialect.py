@@ -33,8 +33,6 @@ LOST: Final = frozenset("57P01 57P02 57P03 57P05 25P03 25P04 08000 08003 08006 0
 BUSY: Final = frozenset({"55P03", "40P01"})
 """SQLSTATEs of a lock that was not to be had."""
 
-_NO_LOCALE: Final = "UTF8"
-
 
 def parse_url(given: str) -> "URL":
     """Return the address as SQLAlchemy has it. Raises `DatabaseProblem` for what is none."""
@@ -49,7 +47,7 @@ def parse_url(given: str) -> "URL":
     try:
         url = make_url(given)
     except (ArgumentError, ValueError) as error:
-        reason = "it is no address: postgresql+psycopg://USER@HOST/DATABASE"
+        reason = "it is not an address: postgresql+psycopg://USER@HOST/DATABASE"
         raise DatabaseProblem(path=f"{scheme}://", reason=reason) from error
     return url.set(drivername="postgresql+psycopg").update_query_dict(
         {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}
@@ -93,7 +91,7 @@ def schema_state(one: Callable[[str], Any], path: str) -> State:
         reason = f"PostgreSQL {one('SHOW server_version')} is too old, 13 is needed"
         raise DatabaseProblem(path=path, reason=reason)
     encoding = one("SHOW server_encoding")
-    if encoding != _NO_LOCALE:
+    if encoding != "UTF8":
         reason = f"its encoding is {encoding}; make one with ENCODING 'UTF8' TEMPLATE template0"
         raise DatabaseProblem(path=path, reason=reason)
     if one("SELECT to_regclass('alembic_version')") is None:

@@ -35,6 +35,8 @@ class PostgresReader(Reader):
     in_json_array: ClassVar = (
         "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
     )
+    json_each: ClassVar = "json_array_elements(CAST({} AS json))"
+    json_item: ClassVar = "(e.value ->> {})"
     matches = staticmethod(TextMatches.of)
 
     def __init__(self, url: "URL") -> None:
@@ -42,16 +44,6 @@ class PostgresReader(Reader):
         self._url = url
         self._lock = threading.Lock()
         self._made: tuple[int, Engine] | None = None
-
-    @staticmethod
-    def json_each(column: str) -> str:
-        """Return the table of the elements of a JSON array."""
-        return f"json_array_elements(CAST({column} AS json))"
-
-    @staticmethod
-    def json_item(number: int) -> str:
-        """Return an element of the array that ``e`` is at."""
-        return f"(e.value ->> {number})"
 
     def state(self) -> State:
         """Say how the schema relates to this program.
@@ -78,7 +70,7 @@ class PostgresReader(Reader):
         if self.empty or getattr(self._local, "pinned", None) is not None:
             yield
             return
-        connection = self._begin()
+        connection, _ = self._answered(_BEGIN, ())
         self._local.pinned = connection
         try:
             yield
@@ -102,11 +94,8 @@ class PostgresReader(Reader):
         connection.close()
         return rows
 
-    def _begin(self) -> "PoolProxiedConnection":
-        return self._answered(_BEGIN, (), fetch=False)[0]
-
     def _answered(
-        self, sql: str, parameters: Sequence[object], *, fetch: bool = True
+        self, sql: str, parameters: Sequence[object]
     ) -> "tuple[PoolProxiedConnection, list[tuple[Any, ...]]]":
         """Return what the server says, and the connection on which it said so.
 
@@ -116,7 +105,7 @@ class PostgresReader(Reader):
         for left in range(KEPT_CONNECTIONS, -1, -1):
             connection = self._connect()
             try:
-                return connection, self._execute(connection, sql, parameters, fetch=fetch)
+                return connection, self._execute(connection, sql, parameters)
             except DatabaseUnreachable as error:
                 connection.invalidate(error)
                 connection.close()
@@ -129,19 +118,14 @@ class PostgresReader(Reader):
 
     def _end(self, connection: "PoolProxiedConnection") -> None:
         try:
-            self._execute(connection, "COMMIT", (), fetch=False)
+            self._execute(connection, "COMMIT", ())
         except DatabaseProblem as error:  # what was read was read
             connection.invalidate(error)
         finally:
             connection.close()
 
     def _execute(
-        self,
-        connection: "PoolProxiedConnection",
-        sql: str,
-        parameters: Sequence[object],
-        *,
-        fetch: bool = True,
+        self, connection: "PoolProxiedConnection", sql: str, parameters: Sequence[object]
     ) -> list[tuple[Any, ...]]:
         import psycopg
 
@@ -151,7 +135,7 @@ class PostgresReader(Reader):
                     cursor.execute(to_pyformat(sql), storable(parameters))
                 else:
                     cursor.execute(sql)
-                return list(cursor.fetchall()) if fetch else []
+                return list(cursor.fetchall()) if cursor.description else []
         except psycopg.Error as error:
             raise translate(error, self.path, 0) from error
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, USABLE, order
-from registry.db.queries.rows import COLUMNS, fill
+from registry.db.queries.rows import COLUMNS, skill_of
 from registry.model import Skill
 
 _LIVE: Final = f"s.live = 1 AND src.enabled = 1 AND {USABLE}"
@@ -56,4 +56,4 @@ def candidates(reader: Reader, *, team: str | None, name: str | None = None) -> 
         f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
         values,
     )
-    return (Candidate(*(*row[:4], fill(Skill, row[4:]))) for row in rows)
+    return (Candidate(*(*row[:4], skill_of(row[4:]))) for row in rows)

@@ -62,11 +62,8 @@ def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
 
 def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:
     """Return (folder, code) of the stored findings that belong to no skill."""
-    return [
-        (row[0], row[1])
-        for row in reader.rows(
-            "SELECT folder, code FROM diagnostics WHERE source_id = ? AND skill_id IS NULL "
-            "ORDER BY folder, code",
-            (source_id,),
-        )
-    ]
+    sql = (
+        "SELECT folder, code FROM diagnostics WHERE source_id = ? AND skill_id IS NULL "
+        "ORDER BY folder, code"
+    )
+    return reader.rows(sql, (source_id,))

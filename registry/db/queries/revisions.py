@@ -31,45 +31,26 @@ class Revision:
 
 def revisions(reader: Reader, uid: str) -> list[Revision]:
     """Return the revisions of a skill, the newest first."""
+    file_hash = reader.json_item.format(3)
     rows = reader.rows(
-        "SELECT r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, r.files, "
-        "EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
+        "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
+        "r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        f"NOT EXISTS (SELECT 1 FROM {reader.json_each('r.files')} e WHERE {reader.json_item(3)} "
+        f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e WHERE {file_hash} "
         "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash IS NOT NULL) "
-        f"OR {reader.json_item(3)} IS NULL) "
+        f"OR {file_hash} IS NULL) "
         "FROM revisions r WHERE r.uid = ? ORDER BY r.number DESC",
         (uid,),
     )
-    return [
-        Revision(
-            uid,
-            number,
-            name,
-            document,
-            content_hash,
-            tree_hash,
-            seen_at,
-            tuple(
-                SkillFile(path, size, file_hash, bool(executable))
-                for path, executable, size, file_hash in sorted(json.loads(files))
-            ),
-            current == 1,
-            complete == 1,
+    found = []
+    for *facts, files, current, complete in rows:
+        listed = tuple(
+            SkillFile(path, size, content_hash, bool(executable))
+            for path, executable, size, content_hash in sorted(json.loads(files))
         )
-        for (
-            number,
-            name,
-            document,
-            content_hash,
-            tree_hash,
-            seen_at,
-            files,
-            current,
-            complete,
-        ) in rows
-    ]
+        found.append(Revision(*(*facts, listed, current == 1, complete == 1)))
+    return found
 
 
 def content(reader: Reader, uid: str, content_hash: str) -> bytes | None:

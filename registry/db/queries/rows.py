@@ -1,7 +1,7 @@
 """Rows into values. A listing of thousands spends its time here, so this is kept bare."""
 
 from collections.abc import Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from registry.model import Skill
 
@@ -13,20 +13,18 @@ COLUMNS: Final = (
 )
 """What a listing selects, in the order of `Skill`'s fields."""
 
-S = TypeVar("S", bound=Skill)
-
 
 def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
     """Turn rows of `COLUMNS` into skills."""
-    return tuple([fill(Skill, row) for row in rows])
+    return tuple([skill_of(row) for row in rows])
 
 
-def fill(kind: type[S], row: tuple[Any, ...], **more: object) -> S:
-    """Make one skill of a row of `COLUMNS`, and of ``more`` for the fields of a subclass.
+def skill_of(row: tuple[Any, ...]) -> Skill:
+    """Turn a row of `COLUMNS` into a skill.
 
     Writing into ``__dict__`` leaves out the frozen ``__init__``, which costs four times as much.
     """
-    value = object.__new__(kind)
+    value = object.__new__(Skill)
     facts = value.__dict__
     (
         facts["ref"],
@@ -51,6 +49,4 @@ def fill(kind: type[S], row: tuple[Any, ...], **more: object) -> S:
     ) = row
     facts["tags"] = tuple(tags.split("\n")) if tags else ()
     facts["shadowed"] = shadowed == 1
-    if more:
-        facts.update(more)
     return value

@@ -1,14 +1,14 @@
 """Stored skills: one row brings what an operation needs to know of a skill."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from stat import S_IXUSR
-from typing import Any, Final
+from typing import Final
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, VISIBLE
-from registry.db.queries.rows import COLUMNS, fill
+from registry.db.queries.rows import COLUMNS, skill_of
 from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
 _FACTS: Final = (
@@ -68,8 +68,9 @@ class StoredSkill:
         return usable and self.enabled == 1 and not self.skill.shadowed
 
 
-def _stored(rows: Iterable[tuple[Any, ...]]) -> list[StoredSkill]:
-    return [StoredSkill(*(*row[:_WIDTH], fill(Skill, row[_WIDTH:]))) for row in rows]
+def _select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
+    rows = reader.rows(f"{_SELECT} {condition}", values)
+    return [StoredSkill(*(*row[:_WIDTH], skill_of(row[_WIDTH:]))) for row in rows]
 
 
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
@@ -79,13 +80,9 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
     """
     source, slash, rest = handle.partition("/")
     if not slash:
-        return [], _stored(reader.rows(f"{_SELECT} s.name = ?", (handle,)))
-    found = _stored(
-        reader.rows(
-            f"{_SELECT} src.name = ? AND s.folder = ? UNION ALL {_SELECT} s.name IN (?, ?)",
-            (source, rest, handle, rest),
-        )
-    )
+        return [], _select(reader, "s.name = ?", handle)
+    either = f"src.name = ? AND s.folder = ? UNION ALL {_SELECT} s.name IN (?, ?)"
+    found = _select(reader, either, source, rest, handle, rest)
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
     # One that is both comes out twice.
     return placed[:1], list({one.id: one for one in found}.values())
@@ -93,25 +90,20 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
 
 def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
     """Return a version; None: it is not live any more."""
-    return next(iter(_stored(reader.rows(f"{_SELECT} s.id = ?", (skill_id,)))), None)
+    return next(iter(_select(reader, "s.id = ?", skill_id)), None)
 
 
 def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
     """Return the skill in a folder of a source; None: there is none."""
-    sql = f"{_SELECT} s.source_id = ? AND s.folder = ?"
-    return next(iter(_stored(reader.rows(sql, (source_id, folder)))), None)
+    return next(iter(_select(reader, "s.source_id = ? AND s.folder = ?", source_id, folder)), None)
 
 
 def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
     """Return all skills that a name or ref may mean, shadowed ones too, the strongest first."""
     source, _, rest = subject.partition("/")
-    return _stored(
-        reader.rows(
-            f"{_SELECT} (s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?))) "
-            "ORDER BY s.shadowed, src.strength, s.position",
-            (subject, source, rest, rest),
-        )
-    )
+    condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
+    ordered = f"{condition} ORDER BY s.shadowed, src.strength, s.position"
+    return _select(reader, ordered, subject, source, rest, rest)
 
 
 def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
@@ -138,10 +130,8 @@ def folders(reader: Reader, source_id: int) -> list[str]:
 
 def invalid(reader: Reader) -> list[tuple[int, str]]:
     """Return (id, path) of the skills that can't be used, by ref."""
-    rows = reader.rows(
-        f"{_SELECT} src.enabled = 1 AND s.status = 'invalid' ORDER BY s.ref",
-    )
-    return [(one.id, one.path) for one in _stored(rows)]
+    found = _select(reader, "src.enabled = 1 AND s.status = 'invalid' ORDER BY s.ref")
+    return [(one.id, one.path) for one in found]
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
@@ -190,10 +180,9 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     """Return the refs of versions, live or not."""
     found: dict[int, str] = {}
+    sql = f"SELECT id, ref FROM skills WHERE id IN {reader.in_json_array}"
     for start in range(0, len(ids), BATCH):
-        some = json.dumps(ids[start : start + BATCH])
-        sql = f"SELECT id, ref FROM skills WHERE id IN {reader.in_json_array}"
-        found.update((row[0], row[1]) for row in reader.rows(sql, (some,)))
+        found.update(reader.rows(sql, (json.dumps(ids[start : start + BATCH]),)))
     return found
 
 
@@ -204,7 +193,7 @@ def hits(reader: Reader, ids: Sequence[int]) -> dict[int, tuple[str, Skill]]:
         f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN {reader.in_json_array}",
         [json.dumps(ids)],
     )
-    return {row[0]: (row[1] or "", fill(Skill, row[2:])) for row in rows}
+    return {row[0]: (row[1] or "", skill_of(row[2:])) for row in rows}
 
 
 def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:

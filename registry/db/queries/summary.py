@@ -1,6 +1,6 @@
 """What the registry holds in all, how big and how fresh it is."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -29,29 +29,22 @@ class Stats:
     newest_sync: str | None
 
 
+_COUNTS: Final = (
+    f"SELECT count(*), count(*) FILTER (WHERE {VISIBLE}), coalesce(sum(s.shadowed), 0), "
+    f"count(*) FILTER (WHERE s.hidden = 1 AND {VISIBLE}), coalesce(sum(s.file_count), 0), "
+    f"CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name), "
+    f"count(DISTINCT CASE WHEN {VISIBLE} THEN s.kind END), "
+    f"count(DISTINCT CASE WHEN {VISIBLE} THEN s.category END), "
+    "(SELECT count(DISTINCT t.tag) FROM skill_tags t JOIN skills s ON s.id = t.skill_id "
+    f"JOIN sources src ON src.id = s.source_id WHERE {VISIBLE}) "
+    f"FROM {FROM} WHERE s.live = 1 AND s.status <> 'no_document'"
+)
+
+
 def stats(reader: Reader) -> Stats:
     """Count everything once."""
     with reader.snapshot():
-        skills, visible, shadowed, hidden, files, size, names = _one(
-            reader,
-            f"SELECT count(*), count(*) FILTER (WHERE {VISIBLE}), sum(s.shadowed), "
-            f"count(*) FILTER (WHERE s.hidden = 1 AND {VISIBLE}), sum(s.file_count), "
-            f"CAST(sum(s.bytes) AS BIGINT), count(DISTINCT s.name) FROM {FROM} "
-            "WHERE s.live = 1 AND s.status <> 'no_document'",
-            7,
-        )
-        kinds, categories = _one(
-            reader,
-            "SELECT count(DISTINCT s.kind), count(DISTINCT s.category) "
-            f"FROM {FROM} WHERE {VISIBLE}",
-            2,
-        )
-        (tags,) = _one(
-            reader,
-            "SELECT count(DISTINCT t.tag) FROM skill_tags t JOIN skills s ON s.id = t.skill_id "
-            f"JOIN sources src ON src.id = s.source_id WHERE {VISIBLE}",
-            1,
-        )
+        counts = reader.rows(_COUNTS) or [(0,) * 10]
         status = reader.rows(
             "SELECT status, count(*) FROM skills WHERE live = 1 AND status <> 'no_document' "
             "GROUP BY status ORDER BY status"
@@ -61,6 +54,7 @@ def stats(reader: Reader) -> Stats:
             " ORDER BY min(src.strength)"
         )
         synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")
+    skills, visible, shadowed, hidden, files, size, names, kinds, categories, tags = counts[0]
     sources, oldest, newest = synced[0] if synced else (0, None, None)
     return Stats(
         skills=skills,
@@ -90,12 +84,14 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
     return cast("tuple[str | None, int, int]", rows[0]) if rows else (None, 0, 0)
 
 
-SHARED_REFS: Final = (
-    "SELECT ref FROM skills WHERE live = 1 GROUP BY ref HAVING count(*) > 1 LIMIT 20"
-)
-"""Refs by which nobody can tell which skill is meant; there must be none."""
-
-
-def _one(reader: Reader, sql: str, width: int) -> tuple[int, ...]:
-    rows = reader.rows(sql)
-    return tuple(value or 0 for value in rows[0]) if rows else (0,) * width
+def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) -> Iterator[str]:
+    """Yield what no database keeps from happening by itself; ``indexed``: SQL of indexed ids."""
+    for (ref,) in select(
+        f"SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id NOT IN "
+        f"({indexed}) LIMIT 20"
+    ):
+        yield f"skill {ref} has no entry in the full-text index"
+    for (ref,) in select(
+        "SELECT ref FROM skills WHERE live = 1 GROUP BY ref HAVING count(*) > 1 LIMIT 20"
+    ):
+        yield f"two skills share the ref {ref}"

@@ -2,21 +2,17 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
 
-from registry.db.interface import Backend, Counts, DatabaseInfo, Place, State
-from registry.db.queries.summary import SHARED_REFS, registered
+from registry.db.interface import Backend, DatabaseInfo, State, UsageRow, Writer
+from registry.db.queries.summary import problems, registered
 from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile
-from registry.db.sqlite.reader import SqliteReader, may_write
-from registry.db.writes.usage import ADD
+from registry.db.sqlite.reader import SqliteReader, may_write, size_of
+from registry.db.usage import ADD
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
-
-if TYPE_CHECKING:
-    from registry.db.interface import Writer
 
 
 class SqliteBackend(Backend):
@@ -46,7 +42,7 @@ class SqliteBackend(Backend):
 
         ensure_current(self.path)
 
-    def open_writer(self) -> "Writer":
+    def open_writer(self) -> Writer:
         """Return the writing lane."""
         from registry.db.sqlite.writer import SqliteWriter
 
@@ -64,9 +60,8 @@ class SqliteBackend(Backend):
         if not self._write(sql, [(now, source_id) for source_id in source_ids], BUSY_SECONDS):
             raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
 
-    def add_usage(self, counted: Mapping[Place, Counts], wait: float) -> bool:
+    def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
         """Add counts of use; False: the file was busy for ``wait`` seconds."""
-        rows = [(*often, *when, *place) for place, (often, when) in counted.items()]
         return self._write(ADD, rows, wait)
 
     def _write(self, sql: str, rows: Sequence[Sequence[object]], wait: float) -> bool:
@@ -95,7 +90,7 @@ class SqliteBackend(Backend):
         return DatabaseInfo(
             path=self.path,
             exists=os.path.exists(self.path),
-            bytes=sum(_size(self.path + ending) for ending in ("", "-wal")),
+            bytes=size_of(self.path) + size_of(self.path, "-wal"),
             revision=revision,
             journal_mode=self.reader.journal_mode,
             sqlite_version=sqlite3.sqlite_version,
@@ -152,13 +147,7 @@ def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]
         with FileLock(f"{path}.lock") as lock:
             if lock.acquire(BUSY_SECONDS):
                 yield from _check_search(connection)
-    for row in connection.execute(
-        "SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id "
-        "NOT IN (SELECT id FROM skill_search_docsize) LIMIT 20"
-    ):
-        yield f"skill {row[0]} has no entry in the full-text index"
-    for row in connection.execute(SHARED_REFS):
-        yield f"two skills share the ref {row[0]}"
+    yield from problems(connection.execute, "SELECT id FROM skill_search_docsize")
 
 
 def _check_search(connection: sqlite3.Connection) -> list[str]:
@@ -167,10 +156,3 @@ def _check_search(connection: sqlite3.Connection) -> list[str]:
     except sqlite3.DatabaseError as error:
         return [f"the full-text index is damaged: {error}"]
     return []
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0

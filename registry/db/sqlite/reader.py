@@ -3,7 +3,8 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote
@@ -27,22 +28,14 @@ class SqliteReader(Reader):
     """
 
     in_json_array: ClassVar = "(SELECT value FROM json_each(?))"
+    json_each: ClassVar = "json_each({})"
+    json_item: ClassVar = "json_extract(e.value, '$[{}]')"
     matches = staticmethod(Fts5Matches.of)
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock = threading.Lock()
-
-    @staticmethod
-    def json_each(column: str) -> str:
-        """Return the table of the elements of a JSON array."""
-        return f"json_each({column})"
-
-    @staticmethod
-    def json_item(number: int) -> str:
-        """Return an element of the array that ``e`` is at."""
-        return f"json_extract(e.value, '$[{number}]')"
 
     def state(self) -> State:
         """Say how the file's schema relates to this program; a missing file is empty.
@@ -58,7 +51,7 @@ class SqliteReader(Reader):
         if size == 0:
             return State.EMPTY
         if not Path(self.path).is_file():
-            raise DatabaseProblem(path=self.path, reason="it is no regular file")
+            raise DatabaseProblem(path=self.path, reason="it is not a regular file")
         try:
             return schema_state(self._connection(), self.path)
         except sqlite3.Error as error:
@@ -94,9 +87,17 @@ class SqliteReader(Reader):
         mark = self._current().mark
         return int(self.rows("PRAGMA data_version")[0][0]) if mark is None else hash(mark)
 
-    def snapshot(self) -> "Snapshot":
-        """Return a context in which this thread's reads all see one state of the database."""
-        return Snapshot(None if self.empty else self._connection())
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Give this thread a transaction that sees one state of the database."""
+        begun = None
+        if not self.empty and not self._connection().in_transaction:
+            begun = self._connection().execute("BEGIN").connection
+        try:
+            yield
+        finally:
+            if begun is not None and begun.in_transaction:
+                begun.execute("COMMIT")
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -155,7 +156,7 @@ class SqliteReader(Reader):
         # It can't be created. Where all is in the database itself, that is read without locks.
         mark = _mark(self.path)
         for ending in ("-wal", "-journal"):
-            if _size(self.path, ending):
+            if size_of(self.path, ending):
                 raise DatabaseProblem(path=self.path, reason=_UNFINISHED % ending) from failed
         try:
             return _Opened(os.getpid(), self._try("mode=ro&immutable=1"), mark)
@@ -205,10 +206,11 @@ def _mark(path: str) -> tuple[int, ...]:
         stat = os.stat(path)
     except OSError:
         return ()
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns, _size(path, "-wal")
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, size_of(path, "-wal")
 
 
-def _size(path: str, ending: str) -> int:
+def size_of(path: str, ending: str = "") -> int:
+    """Return the bytes of a database file, or of one beside it; 0: it is not there."""
     try:
         return os.stat(os.path.realpath(path) + ending).st_size
     except OSError:
@@ -217,19 +219,3 @@ def _size(path: str, ending: str) -> int:
 
 def _names(error: sqlite3.Error, *names: str) -> bool:
     return (getattr(error, "sqlite_errorname", "") or "").startswith(names)
-
-
-class Snapshot:
-    """A read transaction; nested ones join the outer."""
-
-    def __init__(self, connection: sqlite3.Connection | None) -> None:
-        outer = connection is None or connection.in_transaction
-        self._mine = None if outer else connection
-
-    def __enter__(self) -> None:
-        if self._mine is not None:
-            self._mine.execute("BEGIN")
-
-    def __exit__(self, *_: object) -> None:
-        if self._mine is not None and self._mine.in_transaction:
-            self._mine.execute("COMMIT")

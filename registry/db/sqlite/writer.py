@@ -4,7 +4,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -13,12 +12,8 @@ from sqlalchemy.pool import NullPool
 from registry.db.interface import Writer
 from registry.db.sqlite.dialect import BUSY_SECONDS, translate
 from registry.disk.locks import FileLock
-from registry.disk.mounts import file_system
+from registry.disk.mounts import is_remote
 from registry.errors import DatabaseBusy, DatabaseProblem, RegistryError
-
-NETWORK_FILE_SYSTEMS: Final = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
-)
 
 
 def make_engine(path: str) -> Engine:
@@ -28,7 +23,7 @@ def make_engine(path: str) -> Engine:
     leaves half-applied DDL behind (RELIABILITY.md). Connections are not pooled: a change opens
     one, and an idle process holds none.
     """
-    journal = "TRUNCATE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
+    journal = "TRUNCATE" if is_remote(path) else "WAL"
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(

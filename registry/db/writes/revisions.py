@@ -47,9 +47,8 @@ class Packed(NamedTuple):
 def pack(content_hash: str, data: bytes) -> Packed:
     """Return the bytes of a file as they are stored."""
     packed = zlib.compress(data, LEVEL)
-    if len(packed) < len(data):
-        return Packed(content_hash, len(data), packed=True, data=packed)
-    return Packed(content_hash, len(data), packed=False, data=data)
+    is_smaller = len(packed) < len(data)
+    return Packed(content_hash, len(data), is_smaller, packed if is_smaller else data)
 
 
 def add_contents(connection: Connection, files: Sequence[Packed]) -> None:

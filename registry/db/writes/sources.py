@@ -46,7 +46,7 @@ def add_source(
         "added_at": now,
     }
     (new_id,) = connection.execute(insert(sources).values(values)).inserted_primary_key or (0,)
-    # Names that begin with the new source's name and a slash are no refs any more.
+    # Names that begin with the new source's name and a slash are not refs any more.
     refresh_names(connection, None)
     return int(new_id)
 

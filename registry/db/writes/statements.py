@@ -26,6 +26,12 @@ def execute(connection: Connection, sql: str, *values: object) -> CursorResult[A
     )
 
 
+def execute_many(connection: Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Run one statement for each of the rows of values."""
+    if rows:
+        connection.exec_driver_sql(dialect_of(connection).to_driver(sql), list(rows))
+
+
 def insert_rows(
     connection: Connection,
     into: Table,

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    BindParameter,
     Connection,
     Row,
     and_,
-    bindparam,
     delete,
     func,
     insert,
     select,
-    update,
 )
 
 from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
@@ -32,7 +29,7 @@ from registry.db.writes.revisions import (
     record_revisions,
     store_documents,
 )
-from registry.db.writes.statements import dialect_of, execute, insert_rows
+from registry.db.writes.statements import dialect_of, execute, execute_many, insert_rows
 from registry.model import Diagnostic
 
 
@@ -63,24 +60,24 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     if not batch:
         return []
     first = (connection.execute(select(func.max(skills.c.id))).scalar() or 0) + 1
+    files: list[dict[str, Any]] = []
+    tags: list[dict[str, Any]] = []
+    findings: list[dict[str, Any]] = []
+    texts: list[dict[str, Any]] = []
     found: list[Indexed] = []
-    rows: dict[str, list[dict[str, Any]]] = {"d": [], "f": [], "t": [], "x": [], "s": []}
     for number, version in enumerate(batch, first):
         columns = version.columns
         columns["id"], columns["live"] = number, live
-        rows["s"].append(columns)
-        rows["t"].extend({"tag": tag, "skill_id": number} for tag in version.tags)
-        for file in version.files:
-            file["skill_id"] = number
-        rows["f"].extend(version.files)
-        rows["x"].extend(
+        tags.extend({"tag": tag, "skill_id": number} for tag in version.tags)
+        files.extend({"skill_id": number, **file} for file in version.files)
+        findings.extend(
             _finding(finding, columns["source_id"], number, columns["folder"])
             for finding in version.findings
         )
         if version.text is not None:
-            texts = (columns["name"], columns["tags"], columns["description"])
-            how = how_indexed(columns["status"], (version.text, *texts))
-            rows["d"].append(
+            said = (columns["name"], columns["tags"], columns["description"])
+            how = how_indexed(columns["status"], (version.text, *said))
+            texts.append(
                 {
                     "skill_id": number,
                     "text": version.text,
@@ -90,14 +87,16 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
                 }
             )
             if how != UNINDEXED:
-                found.append(Indexed(number, *texts, version.text[version.body_start :], how))
-    tables = ((skills, "s"), (documents, "d"), (skill_files, "f"), (skill_tags, "t"))
-    for into, key in (*tables, (diagnostics, "x")):
-        insert_rows(connection, into, rows[key])
+                found.append(Indexed(number, *said, version.text[version.body_start :], how))
+    insert_rows(connection, skills, [version.columns for version in batch])
+    insert_rows(connection, documents, texts)
+    insert_rows(connection, skill_files, files)
+    insert_rows(connection, skill_tags, tags)
+    insert_rows(connection, diagnostics, findings)
     add_contents(connection, [packed for version in batch for packed in version.contents])
     if found:
         dialect_of(connection).add_to_index(connection, found)
-    return [row["id"] for row in rows["s"]]
+    return [version.columns["id"] for version in batch]
 
 
 def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int]) -> list[int]:
@@ -171,37 +170,32 @@ def delete_retired(
 
 
 def refresh_fingerprints(
-    connection: Connection, rows: Sequence[dict[str, Any]], files: Sequence[dict[str, Any]]
+    connection: Connection,
+    rows: Sequence[tuple[str, int, int]],
+    files: Sequence[tuple[int | str, ...]],
 ) -> None:
     """Store new stat facts of versions whose content is unchanged.
 
-    ``rows``: known (the version's id), new_fingerprint, new_racy; ``files``: known, at (the path)
-    and the stat columns of skill_files.
+    ``rows``: fingerprint, racy, the version's id; ``files``: mode, size, mtime_ns, ctime_ns,
+    inode, the version's id, path.
     """
-    connection.execute(
-        update(skills)
-        .where(skills.c.id == bindparam("known"), skills.c.live == 1)
-        .values(fingerprint=bindparam("new_fingerprint"), racy=bindparam("new_racy")),
+    execute_many(
+        connection,
+        "UPDATE skills SET fingerprint = ?, racy = ? WHERE id = ? AND live = 1",
         rows,
     )
-    if files:
-        facts: dict[str, BindParameter[int]] = {
-            name: bindparam(f"new_{name}")
-            for name in ("mode", "size", "mtime_ns", "ctime_ns", "inode")
-        }
-        connection.execute(
-            update(skill_files)
-            .where(skill_files.c.skill_id == bindparam("known"))
-            .where(skill_files.c.path == bindparam("at"))
-            .values(facts),
-            files,
-        )
+    execute_many(
+        connection,
+        "UPDATE skill_files SET mode = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ? "
+        "WHERE skill_id = ? AND path = ?",
+        files,
+    )
 
 
 def replace_notices(
     connection: Connection, source_id: int, notices: Iterable[tuple[str, Diagnostic]]
 ) -> None:
-    """Store the findings about places of a source that are no skills, instead of the old ones."""
+    """Store the findings about places of a source that are not skills, instead of the old ones."""
     connection.execute(
         delete(diagnostics).where(
             diagnostics.c.source_id == source_id, diagnostics.c.skill_id.is_(None)
@@ -219,12 +213,7 @@ def _finding(
         "source_id": source_id,
         "skill_id": skill_id,
         "folder": folder,
-        "code": finding.code,
-        "severity": finding.severity,
-        "message": finding.message,
-        "path": finding.path,
-        "line": finding.line,
-        "fix": finding.fix,
+        **{key: getattr(finding, key) for key in Diagnostic.KEYS},
     }
 
 

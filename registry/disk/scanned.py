@@ -13,21 +13,8 @@ from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.settings import Limits
 
 WALK_CODES: Final = frozenset(
-    {
-        "link-broken",
-        "link-inside",
-        "link-loop",
-        "link-outside",
-        "path-collision",
-        "path-not-utf8",
-        "path-unsafe",
-        "second-document",
-        "skill-too-large",
-        "special-file",
-        "too-deep",
-        "too-many-files",
-        "unreadable",
-    }
+    "link-broken link-inside link-loop link-outside path-collision path-not-utf8 path-unsafe "
+    "second-document skill-too-large special-file too-deep too-many-files unreadable".split()
 )
 """The findings a walk makes by itself, before any file is read."""
 
@@ -44,7 +31,7 @@ class FileStat(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScannedFolder:
     """One folder that holds a skill, or a top-level folder that holds none.
 
     ``document`` is the skill file's name (None: there is none, or none that may be read),
@@ -76,7 +63,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something about a place that is no skill; ``lost``: what lies there could not be seen."""
+    """Something about a place that is not a skill; ``lost``: what lies there could not be seen."""
 
     folder: str
     diagnostic: Diagnostic
@@ -101,41 +88,35 @@ class Collector:
         self._limits = limits
         self._count = self._bytes = 0
 
+    def note(self, code: str, message: str, fix: str, path: str | None = None) -> None:
+        """Note a problem that makes the skill unusable."""
+        self.problems.append(Diagnostic(code, "error", message, fix=fix, path=path))
+
     def add(self, path: str, facts: os.stat_result) -> None:
-        """Take one file in, or note that it is no regular one."""
+        """Take one file in, or note that it is not a regular one."""
         if not S_ISREG(facts.st_mode):
             message = "a pipe, socket or device has no place in a skill"
-            self.problems.append(
-                Diagnostic("special-file", "error", message, fix="remove it", path=path)
-            )
+            self.note("special-file", message, "remove it", path)
             return
         self._count += 1
         self._bytes += facts.st_size
         if self._count <= self._limits.files:
-            self.files.append(
-                FileStat(
-                    path,
-                    facts.st_mode,
-                    facts.st_size,
-                    facts.st_mtime_ns,
-                    facts.st_ctime_ns,
-                    facts.st_ino,
-                )
-            )
+            times = (facts.st_mtime_ns, facts.st_ctime_ns)
+            file = FileStat(path, facts.st_mode, facts.st_size, *times, facts.st_ino)
+            self.files.append(file)
 
     def finish(self) -> None:
         """Note what is over the limits, and names that not every disk can hold apart, or at all."""
         self._check_names()
-        if self._count > self._limits.files:
-            message = f"the folder holds {self._count} files, {self._limits.files} are allowed"
-            fix = "move what is no part of the skill elsewhere, or raise limits.files"
-            self.problems.append(Diagnostic("too-many-files", "error", message, fix=fix))
-        if self._bytes > self._limits.skill_bytes:
-            message = (
-                f"the files add up to {self._bytes} bytes, {self._limits.skill_bytes} are allowed"
-            )
+        most = self._limits
+        if self._count > most.files:
+            message = f"the folder holds {self._count} files, {most.files} are allowed"
+            fix = "move what is not a part of the skill elsewhere, or raise limits.files"
+            self.note("too-many-files", message, fix)
+        if self._bytes > most.skill_bytes:
+            message = f"the files add up to {self._bytes} bytes, {most.skill_bytes} are allowed"
             fix = "move large files elsewhere, or raise limits.skill_bytes"
-            self.problems.append(Diagnostic("skill-too-large", "error", message, fix=fix))
+            self.note("skill-too-large", message, fix)
 
     def _check_names(self) -> None:
         seen: dict[str, str] = {}
@@ -143,13 +124,9 @@ class Collector:
             path = file.path
             if not is_safe_relative(path):
                 message = "a backslash or drive in a file's name means another place elsewhere"
-                self.problems.append(
-                    Diagnostic("path-unsafe", "error", message, fix="rename the file", path=path)
-                )
+                self.note("path-unsafe", message, "rename the file", path)
             key = unicodedata.normalize("NFC", path).casefold()
             other = seen.setdefault(key, path)
             if other != path and path not in DOCUMENT_NAMES:
                 message = f"on a disk that ignores case it is the same file as {other}"
-                self.problems.append(
-                    Diagnostic("path-collision", "error", message, fix="rename one", path=path)
-                )
+                self.note("path-collision", message, "rename one", path)
