@@ -4,24 +4,19 @@ import click
 
 from registry.cli import escape, options, words
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.session import Session
 
 
-@click.command(
-    "import",
-    cls=Command,
-    examples=(
-        "skill-registry import code-review.skill",
-        "skill-registry import ~/Downloads/skill.zip --source personal --name code-review",
-    ),
+@session_command(
+    "skill-registry import code-review.skill",
+    "skill-registry import ~/Downloads/skill.zip --source personal --name code-review",
 )
 @click.argument("file", type=click.Path())
 @options.home_option
 @click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
 @options.json_option
-@click.pass_obj
 def import_(
     session: Session, *, file: str, source: str | None, name: str | None, as_json: bool
 ) -> None:
@@ -34,12 +29,9 @@ def import_(
     session.console.answer(made, skill_line("Imported", made), as_json=as_json)
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry export --all --well-known ./public",
-        "skill-registry export --tag git --well-known ./public --json",
-    ),
+@session_command(
+    "skill-registry export --all --well-known ./public",
+    "skill-registry export --tag git --well-known ./public --json",
 )
 @choosing_options
 @click.option(
@@ -50,7 +42,6 @@ def import_(
     help="The root of a web site: the index becomes .well-known/agent-skills/index.json in it.",
 )
 @options.json_option
-@click.pass_obj
 def export(
     session: Session,
     *,

@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from registry.cli import complete, options
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.session import Session
 from registry.model import Parameter
@@ -57,13 +57,10 @@ field_options: Final = options.stack(
 )
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        'skill-registry create release-notes --description "Write release notes from commits."',
-        "skill-registry create weather --description ... --tag web --param city:string:Where",
-        "skill-registry create notes --description ... --body notes.md --source personal",
-    ),
+@session_command(
+    'skill-registry create release-notes --description "Write release notes from commits."',
+    "skill-registry create weather --description ... --tag web --param city:string:Where",
+    "skill-registry create notes --description ... --body notes.md --source personal",
 )
 @click.argument("name")
 @click.option(
@@ -72,7 +69,6 @@ field_options: Final = options.stack(
 @field_options
 @options.home_option
 @options.json_option
-@click.pass_obj
 def create(
     session: Session,
     *,
@@ -101,20 +97,16 @@ def create(
     session.console.answer(made, skill_line("Created", made), as_json=as_json)
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        'skill-registry update release-notes --description "Write notes for a release."',
-        "skill-registry update release-notes --tag git --tag writing",
-        "skill-registry show notes --json | jq -r .content_hash   # for --if-hash",
-    ),
+@session_command(
+    'skill-registry update release-notes --description "Write notes for a release."',
+    "skill-registry update release-notes --tag git --tag writing",
+    "skill-registry show notes --json | jq -r .content_hash   # for --if-hash",
 )
 @click.argument("name", shell_complete=complete.names)
 @click.option("--description", metavar="TEXT", help="What it does and when to use it.")
 @field_options
 @options.guard_options
 @options.json_option
-@click.pass_obj
 def update(
     session: Session,
     *,
@@ -134,7 +126,7 @@ def update(
     that was edited by hand since the last sync is left alone.
     """
     if not (description or tags or kind or body or parameters):
-        raise click.UsageError("Say what to change.", click.get_current_context())
+        raise click.UsageError("Say what to change.")
     changed = session.registry.update(
         name,
         description=description,

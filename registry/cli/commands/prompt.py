@@ -7,7 +7,7 @@ import click
 
 from registry.cli import escape, options
 from registry.cli.column import Column
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 
@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from registry.model import Skill
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry prompt",
-        "skill-registry prompt --markdown --max-chars 8000",
-        "skill-registry prompt --personality coder",
-        "skill-registry prompt --personality coder --explain",
-    ),
+@session_command(
+    "skill-registry prompt",
+    "skill-registry prompt --markdown --max-chars 8000",
+    "skill-registry prompt --personality coder",
+    "skill-registry prompt --personality coder --explain",
 )
 @click.option("--markdown", is_flag=True, help="A Markdown list instead of XML.")
 @click.option(
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
     help="Instead of the catalogue: which skills are in it or not, and by which rule.",
 )
 @options.format_options
-@click.pass_obj
 def command(
     session: Session,
     *,

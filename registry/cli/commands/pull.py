@@ -7,7 +7,7 @@ import click
 
 from registry.cli import complete, escape, options
 from registry.cli.column import Column
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -72,13 +72,10 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     return View(Context(registry.core, personality=personality)).resolve(name).skill
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry pull code-review release-notes --to ./.claude/skills",
-        "skill-registry pull --tag git --to ~/project/skills",
-        "skill-registry pull --check --to ./.claude/skills    # what is behind?",
-    ),
+@session_command(
+    "skill-registry pull code-review release-notes --to ./.claude/skills",
+    "skill-registry pull --tag git --to ~/project/skills",
+    "skill-registry pull --check --to ./.claude/skills    # what is behind?",
 )
 @choosing_options
 @click.option("--to", metavar="DIR", required=True, help="The folder to put them into.")
@@ -89,7 +86,6 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     "--check", is_flag=True, help="Write nothing; say what is behind, and exit with 1 if anything."
 )
 @options.format_options
-@click.pass_obj
 def command(
     session: Session,
     *,

@@ -9,7 +9,7 @@ import click
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console, Style
 from registry.cli.findings_view import finding_line
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.model import SCOPES, Scope, record
@@ -21,15 +21,12 @@ MAX_SHOWN: Final = 20
 """Lines of each kind of change shown without --verbose."""
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry sync                        # all sources",
-        "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
-        "skill-registry sync ~/work/skills --scope team --name work",
-        "skill-registry sync --dry-run --json | jq .removed",
-        "skill-registry sync --watch                # and whenever something changes",
-    ),
+@session_command(
+    "skill-registry sync                        # all sources",
+    "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
+    "skill-registry sync ~/work/skills --scope team --name work",
+    "skill-registry sync --dry-run --json | jq .removed",
+    "skill-registry sync --watch                # and whenever something changes",
 )
 @click.argument(
     "targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.sources_or_folders
@@ -50,7 +47,6 @@ MAX_SHOWN: Final = 20
     "--watch", is_flag=True, help="Stay, and sync whenever something changes in any source."
 )
 @options.json_option
-@click.pass_obj
 def command(
     session: Session,
     *,

@@ -9,7 +9,7 @@ from registry.cli import complete, escape, options
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.model import record
@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from registry.catalog.why import Explanation
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry why pdf-forms",
-        "skill-registry why ~/.claude/skills/pdf-forms",
-        "skill-registry why pdf-forms --personality coder",
-        "skill-registry why pdf-forms --json | jq '.[].listed'",
-    ),
+@session_command(
+    "skill-registry why pdf-forms",
+    "skill-registry why ~/.claude/skills/pdf-forms",
+    "skill-registry why pdf-forms --personality coder",
+    "skill-registry why pdf-forms --json | jq '.[].listed'",
 )
 @click.argument("subject", metavar="NAME|PATH", shell_complete=complete.names_or_paths)
 @click.option(
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     help="Also whether this personality of the settings sees it, and by which rule.",
 )
 @options.format_options
-@click.pass_obj
 def command(session: Session, *, subject: str, personality: str | None, style: str | None) -> None:
     """Explain why a skill is, or isn't, listed.
 
