@@ -62,7 +62,7 @@ def creating(name: str, path: str, error: RegistryError | OSError, *, known: boo
 
 
 def failure(type: str, name: str, error: RegistryError | OSError) -> SkillError:  # noqa: A002
-    """Return the contract's error for a skill that was not read or deleted; ``type``: the usual one."""
+    """Return the contract's error, usually ``type``, for a skill that was not read or deleted."""
     if isinstance(error, SkillNotFound | SkillNotVisible):
         reason = check_snake_case(name)  # "when creating or accessing skills"
         if isinstance(error, SkillNotFound) and reason is not None:

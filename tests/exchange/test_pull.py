@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from registry.api import SkillRegistry
+from registry.changes import staging as changes_staging
 from registry.disk import atomic as change_files
 from registry.disk.paths import STATE_SUFFIX
 from registry.errors import LockFileInvalid, PullClash, PullRefused, SkillInaccessible
@@ -163,7 +164,7 @@ def test_a_skill_edited_at_its_source_is_pulled_as_it_is_now(library, root, skil
 
 
 def test_a_skill_that_changes_while_it_is_read_is_read_again(library, root, to, monkeypatch):
-    original, seen = content.detail.version, []
+    original, seen = content.skills.files, []
 
     def slow(reader, number):
         if not seen:
@@ -171,7 +172,7 @@ def test_a_skill_that_changes_while_it_is_read_is_read_again(library, root, to, 
             library.update("alpha", description="Two.", files={"logo.png": None})
         return original(reader, number)
 
-    monkeypatch.setattr(content.detail, "version", slow)
+    monkeypatch.setattr(content.skills, "files", slow)
     assert pull(library, to, "alpha") == [("alpha", "added")]
     assert tree(to / "alpha") == tree(root / "alpha")
     entry = json.loads((to / "skills.lock.json").read_text())["skills"]["alpha"]
@@ -318,7 +319,8 @@ def test_a_full_disk_leaves_the_old_and_no_litter(library, to, monkeypatch, way)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
             write_file(path, data, mode)
 
-        monkeypatch.setattr(placing, "write_file", write)
+        for module in (placing, changes_staging):
+            monkeypatch.setattr(module, "write_file", write)
         with pytest.raises(PullRefused, match="No space left"):
             pull(library, to, "alpha")
         assert tree(to / "alpha") == old
@@ -326,7 +328,7 @@ def test_a_full_disk_leaves_the_old_and_no_litter(library, to, monkeypatch, way)
 
 
 TRACED = tuple(
-    str(REPOSITORY / "registry" / place) for place in ("exchange/", "changes/files.py", "locks.py")
+    str(REPOSITORY / "registry" / place) for place in ("exchange/", "changes/staging.py")
 )
 """The code that a pull is killed in, at each of its lines."""
 
@@ -429,13 +431,13 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     assert pull(killed.library, killed.to)[0] == ("alpha", "edited")
 
 
-def test_a_room_that_somebody_else_laid_there_leads_nowhere(library, to, tmp_path):
+def test_a_staging_dir_that_somebody_else_laid_there_leads_nowhere(library, to, tmp_path):
     pull(library, to, "alpha")
-    room = to / f"{staging.PREFIX}planted{STATE_SUFFIX}"
-    (room / "tree").mkdir(parents=True)
+    planted = to / f"{staging.PREFIX}planted{STATE_SUFFIX}"
+    (planted / "tree").mkdir(parents=True)
     entry = json.loads((to / "skills.lock.json").read_text())["skills"]["alpha"]
     note = {"folder": "../../evil", "base": None, "entry": entry}
-    (room / "note.json").write_text(json.dumps(note))
+    (planted / "note.json").write_text(json.dumps(note))
     (to / f"{staging.PREFIX}link{STATE_SUFFIX}").symlink_to(tmp_path)
     before = set(tmp_path.iterdir()) | set(tmp_path.parent.iterdir())
     assert pull(library, to, "alpha") == [("alpha", "unchanged")]
