@@ -143,10 +143,8 @@ def upgrade(session: Session) -> None:
     show_default=True,
     help="Revisions of each skill that stay, besides the current one.",
 )
-@click.option(
+@options.when_option(
     "--before",
-    metavar="WHEN",
-    type=options.When(end_of_day=False),
     help="Forget only what was seen before then: 2026-01-31, a timestamp, or an age such as 90d.",
 )
 def prune(session: Session, *, keep: int, before: str | None) -> None:

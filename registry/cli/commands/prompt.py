@@ -10,6 +10,7 @@ from registry.cli.column import Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.catalog.visibility.rules import Decision
@@ -58,14 +59,8 @@ def command(
         personality, style="markdown" if markdown else "xml", max_chars=max_chars
     )
     if style in {"json", "jsonl"}:
-        console.json(
-            {
-                "text": made.text,
-                "shown": made.shown,
-                "shortened": made.shortened,
-                "left_out": made.left_out,
-            }
-        )
+        keys = ("text", "shown", "shortened", "left_out")
+        console.json({key: getattr(made, key) for key in keys})
         return
     if style == "names":
         console.write(map(escape.line, made.shown))
@@ -89,14 +84,7 @@ Decided = tuple["Skill", "Decision"]
 
 def _record(decided: Decided) -> dict[str, Any]:
     skill, choice = decided
-    return {
-        "ref": skill.ref,
-        "source": skill.source,
-        "visible": choice.visible,
-        "rule": choice.rule,
-        "reason": choice.reason,
-        "warning": choice.warning,
-    }
+    return {"ref": skill.ref, "source": skill.source, **record(choice)}
 
 
 COLUMNS: Final[Sequence[Column[Decided]]] = (

@@ -1,7 +1,7 @@
 """`skill-registry pull`."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,19 +18,12 @@ if TYPE_CHECKING:
     from registry.exchange.pull import Pulled
     from registry.model import Skill
 
-
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
-
 
 choosing_options: Final = options.stack(
     click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
-    click.option(
-        "--tag",
-        "tags",
-        metavar="TAG",
-        multiple=True,
-        shell_complete=complete.tags,
-        help="All skills with this tag. Given several times: with all of them.",
+    options.tag_option(
+        "--tag", "tags", help="All skills with this tag. Given several times: with all of them."
     ),
     click.option("--all", "every", is_flag=True, help="All skills that are listed."),
     options.personality_option,
@@ -39,10 +32,10 @@ choosing_options: Final = options.stack(
 
 def chosen_skills(
     session: Session,
+    *,
     names: Sequence[str],
     tags: Sequence[str],
     personality: str | None,
-    *,
     every: bool,
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
@@ -66,10 +59,7 @@ def chosen_skills(
 def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Skill":
     if personality is None:
         return registry.resolve(name)
-    from registry.toolsets.base import Context
-    from registry.toolsets.view import View
-
-    return View(Context(registry.core, personality=personality)).resolve(name).skill
+    return options.view_of(registry, personality).resolve(name).skill
 
 
 @session_command(
@@ -88,15 +78,13 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @options.format_options
 def command(
     session: Session,
+    /,
     *,
-    names: tuple[str, ...],
-    tags: tuple[str, ...],
-    every: bool,
     to: str,
-    personality: str | None,
     force: bool,
     check: bool,
     style: str | None,
+    **choice: Any,
 ) -> None:
     """Put skills into a folder, as they are now.
 
@@ -107,7 +95,7 @@ def command(
     Exit status: 1 where something was left alone, can't be had, or is behind.
     """
     registry = session.registry
-    wanted = chosen_skills(session, names, tags, personality, every=every)
+    wanted = chosen_skills(session, **choice)
     if check:
         done = registry.check_pulled(to, wanted)
     elif wanted is None:

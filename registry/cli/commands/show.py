@@ -45,11 +45,7 @@ def command(
     """
     console = session.console
     if personality is not None:
-        from registry.toolsets.base import Context
-        from registry.toolsets.view import View
-
-        context = Context(session.registry.core, personality=personality)
-        name = View(context).locate(name).stored.place
+        name = options.view_of(session.registry, personality).locate(name).stored.place
     if part == "raw" or revision is not None:
         if revision is None:
             data = session.registry.read_bytes(name)

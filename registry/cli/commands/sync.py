@@ -12,7 +12,7 @@ from registry.cli.findings_view import finding_line
 from registry.cli.group import session_command
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.model import SCOPES, Scope, record
+from registry.model import SCOPES, record
 
 if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
@@ -48,17 +48,7 @@ MAX_SHOWN: Final = 20
 )
 @options.json_option
 def command(
-    session: Session,
-    *,
-    targets: tuple[str, ...],
-    scope: Scope | None,
-    name: str | None,
-    dry_run: bool,
-    verify: bool,
-    allow_prune: bool,
-    wait: bool,
-    watch: bool,
-    as_json: bool,
+    session: Session, /, *, targets: tuple[str, ...], watch: bool, as_json: bool, **given: Any
 ) -> None:
     """Bring the registry in line with the folders on disk.
 
@@ -68,12 +58,12 @@ def command(
 
     Exit status: 1 where a source could not be brought in line.
     """
-    if watch and dry_run:
+    if watch and given["dry_run"]:
         raise click.UsageError("--watch and --dry-run exclude each other.")
     from registry.cli.progress import SyncProgress
 
     console, registry = session.console, session.registry
-    if not targets and not (scope or name) and not registry.own_sources():
+    if not targets and not (given["scope"] or given["name"]) and not registry.own_sources():
         none = "No sources are registered yet."
         if registry.sources(counted=False):
             none = "All sources are on other machines, which sync them."
@@ -84,16 +74,7 @@ def command(
         raise click.exceptions.Exit(Status.FAILED)
     try:
         with SyncProgress(console) as progress:
-            report = registry.sync(
-                *targets,
-                scope=scope,
-                name=name,
-                dry_run=dry_run,
-                verify=verify,
-                allow_prune=allow_prune,
-                wait=wait,
-                progress=progress,
-            )
+            report = registry.sync(*targets, progress=progress, **given)
     except KeyboardInterrupt:
         console.note("Interrupted: nothing was published, the registry lists what it did before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, options
+from registry.cli import options
 from registry.cli.column import Column
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 
 binding_options: Final = options.stack(
-    click.option(
-        "--source",
-        metavar="NAME",
-        shell_complete=complete.sources,
-        help="Only skills of this source, and write to it. The toolset basic needs one.",
+    options.source_option(
+        help="Only skills of this source, and write to it. The toolset basic needs one."
     ),
     click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
     options.personality_option,
@@ -126,14 +123,8 @@ Listed = tuple[str, "Tool"]
 
 def _record(listed: Listed) -> dict[str, Any]:
     toolset, tool = listed
-    return {
-        "toolset": toolset,
-        "name": tool.name,
-        "description": tool.description,
-        "read_only": tool.read_only,
-        "destructive": tool.destructive,
-        "idempotent": tool.idempotent,
-    }
+    keys = ("name", "description", "read_only", "destructive", "idempotent")
+    return {"toolset": toolset, **{key: getattr(tool, key) for key in keys}}
 
 
 COLUMNS: Final[Sequence[Column[Listed]]] = (

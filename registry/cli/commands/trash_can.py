@@ -36,9 +36,7 @@ def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_
     "skill-registry trash list",
 )
 @click.argument("name")
-@click.option(
-    "--source", metavar="NAME", shell_complete=complete.sources, help="Only from this source."
-)
+@options.source_option(help="Only from this source.")
 @click.option(
     "--revision",
     metavar="R",

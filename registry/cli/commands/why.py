@@ -43,12 +43,7 @@ def command(session: Session, *, subject: str, personality: str | None, style: s
 
 
 def _record(one: "Explanation") -> dict[str, Any]:
-    return {
-        "ref": one.ref,
-        "path": one.path,
-        "listed": one.listed,
-        "reasons": record(one.reasons),
-    }
+    return {key: record(getattr(one, key)) for key in ("ref", "path", "listed", "reasons")}
 
 
 def _draw(console: Console, explanations: "Sequence[Explanation]") -> Iterator[str]:
