@@ -1,12 +1,14 @@
 """The program: its global options, its commands, and what becomes of errors."""
 
+from importlib import import_module
+from keyword import iskeyword
 from typing import Any, Final, NoReturn
 
 import click
 
 from registry import __version__
 from registry.cli import PROGRAM
-from registry.cli.group import LazyGroup, add_global_options
+from registry.cli.group import Group, add_global_options
 from registry.cli.run import run
 
 COMMANDS: Final = {
@@ -40,24 +42,17 @@ COMMANDS: Final = {
 """All commands in the order of the help, each with the first line of its own help."""
 
 MODULES: Final = {
-    "tags": "facets",
-    "kinds": "facets",
-    "categories": "facets",
-    "create": "change",
-    "update": "change",
-    "delete": "trash_can",
-    "restore": "trash_can",
-    "trash": "trash_can",
-    "history": "history",
-    "import": "archives",
-    "export": "archives",
-    "diff": "history",
+    "facets": ("tags", "kinds", "categories"),
+    "change": ("create", "update"),
+    "trash_can": ("delete", "restore", "trash"),
+    "history": ("history", "diff"),
+    "archives": ("import", "export"),
 }
-"""Commands that share a module."""
+"""Modules of several commands, each under its name; a module of one has it as ``command``."""
 
 
-class Root(LazyGroup):
-    """The command `skill-registry`."""
+class Root(Group):
+    """The command `skill-registry`: it imports the command that is called, and no other."""
 
     def main(  # type: ignore[override]  # our one way out replaces Click's
         self, args: Any = None, prog_name: str | None = None, **extra: Any
@@ -65,12 +60,33 @@ class Root(LazyGroup):
         """Run with these arguments, sys.argv's by default, and exit."""
         run(self, args, prog_name or PROGRAM, **extra)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which they are useful."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        shared = next((module for module, names in MODULES.items() if cmd_name in names), None)
+        module = import_module(f"registry.cli.commands.{shared or cmd_name}")
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command = getattr(module, name if shared else "command")
+        assert isinstance(command, click.Command)  # noqa: S101  # a programming error
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
 
 @click.group(
     cls=Root,
-    shorts=COMMANDS,
-    package="registry.cli.commands",
-    modules=MODULES,
+    context_settings={"help_option_names": ["-h", "--help"]},
     examples=(
         "skill-registry sync ~/.claude/skills   # register a folder and read its skills",
         "skill-registry list                    # what there is",

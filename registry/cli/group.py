@@ -1,47 +1,45 @@
-"""Commands that are imported when they are called, and that end their help with examples."""
+"""Commands that end their help with examples, take the session, and take the global options too."""
 
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from keyword import iskeyword
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
 from registry.cli.run import Status
 from registry.cli.session import Session
 
-HELP_SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 
-
-class Command(click.Command):
-    """A command whose help ends with examples, and that takes the global options too."""
-
+class _WithExamples(click.Command):
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
-        settings.setdefault("context_settings", HELP_SETTINGS)
         super().__init__(*args, **settings)
         self.examples = examples
-        add_global_options(self, hidden=True)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples."""
+        """Write example lines as they are: a wrapped command line can't be copied."""
         super().format_epilog(ctx, formatter)
-        write_examples(self.examples, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
-class Group(click.Group):
+class Command(_WithExamples):
+    """A command whose help ends with examples, and that takes the global options too."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        add_global_options(self, hidden=True)
+
+
+class Group(_WithExamples, click.Group):
     """A group whose help ends with examples and keeps the order of its commands.
 
     Called without a command it prints its help and fails, as git does.
     """
 
-    command_class = Command
-
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
-        settings.setdefault("context_settings", HELP_SETTINGS)
-        settings.setdefault("subcommand_metavar", "COMMAND [ARGS]...")
+    def __init__(self, *args: Any, **settings: Any) -> None:
         settings |= {"invoke_without_command": True, "callback": _help_alone}
-        super().__init__(*args, **settings)
-        self.examples = examples
+        super().__init__(*args, subcommand_metavar="COMMAND [ARGS]...", **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they are useful."""
@@ -61,96 +59,52 @@ class Group(click.Group):
             ctx.fail(f"There is no command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples."""
-        super().format_epilog(ctx, formatter)
-        write_examples(self.examples, formatter)
 
+def session_command(
+    *examples: str, group: click.Group | None = None, **settings: Any
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command, of ``group`` if given, of a function that takes the session."""
 
-class LazyGroup(Group):
-    """A group that knows its commands by name and first line, and imports the one that is called.
+    def make(function: Callable[..., None]) -> click.Command:
+        name = function.__name__.rstrip("_")
+        command = click.command(name, cls=Command, examples=examples, **settings)
+        made = command(click.pass_obj(function))
+        if group is not None:
+            group.add_command(made)
+        return made
 
-    The command ``name`` is the attribute ``command`` (or, where several share a module, ``name``)
-    of the module ``package.name``; ``modules`` maps names to other modules.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        shorts: Mapping[str, str],
-        package: str,
-        modules: Mapping[str, str],
-        **settings: Any,
-    ) -> None:
-        super().__init__(*args, **settings)
-        self.shorts = shorts
-        self.package = package
-        self.modules = modules
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order in which they are useful."""
-        del ctx
-        return list(self.shorts)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
-        del ctx
-        if cmd_name not in self.shorts:
-            return None
-        shared = self.modules.get(cmd_name)
-        module = import_module(f"{self.package}.{shared or cmd_name}")
-        command = getattr(module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name, None)
-        command = command if shared else module.command
-        assert isinstance(command, click.Command)  # noqa: S101  # a programming error
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.shorts.items()))
-
-
-def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
-    """Write example lines as they are: a wrapped command line can't be copied."""
-    if examples:
-        with formatter.section("Examples"):
-            for example in examples:
-                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+    return make
 
 
 def add_global_options(command: click.Command, *, hidden: bool) -> None:
     """Let a command take the global options; after the command's name they work as before it."""
+    shared: dict[str, Any] = {"expose_value": False, "callback": _remember, "hidden": hidden}
+
+    def variable(name: str) -> dict[str, Any]:
+        return {} if hidden else {"envvar": f"SKILL_REGISTRY_{name}", "show_envvar": True}
+
     command.params += [
         click.Option(
             ["--db"],
             metavar="PATH|URL",
-            envvar=None if hidden else "SKILL_REGISTRY_DB",
-            show_envvar=not hidden,
-            expose_value=False,
-            callback=_remember,
-            hidden=hidden,
             help="A database file, or postgresql+psycopg://USER@HOST/DATABASE. By default a file "
             "in the platform's data folder.",
+            **variable("DB"),
+            **shared,
         ),
         click.Option(
             ["--config"],
             metavar="FILE",
-            envvar=None if hidden else "SKILL_REGISTRY_CONFIG",
-            show_envvar=not hidden,
-            expose_value=False,
-            callback=_remember,
-            hidden=hidden,
             help="The settings file (YAML).",
+            **variable("CONFIG"),
+            **shared,
         ),
         click.Option(
             ["--verbose", "-v"],
             is_flag=True,
             default=False,
-            expose_value=False,
-            callback=_remember,
-            hidden=hidden,
             help="Say more: whole lists, minor findings, details of internal errors.",
+            **shared,
         ),
     ]
 

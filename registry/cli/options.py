@@ -1,6 +1,7 @@
 """Define the options that several commands share."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import click
@@ -13,6 +14,9 @@ from registry.model import SCOPES, STATUSES
 FORMATS: Final = ("table", "json", "jsonl", "names")
 
 if TYPE_CHECKING:
+    from registry.api import SkillRegistry
+    from registry.toolsets.view import View
+
     Choice: TypeAlias = click.Choice[str]
     ParamType: TypeAlias = click.ParamType[str]
 else:  # older Clicks' types take no parameter
@@ -61,20 +65,21 @@ def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
+when_option: Final = partial(click.option, metavar="WHEN", type=When(end_of_day=False))
+until_option: Final = partial(click.option, metavar="WHEN", type=When(end_of_day=True))
+tag_option: Final = partial(
+    click.option, metavar="TAG", multiple=True, shell_complete=complete.tags
+)
+source_option: Final = partial(
+    click.option, "--source", metavar="NAME", shell_complete=complete.sources
+)
+
+
 def _dates(what: str, meaning: str) -> Callable[[F], F]:
+    since = f"{meaning} then or later: 2026-01-31, a timestamp, or an age such as 7d."
     return stack(
-        click.option(
-            f"--{what}-since",
-            metavar="WHEN",
-            type=When(end_of_day=False),
-            help=f"{meaning} then or later: 2026-01-31, a timestamp, or an age such as 7d.",
-        ),
-        click.option(
-            f"--{what}-until",
-            metavar="WHEN",
-            type=When(end_of_day=True),
-            help=f"{meaning} then or earlier.",
-        ),
+        when_option(f"--{what}-since", help=since),
+        until_option(f"--{what}-until", help=f"{meaning} then or earlier."),
     )
 
 
@@ -94,10 +99,7 @@ personality_option: Final = click.option(
     shell_complete=complete.personalities,
     help="Only what this personality of the settings sees.",
 )
-home_option: Final = click.option(
-    "--source",
-    metavar="NAME",
-    shell_complete=complete.sources,
+home_option: Final = source_option(
     help="The source to write to: by default the only one, or the setting default_source.",
 )
 guard_options: Final = stack(
@@ -109,20 +111,12 @@ guard_options: Final = stack(
     ),
 )
 filter_options: Final = stack(
-    click.option(
-        "--tag",
-        "tags",
-        metavar="TAG",
-        multiple=True,
-        shell_complete=complete.tags,
-        help="Only skills with this tag. Given several times: with all of them.",
+    tag_option(
+        "--tag", "tags", help="Only skills with this tag. Given several times: with all of them."
     ),
-    click.option(
+    tag_option(
         "--any-tag",
         "any_tags",
-        metavar="TAG",
-        multiple=True,
-        shell_complete=complete.tags,
         help="Only skills with this tag. Given several times: with at least one.",
     ),
     click.option(
@@ -137,23 +131,13 @@ filter_options: Final = stack(
     click.option(
         "--scope", type=click.Choice(SCOPES), help="Only skills of sources of this scope."
     ),
-    click.option(
-        "--source",
-        metavar="SOURCE",
-        shell_complete=complete.sources,
-        help="Only skills of this source.",
-    ),
+    source_option(metavar="SOURCE", help="Only skills of this source."),
     click.option(
         "--status", type=StatusChoice(STATUSES), help="Only skills that the last sync left so."
     ),
     _dates("created", "Created"),
     _dates("updated", "Changed"),
-    click.option(
-        "--unused-since",
-        metavar="WHEN",
-        type=When(end_of_day=False),
-        help="Only skills that no tool has read since then.",
-    ),
+    when_option("--unused-since", help="Only skills that no tool has read since then."),
     personality_option,
     click.option(
         "--all", "all", is_flag=True, help="Also skills that are shadowed by others, or invalid."
@@ -173,3 +157,11 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
         given["source"] = find(session.registry.core, given["source"]).name
     found = Filters(**given)
     return found if personality is None else session.registry.seen_by(personality, found)
+
+
+def view_of(registry: "SkillRegistry", personality: str) -> "View":
+    """Return what a personality sees of a registry. Raises `PersonalityNotFound`."""
+    from registry.toolsets.base import Context
+    from registry.toolsets.view import View
+
+    return View(Context(registry.core, personality=personality))

@@ -8,7 +8,7 @@ from registry.cli import escape
 from registry.cli.console import Console
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
 PATIENCE: Final = 0.5
 """Seconds before anything is drawn; short operations finish without a bar."""
@@ -23,7 +23,6 @@ class SyncProgress:
         self._clock = clock
         self._started = clock()
         self._bar: Progress | None = None
-        self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -38,12 +37,10 @@ class SyncProgress:
             return
         if self._bar is None:
             self._bar = self._make()
-            self._bar.start()
-        text = escape.line(doing)
-        if self._task is None:
-            self._task = self._bar.add_task(text, total=total, completed=done)
-        else:
-            self._bar.update(self._task, description=text, total=total, completed=done)
+            self._bar.add_task("", total=None)
+        task, text = self._bar.task_ids[0], escape.line(doing)
+        self._bar.update(task, description=text, total=total, completed=done)
+        self._bar.start()
 
     def _make(self) -> "Progress":
         from rich.console import Console as RichConsole

@@ -41,7 +41,7 @@ def helps(
         info_name=name,
         terminal_width=WIDTH,
         max_content_width=WIDTH,
-        help_option_names=["-h", "--help"],
+        **command.context_settings,
     )
     yield context.command_path, command.get_help(context)
     if isinstance(command, click.Group):

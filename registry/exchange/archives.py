@@ -7,6 +7,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 from typing import IO, Final, NamedTuple
 
 from registry.catalog.reading import detail
@@ -118,12 +119,10 @@ def _unpacked(path: str, data: bytes, limits: Limits) -> Unpacked:
         if can_run:
             executable.add(member)
     for member in files:
-        above = member.rpartition("/")[0]
-        while above:
+        for above in map(str, PurePosixPath(member).parents):
             if above in files:
                 reason = f"{above[:100]!r} is both a file and a folder"
                 raise ArchiveRefused(path=path, reason=reason)
-            above = above.rpartition("/")[0]
     return Unpacked(files, frozenset(executable))
 
 
@@ -138,7 +137,7 @@ def _gunzipped(data: bytes, most: int) -> bytes:
 
 
 def _members(data: bytes, most: int) -> Iterator[Member]:
-    """Yield the files of a zip or tar archive; anything that is no plain file is an error.
+    """Yield the files of a zip or tar archive; anything that is not a plain file is an error.
 
     ``most``: bytes that a tar may have.
     """
@@ -156,18 +155,18 @@ def _members(data: bytes, most: int) -> Iterator[Member]:
             if entry.isdir():
                 continue
             if not entry.isreg():
-                raise ValueError(f"{entry.name!r} is no plain file")
+                raise ValueError(f"{entry.name!r} is not a plain file")
             can_run = bool(entry.mode & stat.S_IXUSR)
             yield entry.name, can_run, lambda entry=entry: tar.extractfile(entry)  # type: ignore[misc]
 
 
 def _may_be_read(info: zipfile.ZipInfo) -> bool:
-    """Raise ValueError for what is no plain file; return whether it can be executed."""
+    """Raise ValueError for what is not a plain file; return whether it can be executed."""
     mode = info.external_attr >> 16
     if "\0" in info.orig_filename:  # the library cuts the name off there
-        raise ValueError(f"{info.orig_filename!r} is no name of a file")
+        raise ValueError(f"{info.orig_filename!r} is not the name of a file")
     if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
-        raise ValueError(f"{info.filename!r} is no plain file")
+        raise ValueError(f"{info.filename!r} is not a plain file")
     if info.flag_bits & ENCRYPTED:
         raise ValueError(f"{info.filename!r} is encrypted")
     if info.compress_type not in PLAIN_WAYS:

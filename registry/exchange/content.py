@@ -19,7 +19,7 @@ from registry.errors import (
     SkillInaccessible,
     SkillInvalid,
 )
-from registry.model import DOCUMENT_NAMES, Skill, SkillFile
+from registry.model import Skill, SkillFile
 
 ATTEMPTS: Final = 3
 """How often a skill that changes while it is read is read."""
@@ -63,12 +63,6 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
 def tree_hash(entries: Sequence[Entry]) -> str:
     """Return the tree hash of these files, as the registry writes it."""
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
-
-
-def document_of(entries: Sequence[Entry]) -> Entry | None:
-    """Return the skill file among the files of a skill; None: there is none."""
-    by_path = {one.path: one for one in entries}
-    return next((by_path[name] for name in DOCUMENT_NAMES if name in by_path), None)
 
 
 def _bytes(core: Core, stored: StoredSkill, file: SkillFile) -> bytes:

@@ -10,15 +10,15 @@ import os
 import tarfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 from registry.core import Core
-from registry.disk.atomic import sync_folder, write_file
 from registry.disk.files import digest
 from registry.document.names import check_new_name
 from registry.errors import ExportRefused, RegistryError
 from registry.exchange.content import Entry, content_of
+from registry.exchange.staging import replace_file
 from registry.model import Skill
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
@@ -62,28 +62,17 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
             reason = check_new_name(skill.name)
             if skill.name in done:
                 reason = "another skill has the same name"
+            if reason is None:
+                try:
+                    done[skill.name] = _publish(home, skill, content_of(core, skill))
+                except RegistryError as error:
+                    reason = str(error)
             if reason is not None:
                 left_out.append((skill.ref, reason))
-                continue
-            try:
-                entries = content_of(core, skill)
-            except RegistryError as error:
-                left_out.append((skill.ref, str(error)))
-                continue
-            done[skill.name] = _publish(home, skill, entries)
-        listed = [
-            {
-                "name": one.name,
-                "type": one.type,
-                "description": one.description,
-                "url": one.url,
-                "digest": one.digest,
-            }
-            for one in done.values()
-        ]
+        listed = [asdict(one) for one in done.values()]
         index = json.dumps({"$schema": SCHEMA, "skills": listed}, indent=2, ensure_ascii=False)
         before = _listed(home)
-        _write(home, INDEX, f"{index}\n".encode("utf-8", "replace"))
+        replace_file(os.path.join(home, INDEX), f"{index}\n".encode("utf-8", "replace"))
         for url in before - {one.url for one in done.values()}:
             _remove(home, url)
     except OSError as error:
@@ -109,13 +98,13 @@ def archive(entries: Sequence[Entry]) -> bytes:
 
 def _publish(home: str, skill: Skill, entries: Sequence[Entry]) -> Exported:
     kind: Literal["skill-md", "archive"] = "archive"
-    path, data = f"{skill.name}.tar.gz", b""
+    path = f"{skill.name}.tar.gz"
     if len(entries) == 1:
         kind, path, data = "skill-md", f"{skill.name}/SKILL.md", entries[0].data
         os.makedirs(os.path.join(home, skill.name), exist_ok=True)
     else:
         data = archive(entries)
-    _write(home, path, data)
+    replace_file(os.path.join(home, path), data)
     return Exported(skill.name, kind, skill.description, f"/{FOLDER}/{path}", digest(data))
 
 
@@ -138,16 +127,3 @@ def _remove(home: str, url: str) -> None:
             os.unlink(os.path.join(home, path))
         with suppress(OSError):  # only where nothing else is in it
             os.rmdir(os.path.join(home, name))
-
-
-def _write(home: str, path: str, data: bytes) -> None:
-    """Replace one file in one step, so that a server never sends half of it."""
-    target = os.path.join(home, path)
-    new = f"{target}.{os.getpid()}.new"
-    try:
-        write_file(new, data)
-        os.rename(new, target)
-        sync_folder(os.path.dirname(target))
-    finally:
-        if os.path.lexists(new):
-            os.unlink(new)

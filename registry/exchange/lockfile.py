@@ -13,14 +13,14 @@ from registry.exchange.staging import replace_file
 
 NAME: Final = "skills.lock.json"
 VERSION: Final = 1
-MOST_BYTES: Final = 256 << 20
+MAX_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
     """One pulled skill: its origin, its hashes, and the hash of each of its files by path.
 
-    ``digest`` is that of the folder that was written (`changes.files.digest_path`).
+    ``digest`` is that of the folder that was written (`disk.atomic.digest_path`).
     """
 
     name: str
@@ -37,7 +37,7 @@ def read_lock(to: str) -> dict[str, Locked]:
     """Return the pulled skills by the name of their folder. Raises `LockFileInvalid`."""
     path = os.path.join(to, NAME)
     try:
-        return _entries(json.loads(read_file(path, MOST_BYTES).data))
+        return _entries(json.loads(read_file(path, MAX_BYTES).data))
     except FileNotFoundError:
         return {}
     except KeyError as error:

@@ -1,7 +1,8 @@
 """Put a folder in the place of another: whole, also when killed, and never over somebody's edit.
 
-A *room* holds the new folder, and a note of what it is to replace, until the lock file says what
-is in place. The rename is the turning point; whoever comes next finishes what a note tells of.
+A staging directory holds the new folder, and a note of what it is to replace, until the lock file
+says what is in place. The rename is the turning point; whoever comes next finishes what a note
+tells of.
 """
 
 import json
@@ -17,11 +18,13 @@ from registry.disk.atomic import (
     remove_tree,
     rename_new,
     sync_folder,
+    sync_tree,
+    write_below,
     write_file,
 )
 from registry.exchange.content import Entry
 from registry.exchange.lockfile import Locked, locked_from, safe_folder
-from registry.exchange.staging import make_room
+from registry.exchange.staging import make_staging_dir
 
 TREE: Final = "tree"
 """What is to be put in place, and after an exchange what was there."""
@@ -37,7 +40,7 @@ NOTE: Final = "note.json"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a room is for: the folder's name, the digest of what is there (None: nothing)."""
+    """What a staging directory is for: a folder and the digest of what is there (None: nothing)."""
 
     folder: str
     base: str | None
@@ -45,81 +48,78 @@ class Note:
 
 
 def stage(to: str, entries: Sequence[Entry]) -> tuple[str, str]:
-    """Write files durably into a new room of ``to``; return its path and their folder's digest."""
-    room = make_room(to)
-    tree = f"{room}/{TREE}"
+    """Write files durably into a new staging directory; return its path and the folder's digest."""
+    staging_dir = make_staging_dir(to)
+    tree = f"{staging_dir}/{TREE}"
     try:
         os.mkdir(tree)
         for entry in entries:
-            path = f"{tree}/{entry.path}"
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            write_file(path, entry.data, 0o755 if entry.executable else 0o644)
-        for folder, _, _ in os.walk(room, topdown=False):
-            sync_folder(folder)
-        return room, digest_path(tree) or ""
+            write_below(tree, entry.path, entry.data, 0o755 if entry.executable else 0o644)
+        sync_tree(tree)
+        return staging_dir, digest_path(tree) or ""
     except BaseException:
-        remove_tree(room)
+        remove_tree(staging_dir)
         raise
 
 
-def place(to: str, room: str, note: Note) -> bool:
+def place(to: str, staging_dir: str, note: Note) -> bool:
     """Put what is staged in its place. False: somebody was there meanwhile, and is left alone."""
-    write_file(f"{room}/{NOTE}", json.dumps(asdict(note)).encode())
-    sync_folder(room)
-    target, tree = os.path.join(to, note.folder), f"{room}/{TREE}"
+    write_file(f"{staging_dir}/{NOTE}", json.dumps(asdict(note)).encode())
+    sync_folder(staging_dir)
+    target, tree = os.path.join(to, note.folder), f"{staging_dir}/{TREE}"
     try:
         if note.base is None:
             rename_new(tree, target)
         else:
-            _swap(tree, target, f"{room}/{OLD}")
+            _swap(tree, target, f"{staging_dir}/{OLD}")
     except (FileExistsError, FileNotFoundError):
         pass  # made or removed in this moment
-    return mend(to, room) is not None
+    return repair(to, staging_dir) is not None
 
 
-def mend(to: str, room: str) -> Note | None:
-    """Bring a room to an end: what was displaced is what was expected, or is back in its place.
+def repair(to: str, staging_dir: str) -> Note | None:
+    """Finish an interrupted place: what was displaced is what was expected, or is put back.
 
     Returns the note if what was staged is in place. Does the same again when it was killed.
     """
-    note = _read_note(room)
+    note = _read_note(staging_dir)
     if note is None:
         return None  # nothing was moved yet
     target, new = os.path.join(to, note.folder), note.entry.digest
-    displaced = f"{room}/{OLD}"
+    displaced = f"{staging_dir}/{OLD}"
     if not os.path.lexists(displaced):
-        displaced = f"{room}/{TREE}"
+        displaced = f"{staging_dir}/{TREE}"
     found, live = digest_path(displaced), digest_path(target)
     if found not in {None, new}:
         if live is None:
             rename_new(displaced, target)
             live = found
         elif live == new and found != note.base:  # an edit slipped in before the rename: it wins
-            _swap(displaced, target, f"{room}/{NEW}")
+            _swap(displaced, target, f"{staging_dir}/{NEW}")
             live = found
     sync_folder(to)
     return note if live == new else None
 
 
-def in_place(to: str, room: str) -> Note | None:
-    """Return the note of a room if what it tells of is in place, and change nothing."""
-    note = _read_note(room)
+def in_place(to: str, staging_dir: str) -> Note | None:
+    """Return the note of a staging directory if what it describes is in place; change nothing."""
+    note = _read_note(staging_dir)
     if note is None or digest_path(os.path.join(to, note.folder)) != note.entry.digest:
         return None
     return note
 
 
-def clear(room: str) -> None:
-    """Remove a room whose end the lock file tells of; what may be an edit stays in it."""
-    note = _read_note(room)
+def clear(staging_dir: str) -> None:
+    """Remove a staging directory that the lock file covers; what may be an edit stays in it."""
+    note = _read_note(staging_dir)
     if note is not None:
         known = {None, note.base, note.entry.digest}
-        if any(digest_path(f"{room}/{name}") not in known for name in (TREE, OLD, NEW)):
+        if any(digest_path(f"{staging_dir}/{name}") not in known for name in (TREE, OLD, NEW)):
             return
         # First of all: what is removed by half would look like an edit.
-        os.unlink(f"{room}/{NOTE}")
-        sync_folder(room)
-    remove_tree(room)
+        os.unlink(f"{staging_dir}/{NOTE}")
+        sync_folder(staging_dir)
+    remove_tree(staging_dir)
 
 
 def _swap(one: str, other: str, aside: str) -> None:
@@ -131,9 +131,9 @@ def _swap(one: str, other: str, aside: str) -> None:
         rename_new(one, other)
 
 
-def _read_note(room: str) -> Note | None:
+def _read_note(staging_dir: str) -> Note | None:
     try:
-        with open(f"{room}/{NOTE}", encoding="utf-8") as file:
+        with open(f"{staging_dir}/{NOTE}", encoding="utf-8") as file:
             data = json.load(file)
         # What lies in a folder that others can write to must not lead out of it.
         return Note(safe_folder(data["folder"]), data["base"], locked_from(data["entry"]))

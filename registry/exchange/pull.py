@@ -20,10 +20,10 @@ from registry.errors import (
     SkillNotFound,
 )
 from registry.exchange import lockfile, placing
-from registry.exchange.content import Entry, content_of, document_of, tree_hash
+from registry.exchange.content import Entry, content_of, tree_hash
 from registry.exchange.lockfile import Locked
-from registry.exchange.staging import alone_in, rooms
-from registry.model import Skill
+from registry.exchange.staging import alone_in, staging_dirs
+from registry.model import DOCUMENT_NAMES, Skill
 from registry.text import name_key
 
 State: TypeAlias = Literal[
@@ -31,7 +31,7 @@ State: TypeAlias = Literal[
 ]
 
 BATCH: Final = 100
-"""Skills after which the lock file is written: until then their rooms tell what is in place."""
+"""Skills after which the lock file is written; until then staging directories tell the state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def pull(core: Core, skills: Sequence[Skill], to: str, *, force: bool = False) -
             try:
                 return [run.pull(folder, skill) for folder, skill in places.items()]
             finally:
-                run.settle()
+                run.flush()
     except OSError as error:
         raise PullRefused(path=error.filename or to, reason=error.strerror or str(error)) from error
 
@@ -76,8 +76,8 @@ def check(core: Core, skills: Sequence[Skill] | None, to: str) -> list[Pulled]:
     to = os.path.abspath(os.path.expanduser(to))
     locked = lockfile.read_lock(to)
     try:
-        for room in rooms(to) if os.path.isdir(to) else ():
-            note = placing.in_place(to, room)
+        for staging_dir in staging_dirs(to) if os.path.isdir(to) else ():
+            note = placing.in_place(to, staging_dir)
             if note is not None:
                 locked[note.folder] = note.entry
         if skills is not None:
@@ -91,7 +91,7 @@ def check(core: Core, skills: Sequence[Skill] | None, to: str) -> list[Pulled]:
 
 
 class _Run:
-    """One pull: what is locked, and the rooms of what the lock file does not tell of yet.
+    """One pull: what is locked, and the staging directories that the lock file does not cover yet.
 
     Begins with what killed pulls left unfinished.
     """
@@ -102,12 +102,12 @@ class _Run:
         self._force = force
         self._written = lockfile.read_lock(to)
         self._locked = dict(self._written)
-        self._rooms = rooms(to)
-        for room in self._rooms:
-            note = placing.mend(to, room)
+        self._staging_dirs = staging_dirs(to)
+        for staging_dir in self._staging_dirs:
+            note = placing.repair(to, staging_dir)
             if note is not None:
                 self._locked[note.folder] = note.entry
-        self.settle()
+        self.flush()
 
     def pull(self, folder: str, skill: Skill) -> Pulled:
         target = os.path.join(self._to, folder)
@@ -118,17 +118,17 @@ class _Run:
         except RegistryError as error:
             return Pulled(skill.ref, target, "failed", str(error))
         state = self._put(folder, skill, entries)
-        if len(self._rooms) >= BATCH:
-            self.settle()
+        if len(self._staging_dirs) >= BATCH:
+            self.flush()
         return Pulled(skill.ref, target, state)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Write down what is in place, and clear up behind it."""
         if self._locked != self._written:
             lockfile.write_lock(self._to, self._locked)
             self._written = dict(self._locked)
-        while self._rooms:
-            placing.clear(self._rooms.pop())
+        while self._staging_dirs:
+            placing.clear(self._staging_dirs.pop())
 
     def _put(self, folder: str, skill: Skill, entries: Sequence[Entry]) -> State:
         found = digest_path(os.path.join(self._to, folder))
@@ -137,47 +137,47 @@ class _Run:
         if known is not None and ours and known.tree_hash == tree_hash(entries):
             self._locked[folder] = _locked(skill, entries, known.digest)
             return "unchanged"
-        room, new = placing.stage(self._to, entries)
+        staging_dir, new = placing.stage(self._to, entries)
         note = placing.Note(folder, found, _locked(skill, entries, new))
         if found == new:
-            placing.clear(room)
+            placing.clear(staging_dir)
             self._locked[folder] = note.entry
             return "unchanged"
         if found is not None and not ours and not self._force:
-            placing.clear(room)
+            placing.clear(staging_dir)
             return "edited"
-        if not self._place(room, note):
+        if not self._place(staging_dir, note):
             return "edited"
         return "added" if found is None else "updated"
 
-    def _place(self, room: str, note: placing.Note) -> bool:
-        """Put a room's folder in its place; the room stays until the lock file tells of it."""
+    def _place(self, staging_dir: str, note: placing.Note) -> bool:
+        """Put a staged folder in its place; its staging directory stays until the next `flush`."""
         try:
-            placed = placing.place(self._to, room, note)
+            placed = placing.place(self._to, staging_dir, note)
         except BaseException:
             with suppress(OSError):
-                if placing.mend(self._to, room) is None:
-                    placing.clear(room)
+                if placing.repair(self._to, staging_dir) is None:
+                    placing.clear(staging_dir)
             raise
         if placed:
             self._locked[note.folder] = note.entry
-            self._rooms.append(room)
+            self._staging_dirs.append(staging_dir)
         else:
-            placing.clear(room)
+            placing.clear(staging_dir)
         return placed
 
 
 def _locked(skill: Skill, entries: Sequence[Entry], folder_digest: str) -> Locked:
-    document = document_of(entries)
+    hashes = {one.path: digest(one.data) for one in entries}
     return Locked(
         name=skill.name,
         ref=skill.ref,
         source=skill.source,
         folder=skill.folder,
-        content_hash=digest(document.data) if document else "",
+        content_hash=next((hashes[name] for name in DOCUMENT_NAMES if name in hashes), ""),
         tree_hash=tree_hash(entries),
         digest=folder_digest,
-        files={one.path: digest(one.data) for one in entries},
+        files=hashes,
     )
 
 

@@ -41,13 +41,13 @@ def alone_in(folder: str) -> Iterator[None]:
         yield
 
 
-def make_room(folder: str) -> str:
-    """Make a folder in ``folder`` to work in, and return its path."""
+def make_staging_dir(folder: str) -> str:
+    """Make a staging directory in ``folder``, and return its path."""
     return tempfile.mkdtemp(prefix=PREFIX, suffix=STATE_SUFFIX, dir=folder)
 
 
-def rooms(folder: str) -> list[str]:
-    """Return the paths of what killed processes left in ``folder``."""
+def staging_dirs(folder: str) -> list[str]:
+    """Return the paths of the staging directories that killed processes left in ``folder``."""
     with os.scandir(folder) as listing:
         return [
             entry.path
@@ -58,13 +58,10 @@ def rooms(folder: str) -> list[str]:
         ]
 
 
-def replace_file(path: str, data: bytes, through: str | None = None) -> None:
-    """Put a file in the place of what is there, durably, in one step.
-
-    It is written in the folder ``through``, by default its own.
-    """
+def replace_file(path: str, data: bytes) -> None:
+    """Put a file in the place of what is there, durably, in one step."""
     folder = os.path.dirname(path)
-    new = os.path.join(through or folder, f"{PREFIX}{secrets.token_hex(8)}{STATE_SUFFIX}")
+    new = os.path.join(folder, f"{PREFIX}{secrets.token_hex(8)}{STATE_SUFFIX}")
     try:
         write_file(new, data)
         os.rename(new, path)

@@ -8,27 +8,29 @@ import ipaddress
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Final
 
 import anyio
+from starlette.datastructures import Headers
+from starlette.responses import Response
 
-MOST_BYTES: Final = 4 << 20
+MAX_BYTES: Final = 4 << 20
 """Of one request's body; the largest is a skill that is created with its files."""
 
 RATE: Final = 500.0
 BURST: Final = 2000.0
 """Requests a second, and at once, from one address."""
 
-MOST_PEERS: Final = 4096
+MAX_PEERS: Final = 4096
 
 PATIENCE: Final = 5.0
 """Seconds for the rest of a refused request to come."""
 
 Scope = MutableMapping[str, Any]
 App = Callable[[Scope, Any, Any], Awaitable[None]]
-Refusal = tuple[int, str, list[tuple[bytes, bytes]]]
 
 
 def is_loopback(host: str) -> bool:
@@ -71,7 +73,7 @@ class Guard:
         burst: float = BURST,
     ) -> None:
         self._app = app
-        self._hosts = None if hosts is None else {host.lower().encode() for host in hosts}
+        self._hosts = None if hosts is None else {host.lower() for host in hosts}
         self._token = None if token is None else token.encode()
         self._rate, self._burst = rate, burst
         self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -86,26 +88,26 @@ class Guard:
                 await self._app(scope, receive, send)
             else:
                 await _drain(receive)
-                await _answer(send, *refusal)
+                await refusal(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Refusal | None:
-        headers: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.lower(), []).append(value)
-        hosts = headers.get(b"host", [])
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
         if len(hosts) != 1 or (self._hosts is not None and hosts[0].lower() not in self._hosts):
-            return 421, "This host name is not served", []
-        own = {scheme + hosts[0].lower() for scheme in (b"http://", b"https://")}
-        if any(origin.lower() not in own for origin in headers.get(b"origin", [])):
-            return 403, "This origin is not allowed", []
+            return _error(421, "This host name is not served")
+        own = {scheme + hosts[0].lower() for scheme in ("http://", "https://")}
+        if any(origin.lower() not in own for origin in headers.getlist("origin")):
+            return _error(403, "This origin is not allowed")
         wait = self._wait((scope.get("client") or ("",))[0])
         if wait:
-            return 429, "Too many requests", [(b"retry-after", b"%d" % (wait + 1))]
-        if not self._is_known(headers.get(b"authorization", [])):
-            return 401, "A bearer token is required", [(b"www-authenticate", b"Bearer")]
-        length = headers.get(b"content-length", [b"0"])[0]
-        if not length.isdigit() or int(length) > MOST_BYTES:  # of chunked bodies the SDK sees to it
-            return 413, "The request is too large", []
+            return _error(429, "Too many requests", {"retry-after": str(int(wait + 1))})
+        if not self._is_known(headers.getlist("authorization")):
+            return _error(401, "A bearer token is required", {"www-authenticate": "Bearer"})
+        length = headers.get("content-length", "0")
+        if (
+            not length.isdecimal() or int(length) > MAX_BYTES
+        ):  # of chunked bodies the SDK sees to it
+            return _error(413, "The request is too large")
         return None
 
     def _wait(self, peer: str) -> float:
@@ -115,21 +117,21 @@ class Guard:
         level = min(self._burst, level + (now - then) * self._rate)
         wait = 0.0 if level >= 1 else (1 - level) / self._rate
         self._peers[peer] = (level if wait else level - 1, now)
-        while len(self._peers) > MOST_PEERS:
+        while len(self._peers) > MAX_PEERS:
             self._peers.popitem(last=False)
         return wait
 
-    def _is_known(self, given: list[bytes]) -> bool:
+    def _is_known(self, given: list[str]) -> bool:
         if self._token is None:
             return True
-        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        same = hmac.compare_digest(token.strip(), self._token)
-        return same and scheme.lower() == b"bearer"
+        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        same = hmac.compare_digest(token.encode("latin-1").strip(), self._token)
+        return same and scheme.lower() == "bearer"
 
 
 async def _drain(receive: Any) -> None:
     """Read a refused body away: an answer before its end resets the connection."""
-    left = MOST_BYTES
+    left = MAX_BYTES
     with anyio.move_on_after(PATIENCE):
         while left > 0:
             message = await receive()
@@ -138,14 +140,7 @@ async def _drain(receive: Any) -> None:
                 return
 
 
-async def _answer(send: Any, status: int, text: str, more: list[tuple[bytes, bytes]]) -> None:
+def _error(status: int, text: str, more: Mapping[str, str] = MappingProxyType({})) -> Response:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
-    body = json.dumps(error).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
-        *more,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    headers = {"connection": "close", **more}
+    return Response(json.dumps(error), status, headers, media_type="application/json")

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import mcp_types as types
@@ -9,6 +10,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
 from registry.toolsets.base import Tool
+from registry.toolsets.schemas import described
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +58,8 @@ def guarded(handler: Handler[T]) -> Handler[T]:
             raise
         except Exception:
             log.exception("a request failed")
-            raise MCPError(
-                types.INTERNAL_ERROR, "Internal error; the server's log has it"
-            ) from None
+            message = "Internal error; the server's log has it"
+            raise MCPError(types.INTERNAL_ERROR, message) from None
 
     return safe
 
@@ -73,18 +74,7 @@ async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) ->
 
 def for_client(tool: Tool) -> types.Tool:
     """Return a tool as the protocol has it."""
-    return types.Tool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=tool.parameters,
-        output_schema=tool.result,
-        annotations=types.ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=False,
-        ),
-    )
+    return types.Tool.model_validate(described(replace(tool, meta={}), "mcp"))
 
 
 def failure(text: str) -> types.CallToolResult:

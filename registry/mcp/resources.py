@@ -24,11 +24,11 @@ from registry.toolsets.view import View
 log = logging.getLogger(__name__)
 
 PAGE: Final = 100
-MOST_FILES: Final = 512
-MOST_BYTES: Final = 16 << 20
+MAX_FILES: Final = 512
+MAX_BYTES: Final = 16 << 20
 """The limits of the extension: a skill beyond them is left out."""
 
-MOST_COMPLETIONS: Final = 100
+MAX_COMPLETIONS: Final = 100
 
 TEMPLATE: Final = "skill://{source}/{+path}"
 
@@ -53,17 +53,16 @@ class SkillResources:
     def page(self, cursor: str | None) -> tuple[list[Json], str | None]:
         """Return plain resources, one for each SKILL.md, and the cursor of the next page."""
         found, following = self._page(cursor)
-        entries = []
-        for skill in found:
-            size = next((file.size for file in skill.files if file.path == skill.document), None)
-            entry = {
+        entries = [
+            {
                 "uri": _uri(skill),
                 "name": skill.ref,
                 "description": skill.description,
                 "mime_type": "text/markdown",
-                "size": size,
+                "size": next((one.size for one in skill.files if one.path == skill.document), None),
             }
-            entries.append(entry)
+            for skill in found
+        ]
         return entries, following
 
     def skills(self, cursor: str | None) -> tuple[list[Json], str | None]:
@@ -124,7 +123,7 @@ class SkillResources:
         return [name for name in names if name.startswith(value)]
 
     def _page(self, cursor: str | None) -> tuple[tuple[Manifest, ...], str | None]:
-        """Return a page; raises ValueError for a cursor that is none of ours."""
+        """Return a page; raises ValueError for a cursor that is not one of ours."""
         start = 0 if cursor is None else int(cursor)
         if start < 0:
             raise ValueError(cursor)
@@ -170,14 +169,14 @@ class SkillResources:
 
 def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
     """Say why the extension can't carry a skill: clients check what it promises."""
-    if len(skill.files) > MOST_FILES:
-        return f"it has {len(skill.files)} files, {MOST_FILES} are allowed"
-    if sum(file.size for file in skill.files) > MOST_BYTES:
-        return f"its files have more than {MOST_BYTES} bytes"
+    if len(skill.files) > MAX_FILES:
+        return f"it has {len(skill.files)} files, {MAX_FILES} are allowed"
+    if sum(file.size for file in skill.files) > MAX_BYTES:
+        return f"its files have more than {MAX_BYTES} bytes"
     if any(file.hash is None for file in skill.files):
         return "not all of its files could be read"
     if front_matter is None:
-        return "its front matter is no valid YAML"
+        return "its front matter is not valid YAML"
     reason = check_new_name(skill.name)
     if reason is not None or front_matter.get("name") != skill.name:
         return reason or "its front matter has another name, or none"

@@ -32,7 +32,7 @@ from registry.mcp.protocol import (
     for_client,
     guarded,
 )
-from registry.mcp.resources import MOST_COMPLETIONS, TEMPLATE, SkillResources
+from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
 from registry.sync.watch import Changes, Watcher
 from registry.toolsets.base import Context, Tool, Toolset, shown
 from registry.toolsets.schemas import is_error
@@ -167,9 +167,7 @@ class SkillServer:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, partial(work, *arguments))
 
-    async def _list_tools(
-        self, _context: Any, _params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         offered = await self._run(
             lambda: [tool for toolset in self._toolsets for tool in self._offered(toolset)]
         )
@@ -203,7 +201,7 @@ class SkillServer:
         return types.ListResourcesResult(resources=listed, next_cursor=cursor)
 
     async def _list_templates(
-        self, _context: Any, _params: types.PaginatedRequestParams | None
+        self, _context: Any, _params: Any
     ) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
             name="skill-file", uri_template=TEMPLATE, description="A file of a skill"
@@ -248,9 +246,9 @@ class SkillServer:
                 self._resources.complete, params.argument.name, params.argument.value, given
             )
         completion = types.Completion(
-            values=values[:MOST_COMPLETIONS],
+            values=values[:MAX_COMPLETIONS],
             total=len(values),
-            has_more=len(values) > MOST_COMPLETIONS,
+            has_more=len(values) > MAX_COMPLETIONS,
         )
         return types.CompleteResult(completion=completion)
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from registry.errors import UsageProblem
-from registry.mcp.guard import MOST_BYTES, Guard, allowed_hosts, is_loopback
+from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts, is_loopback
 
 if TYPE_CHECKING:
     from registry.mcp.server import SkillServer
 
-MOST_SESSIONS: Final = 1000
-MOST_CONNECTIONS: Final = 1000
+MAX_SESSIONS: Final = 1000
+MAX_CONNECTIONS: Final = 1000
 GRACE: Final = 3
 """Seconds that requests under way have when the server is stopped."""
 
@@ -70,8 +70,8 @@ def serve_http(
     hosts = allowed_hosts(host, port)
     app: Any = server.build().streamable_http_app(
         json_response=True,
-        max_request_body_size=MOST_BYTES,
-        max_sessions=MOST_SESSIONS,
+        max_request_body_size=MAX_BYTES,
+        max_sessions=MAX_SESSIONS,
         # The guard has done it, also for addresses that the SDK knows no hosts of.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
@@ -112,7 +112,7 @@ def serve_http(
         lifespan="on",
         ws="none",
         timeout_graceful_shutdown=GRACE,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
     )
     running = Uvicorn(config)
     with suppress(SystemExit):  # how it ends when it could not begin

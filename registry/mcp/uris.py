@@ -11,7 +11,7 @@ from registry.disk.paths import ROOT
 
 SCHEME: Final = "skill://"
 ASIDE: Final = "@"
-MOST_SEGMENTS: Final = 64
+MAX_SEGMENTS: Final = 64
 
 
 class Target(NamedTuple):
@@ -37,11 +37,11 @@ def file_uri(folder_uri: str, path: str) -> str:
 
 
 def targets(uri: str) -> list[Target]:
-    """Return what ``uri`` may mean, the deepest folder first; nothing where it is no such URI."""
+    """Return what ``uri`` may mean, the deepest folder first; nothing if it is not such a URI."""
     if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
         return []
     source, *segments = [unquote(part) for part in uri.removeprefix(SCHEME).split("/")]
-    if len(segments) > MOST_SEGMENTS:
+    if len(segments) > MAX_SEGMENTS:
         return []
     found = []
     for end in range(len(segments) - 1, -1, -1):

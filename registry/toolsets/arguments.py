@@ -1,7 +1,6 @@
 """Hold what a model sends against a tool's JSON Schema."""
 
-from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from registry.text import shorten
@@ -20,34 +19,23 @@ class Arguments:
     def __init__(self, schema: Json) -> None:
         self._schema = schema
 
-    @property
-    def required(self) -> Sequence[str]:
-        """The names of the arguments that must be given."""
-        return list(self._schema.get("required", ()))
-
     def problem(self, arguments: Any) -> str | None:
         """Return in words what is wrong with ``arguments``, or None."""
         from jsonschema.exceptions import best_match
 
         try:
-            error = best_match(_validator(self).iter_errors(arguments))
+            error = best_match(self._validator.iter_errors(arguments))
         except RecursionError:
             return "the arguments are nested too deeply"
         if error is None:
             return None
-        words = error.message
-        words = shorten(words, MAX_PROBLEM)
+        words = shorten(error.message, MAX_PROBLEM)
         place = ".".join(map(str, error.path))
         text = f"{place}: {words}" if place else words
         return text.encode("utf-8", "replace").decode()
 
-    def validator(self) -> "Validator":
-        """Return a validator of the schema."""
+    @cached_property
+    def _validator(self) -> "Validator":
         from jsonschema import Draft202012Validator
 
         return Draft202012Validator(self._schema)
-
-
-@lru_cache(maxsize=64)
-def _validator(arguments: Arguments) -> "Validator":
-    return arguments.validator()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
 from registry.core import Core
-from registry.model import Scope
+from registry.model import Parameter, Scope
 from registry.text import shorten
 
 Json: TypeAlias = dict[str, Any]
@@ -72,9 +72,29 @@ MAX_SHOWN: Final = 200
 """Characters of what a model sent that an answer repeats."""
 
 
+TYPES: Final = ("string", "number", "boolean", "array", "object")
+"""What a parameter of a skill may be."""
+
+
 def schema(properties: Mapping[str, Json], required: Sequence[str] = ()) -> Json:
     """Return the JSON Schema of an object with these properties."""
     return {"type": "object", "properties": dict(properties), "required": list(required)}
+
+
+def text(about: str) -> Json:
+    """Return the JSON Schema of a text."""
+    return {"type": "string", "description": about}
+
+
+def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
+    """Return a skill's parameter; what ``entry`` does not say has its usual value."""
+    return Parameter(
+        name=name,
+        type=entry.get("type", TYPES[0]),
+        description=entry.get("description", ""),
+        required=entry.get("required", False),
+        default=entry.get("default"),
+    )
 
 
 def shown(value: object) -> str:

@@ -16,9 +16,9 @@ from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES
 from registry.sync.sources import target_source
-from registry.toolsets.base import Context, Json, Tool, schema, shown
+from registry.toolsets.base import Context, Json, Tool, schema, shown, text
 
-MOST_BYTES: Final = 1 << 20
+MAX_BYTES: Final = 1 << 20
 """The contract's "1MB"; a document of exactly this size is read (NOTES.md)."""
 
 RULE: Final = r"Skill names must not contain '/', '\', or '..'"
@@ -33,10 +33,7 @@ TOOLS: Final = (
         "get_skill",
         "Read the SKILL.MD documentation for a specific skill. Returns the full text content of "
         "the documentation file.",
-        schema(
-            {"skill_name": {"type": "string", "description": "Name of the skill (folder name)"}},
-            ["skill_name"],
-        ),
+        schema({"skill_name": text("Name of the skill (folder name)")}, ["skill_name"]),
     ),
 )
 
@@ -125,7 +122,7 @@ def read_document(folder: str, name: str) -> Json:
     """Return the text of the skill file in ``folder``, or the contract's error."""
     for document in DOCUMENT_NAMES:
         try:
-            data = read_inside(os.path.join(folder, document), MOST_BYTES, folder, folder).data
+            data = read_inside(os.path.join(folder, document), MAX_BYTES, folder, folder).data
         except FileNotFoundError:
             continue
         except FileTooLarge:
@@ -142,7 +139,7 @@ def understood(data: bytes, name: str) -> Json:
     """Return a document's text, or that it is none."""
     try:
         # As the contract reads it: any line end is a "\n".
-        text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        documentation = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         return {"error": f"SKILL.MD contains invalid UTF-8 for skill '{name}'"}
-    return {"skill_name": name, "documentation": text}
+    return {"skill_name": name, "documentation": documentation}

@@ -8,7 +8,7 @@ from registry.catalog.visibility.decisions import decide_all, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import SCOPES, Skill
 from registry.text import shorten
-from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown
+from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
@@ -34,10 +34,7 @@ TOOLS: Final = (
     Tool(
         "skill_view",
         "Read a skill: the full Markdown of its instructions. skills_list says which there are.",
-        schema(
-            {"name": {"type": "string", "description": "The skill's name, as skills_list has it"}},
-            ["name"],
-        ),
+        schema({"name": text("The skill's name, as skills_list has it")}, ["name"]),
         meta={"toolset": "skills", "maxResultChars": VIEW_CHARS, "capabilities": {}},
     ),
 )

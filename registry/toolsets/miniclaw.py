@@ -10,16 +10,14 @@ from typing import Any, Final
 from registry.catalog.reading import read_text
 from registry.db.queries.skills import is_known
 from registry.document.names import check_folder_name, check_snake_case, is_built_in
-from registry.errors import ChangeRefused, RegistryError, SkillNotFound
+from registry.errors import RegistryError
 from registry.model import DOCUMENT_NAMES, Parameter, Skill
 from registry.sync.sources import target_source
 from registry.text import utc_now
 from registry.toolsets.arguments import Arguments
-from registry.toolsets.base import Context, Json, Tool, schema, shown
-from registry.toolsets.miniclaw_errors import SkillError, creating, deleting, reading
+from registry.toolsets.base import TYPES, Context, Json, Tool, parameter, schema, shown, text
+from registry.toolsets.miniclaw_errors import SkillError, creating, failure
 from registry.toolsets.view import View
-
-TYPES: Final = ("string", "number", "boolean", "array", "object")
 
 _TEXT: Final[Json] = {"type": "string"}
 
@@ -29,8 +27,8 @@ TOOLS: Final = (
         "Create a new reusable skill package",
         schema(
             {
-                "name": {"type": "string", "description": "Skill name (snake_case, unique)"},
-                "description": {"type": "string", "description": "What this skill does"},
+                "name": text("Skill name (snake_case, unique)"),
+                "description": text("What this skill does"),
                 "parameters": {
                     "type": "array",
                     "description": "Parameter definitions",
@@ -44,10 +42,7 @@ TOOLS: Final = (
                         },
                     },
                 },
-                "implementation": {
-                    "type": "string",
-                    "description": "Implementation instructions or code",
-                },
+                "implementation": text("Implementation instructions or code"),
             },
             ["name", "description", "implementation"],
         ),
@@ -58,14 +53,12 @@ TOOLS: Final = (
     Tool(
         "read_skill",
         "Read the full content of a skill",
-        schema({"name": {"type": "string", "description": "Name of the skill to read"}}, ["name"]),
+        schema({"name": text("Name of the skill to read")}, ["name"]),
     ),
     Tool(
         "delete_skill",
         "Delete a user-created skill",
-        schema(
-            {"name": {"type": "string", "description": "Name of the skill to delete"}}, ["name"]
-        ),
+        schema({"name": text("Name of the skill to delete")}, ["name"]),
         read_only=False,
         destructive=True,
     ),
@@ -114,16 +107,16 @@ class MiniclawToolset:
             raise SkillError("BuiltInToolConflict", name=name)
         created_at = utc_now()
         try:
-            text = render_miniclaw(
+            document = render_miniclaw(
                 name=name,
                 description=arguments["description"],
                 parameters=_parameters(arguments.get("parameters", ())),
                 implementation=arguments["implementation"],
                 created_at=created_at,
             )
-        except (ValueError, TypeError, RecursionError) as error:  # a default that is no JSON
+        except (ValueError, TypeError, RecursionError) as error:  # a default that is not JSON
             raise SkillError("InvalidSchema", msg=str(error)) from error
-        path, data = name, text.encode()
+        path, data = name, document.encode()
         most = self._core.settings.limits.document_bytes
         if len(data) > most:
             raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
@@ -132,11 +125,8 @@ class MiniclawToolset:
             path = os.path.join(source.path, name)
             files = {DOCUMENT_NAMES[0]: data}
             skill = create_files(self._core, source, name, name, files).skill
-        except RegistryError as error:
+        except (RegistryError, OSError) as error:
             raise creating(name, path, error, known=self._is_known(name)) from error
-        except OSError as error:
-            refused = ChangeRefused(path=path, reason=error.strerror or str(error))
-            raise creating(name, path, refused, known=False) from error
         return {
             "message": "Skill created successfully",
             "skill": _described(skill),
@@ -153,7 +143,7 @@ class MiniclawToolset:
         try:
             skills = self._view.skills()
         except RegistryError as error:
-            raise reading("", error) from error
+            raise failure("FileReadFailed", "", error) from error
         self._core.usage.listed(skills)
         newest_first = sorted(skills, key=lambda skill: skill.created_at, reverse=True)
         return {"skills": [_described(skill) for skill in newest_first]}
@@ -164,7 +154,7 @@ class MiniclawToolset:
             current = self._view.locate(name)
             content = read_text(self._core, current)
         except RegistryError as error:
-            raise _unfound(name, error) or reading(name, error) from error
+            raise failure("FileReadFailed", name, error) from error
         self._core.usage.read(current.stored.skill.source, current.stored.folder)
         return {"name": name, "content": content}
 
@@ -179,11 +169,8 @@ class MiniclawToolset:
             if is_built_in(stored.skill.name):
                 raise SkillError("BuiltInSkillDeletion", name=name)
             delete(self._core, stored)
-        except RegistryError as error:
-            raise _unfound(name, error) or deleting(name, error) from error
-        except OSError as error:
-            refused = ChangeRefused(path=shown(name), reason=error.strerror or str(error))
-            raise deleting(name, refused) from error
+        except (RegistryError, OSError) as error:
+            raise failure("DirectoryRemovalFailed", name, error) from error
         return {"message": f"Skill '{shown(name)}' deleted successfully"}
 
 
@@ -195,18 +182,9 @@ def _check(tool: str, arguments: Any) -> None:
     if wrong is None:
         return
     name = arguments.get("name") if isinstance(arguments, Mapping) else None
-    if "name" in _CHECKS[tool].required and not isinstance(name, str):
-        reason = check_snake_case("")
-        raise SkillError("InvalidName", name=shown(name), reason=reason)
+    if tool != "list_skills" and not isinstance(name, str):
+        raise SkillError("InvalidName", name=shown(name), reason=check_snake_case(""))
     raise SkillError("InvalidSchema", msg=wrong)
-
-
-def _unfound(name: str, error: RegistryError) -> SkillError | None:
-    """Return the error of a name that is none ("when creating or accessing skills")."""
-    reason = check_snake_case(name)
-    if isinstance(error, SkillNotFound) and reason is not None:
-        return SkillError("InvalidName", name=shown(name), reason=reason)
-    return None
 
 
 def _parameters(given: Sequence[Json]) -> list[Parameter]:
@@ -218,19 +196,9 @@ def _parameters(given: Sequence[Json]) -> list[Parameter]:
             raise SkillError("InvalidSchema", msg=f"parameter {number} has no name")
         if name in found:
             raise SkillError("InvalidSchema", msg=f"there are two parameters '{shown(name)}'")
-        found[name] = Parameter(
-            name=name,
-            type=entry.get("type", TYPES[0]),
-            description=entry.get("description", ""),
-            required=entry.get("required", False),
-            default=entry.get("default"),
-        )
+        found[name] = parameter(name, entry)
     return list(found.values())
 
 
 def _described(skill: Skill) -> Json:
-    return {
-        "name": skill.ref,
-        "description": skill.description,
-        "created_at": skill.created_at,
-    }
+    return {"name": skill.ref, "description": skill.description, "created_at": skill.created_at}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from registry.document.names import check_snake_case
 from registry.errors import (
     ChangeRefused,
     InvalidName,
@@ -46,7 +47,7 @@ class SkillError(Exception):
         self.type = type
 
 
-def creating(name: str, path: str, error: RegistryError, *, known: bool) -> SkillError:
+def creating(name: str, path: str, error: RegistryError | OSError, *, known: bool) -> SkillError:
     """Return the contract's error for why ``path`` could not be created.
 
     ``known``: there is a skill of the name, not only a folder on disk.
@@ -55,29 +56,28 @@ def creating(name: str, path: str, error: RegistryError, *, known: bool) -> Skil
         return SkillError("NameConflict" if known else "SkillAlreadyExists", name=name)
     if isinstance(error, InvalidName):
         return SkillError("InvalidName", name=name, reason=error.facts["reason"])
-    if isinstance(error, ChangeRefused | SourceUnclear | SourceNotFound):
+    if isinstance(error, ChangeRefused | SourceUnclear | SourceNotFound | OSError):
         return SkillError("DirectoryCreationFailed", path=path, source=_reason(error))
     return SkillError("FileWriteFailed", path=f"{path}/SKILL.md", source=_reason(error))
 
 
-def reading(name: str, error: RegistryError) -> SkillError:
-    """Return the contract's error for why a skill could not be read."""
+def failure(type: str, name: str, error: RegistryError | OSError) -> SkillError:  # noqa: A002
+    """Return the contract's error, usually ``type``, for a skill that was not read or deleted."""
     if isinstance(error, SkillNotFound | SkillNotVisible):
+        reason = check_snake_case(name)  # "when creating or accessing skills"
+        if isinstance(error, SkillNotFound) and reason is not None:
+            return SkillError("InvalidName", name=shown(name), reason=reason)
         return SkillError("SkillNotFound", name=shown(name))
-    path = error.facts.get("path", shown(name))
-    return SkillError("FileReadFailed", path=path, source=_reason(error))
+    path = shown(name)
+    if isinstance(error, RegistryError):
+        path = error.facts.get("path", path)
+    return SkillError(type, path=path, source=_reason(error))
 
 
-def deleting(name: str, error: RegistryError) -> SkillError:
-    """Return the contract's error for why a skill could not be deleted."""
-    if isinstance(error, SkillNotFound | SkillNotVisible):
-        return SkillError("SkillNotFound", name=shown(name))
-    path = error.facts.get("path", shown(name))
-    return SkillError("DirectoryRemovalFailed", path=path, source=_reason(error))
-
-
-def _reason(error: RegistryError) -> str:
+def _reason(error: RegistryError | OSError) -> str:
     """Return why, in one line; the path is told beside it."""
+    if isinstance(error, OSError):
+        return one_line(error.strerror or str(error))
     if isinstance(error, SkillInvalid):
         problems = error.facts["problems"]
         worst = [p.message for p in problems if p.severity == "error"]

@@ -26,11 +26,11 @@ from registry.errors import (
     SourceUnclear,
     UsageProblem,
 )
-from registry.model import Parameter, Skill, record
+from registry.model import Skill, record
 from registry.sync.planning import SyncOptions
 from registry.sync.run import sync
 from registry.toolsets.arguments import Arguments
-from registry.toolsets.base import Context, Json, Tool, shown
+from registry.toolsets.base import Context, Json, Tool, parameter, shown
 from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
 from registry.toolsets.native_tools import TOOLS
 from registry.toolsets.view import View
@@ -45,7 +45,6 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
     "folder.",
     SourceNotFound: "The user has to register a folder.",
 }
-_DATES: Final = ("created_since", "created_until", "updated_since", "updated_until")
 
 
 class NativeToolset:
@@ -149,14 +148,9 @@ class NativeToolset:
         from registry.changes.trash import delete
 
         trashed = delete(self._core, self._view.resolve(name), if_hash=if_hash)
-        return {
-            "deleted": {
-                "name": trashed.name,
-                "source": trashed.source,
-                "folder": trashed.folder,
-                "trash_id": trashed.id,
-            }
-        }
+        keys = ("name", "source", "folder")
+        gone = {key: getattr(trashed, key) for key in keys}
+        return {"deleted": {**gone, "trash_id": trashed.id}}
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
         from registry.changes.trash import restore
@@ -187,11 +181,11 @@ class NativeToolset:
     def _filters(self, given: Mapping[str, Any]) -> Filters:
         chosen = {key: given[key] for key in FILTERS if key in given}
         moment = datetime.now(UTC)
-        for key in _DATES:
-            if key in chosen:
-                until = key.endswith("until")
+        for key, value in chosen.items():
+            if key.endswith(("_since", "_until")):
+                until = key.endswith("_until")
                 try:
-                    chosen[key] = parse_when(chosen[key], moment, end_of_day=until)
+                    chosen[key] = parse_when(value, moment, end_of_day=until)
                 except ValueError as error:
                     raise UsageProblem(message=f"{key}: {error}") from error
         return self._view.filters(Filters(**chosen))
@@ -211,16 +205,7 @@ def _fields(given: Json) -> Json:
     if "files" in fields:
         fields["files"] = {path: _bytes(text) for path, text in fields["files"].items()}
     if "parameters" in fields:
-        fields["parameters"] = [
-            Parameter(
-                name=entry["name"],
-                type=entry.get("type", "string"),
-                description=entry.get("description", ""),
-                required=entry.get("required", False),
-                default=entry.get("default"),
-            )
-            for entry in fields["parameters"]
-        ]
+        fields["parameters"] = [parameter(one["name"], one) for one in fields["parameters"]]
     return fields
 
 

@@ -3,46 +3,36 @@
 from typing import Final
 
 from registry.model import SCOPES
-from registry.toolsets.base import Json
+from registry.toolsets.base import TYPES, Json, schema, text
 
 PAGE: Final = 20
-MOST_ON_PAGE: Final = 200
+MAX_PAGE: Final = 200
 PIECE: Final = 50_000
 """Characters (or, of a binary file, bytes) of one answer, where a text is longer."""
-MOST_IN_PIECE: Final = 1 << 20
+MAX_PIECE: Final = 1 << 20
 
-TYPES: Final = ("string", "number", "boolean", "array", "object")
-
-
-def text(about: str) -> Json:
-    """Return the schema of a text."""
-    return {"type": "string", "description": about}
+STRING: Final[Json] = {"type": "string"}
+STRINGS: Final[Json] = {"type": "array", "items": STRING}
+INTEGER: Final[Json] = {"type": "integer"}
+BOOLEAN: Final[Json] = {"type": "boolean"}
+STRING_OR_NULL: Final[Json] = {"type": ["string", "null"]}
+INTEGER_OR_NULL: Final[Json] = {"type": ["integer", "null"]}
 
 
 def number(about: str, least: int, most: int | None, usual: int) -> Json:
     """Return the schema of a whole number within bounds, with its default."""
     bounds: Json = {"minimum": least} | ({} if most is None else {"maximum": most})
-    return {"type": "integer", "description": about, "default": usual, **bounds}
+    return {**INTEGER, "description": about, "default": usual, **bounds}
 
 
 def texts(about: str) -> Json:
     """Return the schema of a list of texts."""
-    return {"type": "array", "items": {"type": "string"}, "description": about}
+    return {**STRINGS, "description": about}
 
 
 def arguments(properties: Json, *required: str) -> Json:
     """Return the schema of a tool's arguments: these and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
-
-
-def nullable(kind: str) -> Json:
-    """Return the schema of a value that may be unknown."""
-    return {"type": [kind, "null"]}
+    return {**schema(properties, required), "additionalProperties": False}
 
 
 NAME: Final = text("The skill's name or ref, as list_skills and search_skills return it")
@@ -66,64 +56,64 @@ FILTERS: Final[Json] = {
 OFFSET: Final = number("Skills to leave out: next_offset of the page before", 0, None, 0)
 
 SKILL_FIELDS: Final[Json] = {
-    "ref": {"type": "string"},
-    "name": {"type": "string"},
-    "description": {"type": "string"},
-    "kind": nullable("string"),
-    "category": nullable("string"),
-    "tags": {"type": "array", "items": {"type": "string"}},
-    "scope": {"type": "string"},
-    "source": {"type": "string"},
-    "version": nullable("string"),
-    "created_at": {"type": "string"},
-    "updated_at": {"type": "string"},
-    "content_hash": nullable("string"),
+    "ref": STRING,
+    "name": STRING,
+    "description": STRING,
+    "kind": STRING_OR_NULL,
+    "category": STRING_OR_NULL,
+    "tags": STRINGS,
+    "scope": STRING,
+    "source": STRING,
+    "version": STRING_OR_NULL,
+    "created_at": STRING,
+    "updated_at": STRING,
+    "content_hash": STRING_OR_NULL,
 }
 SKILL_KEYS: Final = tuple(SKILL_FIELDS)
 
-PROBLEM: Final[Json] = {
-    "type": "object",
-    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-    "required": ["code", "message"],
-}
+
+def object_with(properties: Json) -> Json:
+    """Return the schema of an object that has all of these properties."""
+    return schema(properties, tuple(properties))
 
 
-def answer(properties: Json, *optional: str) -> Json:
+def answer(properties: Json) -> Json:
     """Return the schema of an answer: these properties, or an error alone."""
-    required = [key for key in properties if key not in optional]
     return {
         "type": "object",
-        "properties": {**properties, "error": PROBLEM},
-        "anyOf": [{"required": required}, {"required": ["error"]}],
+        "properties": {**properties, "error": object_with({"code": STRING, "message": STRING})},
+        "anyOf": [{"required": list(properties)}, {"required": ["error"]}],
     }
-
-
-def record(**more: Json) -> Json:
-    """Return the schema of a skill, with ``more`` beyond what a listing shows."""
-    fields = {**SKILL_FIELDS, **more}
-    return {"type": "object", "properties": fields, "required": list(fields)}
 
 
 LISTED: Final[Json] = {
     "type": "object",
     "description": f"A skill: {', '.join(SKILL_FIELDS)}",
-    "properties": {key: SKILL_FIELDS[key] for key in ("ref", "name", "description")},
+    "properties": {"ref": STRING, "name": STRING, "description": STRING},
     "required": ["ref", "name", "description"],
 }
 """One skill of a page. Clients check each answer: all keys of all skills would cost them more than
 the answer took."""
-TOTAL: Final[Json] = {"total": {"type": "integer"}, "next_offset": nullable("integer")}
-PATH: Final[Json] = {"path": {"type": "string"}}
+
+PAGE_OF_SKILLS: Final = answer(
+    {
+        "skills": {"type": "array", "items": LISTED},
+        "total": INTEGER,
+        "next_offset": INTEGER_OR_NULL,
+    }
+)
+CHANGED: Final = answer({"skill": object_with({**SKILL_FIELDS, "path": STRING})})
+"""The answer of a tool that changes a skill."""
 
 FILES: Final[Json] = {
     "type": "array",
     "items": {
         "type": "object",
         "properties": {
-            "path": {"type": "string"},
-            "size": {"type": "integer"},
-            "hash": nullable("string"),
-            "executable": {"type": "boolean"},
+            "path": STRING,
+            "size": INTEGER,
+            "hash": STRING_OR_NULL,
+            "executable": BOOLEAN,
         },
     },
 }
@@ -131,18 +121,16 @@ FILES: Final[Json] = {
 PARAMETERS: Final[Json] = {
     "type": "array",
     "description": "Parameters of the skill, written as a table",
-    "items": {
-        "type": "object",
-        "properties": {
+    "items": arguments(
+        {
             "name": {"type": "string", "minLength": 1},
             "type": {"enum": list(TYPES), "default": "string"},
-            "description": {"type": "string"},
+            "description": STRING,
             "required": {"type": "boolean", "default": False},
             "default": {"description": "The value where none is given"},
         },
-        "required": ["name"],
-        "additionalProperties": False,
-    },
+        "name",
+    ),
 }
 
 FIELDS: Final[Json] = {

@@ -2,28 +2,32 @@
 
 from typing import Final
 
-from registry.toolsets.base import Tool
+from registry.toolsets.base import Tool, text
 from registry.toolsets.native_shapes import (
+    BOOLEAN,
+    CHANGED,
     DESCRIPTION,
     FIELDS,
     FILES,
     FILTERS,
     HASH,
-    LISTED,
-    MOST_IN_PIECE,
-    MOST_ON_PAGE,
+    INTEGER,
+    INTEGER_OR_NULL,
+    MAX_PAGE,
+    MAX_PIECE,
     NAME,
     OFFSET,
     PAGE,
-    PATH,
+    PAGE_OF_SKILLS,
     PIECE,
-    TOTAL,
+    SKILL_FIELDS,
+    STRING,
+    STRING_OR_NULL,
+    STRINGS,
     answer,
     arguments,
-    nullable,
     number,
-    record,
-    text,
+    object_with,
     texts,
 )
 
@@ -41,11 +45,11 @@ TOOLS: Final = (
                     "description": "The order; dates come newest first",
                 },
                 "reverse": {"type": "boolean", "default": False},
-                "limit": number("Skills on a page", 1, MOST_ON_PAGE, PAGE),
+                "limit": number("Skills on a page", 1, MAX_PAGE, PAGE),
                 "offset": OFFSET,
             }
         ),
-        answer({"skills": {"type": "array", "items": LISTED}, **TOTAL}),
+        PAGE_OF_SKILLS,
     ),
     Tool(
         "search_skills",
@@ -55,20 +59,12 @@ TOOLS: Final = (
             {
                 "query": text("What the skill should help with"),
                 **FILTERS,
-                "limit": number("Skills on a page", 1, MOST_ON_PAGE, 10),
+                "limit": number("Skills on a page", 1, MAX_PAGE, 10),
                 "offset": OFFSET,
             },
             "query",
         ),
-        answer(
-            {
-                "skills": {
-                    "type": "array",
-                    "items": LISTED,
-                },
-                **TOTAL,
-            }
-        ),
+        PAGE_OF_SKILLS,
     ),
     Tool(
         "read_skill",
@@ -78,23 +74,26 @@ TOOLS: Final = (
             {
                 "name": NAME,
                 "offset": number("Where in the body to begin: next_offset", 0, None, 0),
-                "max_chars": number("Characters of the body", 1, MOST_IN_PIECE, PIECE),
+                "max_chars": number("Characters of the body", 1, MAX_PIECE, PIECE),
             },
             "name",
         ),
         answer(
             {
-                "skill": record(
-                    path={"type": "string"},
-                    tree_hash=nullable("string"),
-                    compatibility=nullable("string"),
-                    required_tools={"type": "array", "items": {"type": "string"}},
-                    parameters={"type": "array", "items": {"type": "object"}},
-                    files=FILES,
+                "skill": object_with(
+                    {
+                        **SKILL_FIELDS,
+                        "path": STRING,
+                        "tree_hash": STRING_OR_NULL,
+                        "compatibility": STRING_OR_NULL,
+                        "required_tools": STRINGS,
+                        "parameters": {"type": "array", "items": {"type": "object"}},
+                        "files": FILES,
+                    }
                 ),
-                "body": {"type": "string"},
-                "total_chars": {"type": "integer"},
-                "next_offset": nullable("integer"),
+                "body": STRING,
+                "total_chars": INTEGER,
+                "next_offset": INTEGER_OR_NULL,
             }
         ),
     ),
@@ -107,19 +106,19 @@ TOOLS: Final = (
                 "name": NAME,
                 "path": text("The file's path, relative to the skill's folder"),
                 "offset": number("Where to begin: next_offset", 0, None, 0),
-                "max_chars": number("Characters, or bytes in base64", 1, MOST_IN_PIECE, PIECE),
+                "max_chars": number("Characters, or bytes in base64", 1, MAX_PIECE, PIECE),
             },
             "name",
             "path",
         ),
         answer(
             {
-                "ref": {"type": "string"},
-                **PATH,
-                "size": {"type": "integer"},
+                "ref": STRING,
+                "path": STRING,
+                "size": INTEGER,
                 "encoding": {"enum": ["utf-8", "base64"]},
-                "content": {"type": "string"},
-                "next_offset": nullable("integer"),
+                "content": STRING,
+                "next_offset": INTEGER_OR_NULL,
             }
         ),
     ),
@@ -133,7 +132,7 @@ TOOLS: Final = (
                 **FIELDS,
                 "files": {
                     "type": "object",
-                    "additionalProperties": {"type": "string"},
+                    "additionalProperties": STRING,
                     "description": "Supporting files: relative path to text",
                 },
                 "source": text("The source to write to, where there are several"),
@@ -141,7 +140,7 @@ TOOLS: Final = (
             "name",
             "description",
         ),
-        answer({"skill": record(**PATH)}),
+        CHANGED,
         read_only=False,
         idempotent=False,
     ),
@@ -155,14 +154,14 @@ TOOLS: Final = (
                 **FIELDS,
                 "files": {
                     "type": "object",
-                    "additionalProperties": {"type": ["string", "null"]},
+                    "additionalProperties": STRING_OR_NULL,
                     "description": "Supporting files: relative path to text; null removes a file",
                 },
                 "if_hash": HASH,
             },
             "name",
         ),
-        answer({"skill": record(**PATH)}),
+        CHANGED,
         read_only=False,
         destructive=True,
     ),
@@ -172,16 +171,9 @@ TOOLS: Final = (
         arguments({"name": NAME, "if_hash": HASH}, "name"),
         answer(
             {
-                "deleted": {
-                    "type": "object",
-                    "properties": {
-                        "name": {"type": "string"},
-                        "source": {"type": "string"},
-                        "folder": {"type": "string"},
-                        "trash_id": {"type": "string"},
-                    },
-                    "required": ["name", "source", "folder", "trash_id"],
-                }
+                "deleted": object_with(
+                    {"name": STRING, "source": STRING, "folder": STRING, "trash_id": STRING}
+                )
             }
         ),
         read_only=False,
@@ -198,7 +190,7 @@ TOOLS: Final = (
             },
             "name",
         ),
-        answer({"skill": record(**PATH)}),
+        CHANGED,
         read_only=False,
         idempotent=False,
     ),
@@ -217,14 +209,11 @@ TOOLS: Final = (
         ),
         answer(
             {
-                **{
-                    key: {"type": "array", "items": {"type": "string"}}
-                    for key in ("added", "updated", "moved", "removed")
-                },
-                "unchanged": {"type": "integer"},
-                "invalid": {"type": "integer"},
-                "complete": {"type": "boolean"},
-                "problems": {"type": "array", "items": {"type": "string"}},
+                **dict.fromkeys(("added", "updated", "moved", "removed"), STRINGS),
+                "unchanged": INTEGER,
+                "invalid": INTEGER,
+                "complete": BOOLEAN,
+                "problems": STRINGS,
             }
         ),
         read_only=False,

@@ -1,35 +1,21 @@
 """Tools as frameworks take them: the same JSON Schema in the envelope of each."""
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from registry.toolsets.base import Json, Tool
 
-Style: TypeAlias = Literal["openai", "anthropic", "mcp"]
 STYLES: Final = ("openai", "anthropic", "mcp")
 
 
 def described(tool: Tool, style: str) -> Json:
     """Return a tool as the APIs of OpenAI or Anthropic, or MCP's tools/list, have it."""
+    about: Json = {"name": tool.name, "description": tool.description}
     if style == "openai":
-        function = {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-        }
-        return {"type": "function", "function": function}
+        return {"type": "function", "function": {**about, "parameters": tool.parameters}}
     if style == "anthropic":
-        return {
-            "name": tool.name,
-            "description": tool.description,
-            "input_schema": tool.parameters,
-        }
-    return _for_mcp(tool)
-
-
-def _for_mcp(tool: Tool) -> Json:
+        return {**about, "input_schema": tool.parameters}
     entry: Json = {
-        "name": tool.name,
-        "description": tool.description,
+        **about,
         "inputSchema": tool.parameters,
         "annotations": {
             "readOnlyHint": tool.read_only,

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TypeVar
 
 from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import resolve
@@ -33,8 +32,6 @@ from registry.model import Skill, SkillDetail
 from registry.settings import Personality
 from registry.sync.sources import find as find_source
 from registry.toolsets.base import Context
-
-S = TypeVar("S", StoredSkill, CurrentSkill)
 
 _numbers = count(1)
 
@@ -116,9 +113,11 @@ class View:
 
         For changes: they are refused where the disk is not what the database knows.
         """
-        return self._choose(handle, lambda one: resolve(self.core.reader, one))
+        return self._choose(
+            handle, lambda one: CurrentSkill(resolve(self.core.reader, one), None)
+        ).stored
 
-    def _choose(self, handle: str, look: Callable[[str], S]) -> S:
+    def _choose(self, handle: str, look: Callable[[str], CurrentSkill]) -> CurrentSkill:
         problem: RegistryError
         try:
             found = look(handle)
@@ -126,15 +125,15 @@ class View:
             problem = error
         else:
             # Only what was read is judged: reading may have found it changed.
-            if self._sees(found):
+            if self._sees(found.stored):
                 return found
-            problem = self._refusal(handle, _stored(found))
+            problem = self._refusal(handle, found.stored)
         named = self.skills(handle)
         if len(named) > 1:
             raise SkillAmbiguous(handle, [skill.ref for skill in named])
         if named:
             found = look(f"{named[0].source}/{named[0].folder}")
-            if self._sees(found):
+            if self._sees(found.stored):
                 return found
         if isinstance(problem, SkillNotFound | SkillAmbiguous):
             raise SkillNotFound(handle, self.near(handle))
@@ -147,8 +146,7 @@ class View:
         seen = {offer.ref for offer in offers}
         return [ref for ref in near if ref in seen]
 
-    def _sees(self, found: StoredSkill | CurrentSkill) -> bool:
-        stored = _stored(found)
+    def _sees(self, stored: StoredSkill) -> bool:
         if self._personality is None:
             return stored.is_visible and not stored.hidden and self._is_within(stored.skill)
         place = stored.skill.source, stored.folder
@@ -169,9 +167,7 @@ class View:
         def load(reader: Reader) -> list[int]:
             found = decisions(reader, self._personality, self._environ)
             return [
-                version
-                for version, skill, choice in found
-                if choice.visible and self._is_within(skill)
+                one for one, skill, choice in found if choice.visible and self._is_within(skill)
             ]
 
         return self.core.reader.remembered(self._key, load)
@@ -179,8 +175,9 @@ class View:
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
         """Say why a skill that exists is not shown, as far as this view may know of it."""
         skill = stored.skill
-        others = self._personality is not None and skill.scope == "team"
-        if not self._is_within(skill) or (others and skill.source != self._team):
+        viewer = self._personality
+        foreign = viewer is not None and skill.scope == "team" and skill.source != viewer.team
+        if foreign or not self._is_within(skill):
             return SkillNotFound(handle, self.near(handle))
         if skill.status not in {"ok", "warning"}:
             problems = stored_skills.findings(self.core.reader, stored.id)
@@ -191,11 +188,3 @@ class View:
                 return SkillNotVisible(name=handle, rule=choice.rule, reason=choice.reason)
         reason = "a skill of the same name in a stronger source hides it"
         return SkillNotVisible(name=handle, rule="shadowed", reason=reason)
-
-    @property
-    def _team(self) -> str | None:
-        return None if self._personality is None else self._personality.team
-
-
-def _stored(found: StoredSkill | CurrentSkill) -> StoredSkill:
-    return found.stored if isinstance(found, CurrentSkill) else found

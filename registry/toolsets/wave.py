@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from registry.errors import RegistryError, SkillAmbiguous, SkillNotFound, SkillNotVisible
 from registry.text import shorten
-from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown
+from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
 from registry.toolsets.view import View
 from registry.toolsets.wave_errors import SkillErrorDetails, describe, not_available, not_found
 from registry.toolsets.wave_skills import SkillManager, kind_of
@@ -17,18 +17,12 @@ NONE_AVAILABLE: Final = "No skills are currently available."
 BRIEF: Final = 100
 """Characters of a description in the short result."""
 
-MOST_LISTED: Final = 50
+MAX_LISTED: Final = 50
 """Skills that an error lists: those with near names first, then by name."""
 
 _PARAMETERS: Final[Json] = {
     **schema(
-        {
-            "skill_name": {
-                "type": "string",
-                "description": "Name of the skill to invoke from available skills",
-            }
-        },
-        ["skill_name"],
+        {"skill_name": text("Name of the skill to invoke from available skills")}, ["skill_name"]
     ),
     "additionalProperties": False,
 }
@@ -80,7 +74,7 @@ class WaveToolset:
                 f"Skill: {skill.ref} (Type: {kind_of(skill.scope)})\nPath: {skill.path}\n\n"
                 f"{skill.text}"
             ),
-            "shortResult": f"{skill.ref}: {_brief(skill.description)}",
+            "shortResult": f"{skill.ref}: {shorten(one_line(skill.description), BRIEF)}",
         }
 
     def _details(self, name: str, error: Exception) -> tuple[SkillErrorDetails, Sequence[str]]:
@@ -101,7 +95,7 @@ class WaveToolset:
         listed, names = self._listed(first)
         message = details.text(listed)
         content = f"Error invoking skill '{details.skill_name}': {message}"
-        if not details.lists_skills:
+        if not details.creatable:
             content += f"\n\n{listed}"
         return {
             "success": False,
@@ -119,7 +113,7 @@ class WaveToolset:
     def _listed(self, first: Sequence[str]) -> tuple[str, list[str]]:
         """Return the contract's block of available skills, and the refs in it."""
         try:
-            offers, total = self._view.some_offers(first, MOST_LISTED)
+            offers, total = self._view.some_offers(first, MAX_LISTED)
         except RegistryError:  # the database itself is what failed
             offers, total = [], 0
         if not offers:
@@ -142,8 +136,3 @@ def _misuse(tool: str, arguments: Any) -> str | None:
     if unknown:
         return f"Unknown argument '{shown(unknown[0])}': Skill takes only skill_name."
     return None
-
-
-def _brief(description: str) -> str:
-    text = one_line(description)
-    return shorten(text, BRIEF)

@@ -34,7 +34,8 @@ NO_FIX: Final = "Correct the SKILL.md, as `skill-registry check` describes"
 class SkillErrorDetails:
     """An error as the contract has it; ``fixes`` are the steps of a validation error.
 
-    ``creatable``: the error of a skill that does not exist also says how to create it.
+    ``creatable``: the error of a skill that does not exist lists those there are, and says how to
+    create it.
     """
 
     type: SkillErrorType
@@ -43,11 +44,6 @@ class SkillErrorDetails:
     suggestions: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()
     creatable: bool = False
-
-    @property
-    def lists_skills(self) -> bool:
-        """Whether the text itself lists the available skills."""
-        return self.creatable
 
     def text(self, listed: str) -> str:
         """Return the whole text; ``listed`` is the block of available skills."""
@@ -109,9 +105,8 @@ def describe(name: str, error: Exception) -> SkillErrorDetails:
     if isinstance(error, FileTooLarge | NotUtf8):
         problem = Diagnostic(error.code, "error", str(error), fix=_FIXES[type(error)])
         return invalid(name, [problem])
-    if isinstance(error, RegistryError):
-        return SkillErrorDetails("system_error", subject, str(error))
-    return SkillErrorDetails("system_error", subject, f"Unexpected error: {error}")
+    message = str(error) if isinstance(error, RegistryError) else f"Unexpected error: {error}"
+    return SkillErrorDetails("system_error", subject, message)
 
 
 _FIXES: Final[dict[type[RegistryError], str]] = {

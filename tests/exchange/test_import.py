@@ -101,13 +101,13 @@ def test_links_and_devices_are_refused(refused, tmp_path):
             member = tarfile.TarInfo("SKILL.md")
             member.type, member.linkname = kind, "/etc/passwd"
             archive.addfile(member)
-        assert "no plain file" in refused(path)
+        assert "not a plain file" in refused(path)
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
         info = zipfile.ZipInfo("SKILL.md")
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
-    assert "no plain file" in refused(str(path))
+    assert "not a plain file" in refused(str(path))
 
 
 def test_members_that_are_there_twice_are_refused(refused, tmp_path):
@@ -156,7 +156,7 @@ def test_a_name_is_not_cut_off_at_a_nul(refused, tmp_path):
     path = tmp_path / "a.zip"
     zipped(path, {**FILES, "ok-name.txt": b"x"})
     path.write_bytes(path.read_bytes().replace(b"ok-name.txt", b"ok\0name.txt"))
-    assert "is no name of a file" in refused(str(path))
+    assert "is not the name of a file" in refused(str(path))
 
 
 def test_what_macos_adds_to_a_zip_is_passed_over(home, root, tmp_path):

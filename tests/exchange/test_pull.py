@@ -320,7 +320,8 @@ def test_a_full_disk_leaves_the_old_and_no_litter(library, to, monkeypatch, way)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
             write_file(path, data, mode)
 
-        monkeypatch.setattr(placing, "write_file", write)
+        for module in (placing, atomic):
+            monkeypatch.setattr(module, "write_file", write)
         with pytest.raises(PullRefused, match="No space left"):
             pull(library, to, "alpha")
         assert tree(to / "alpha") == old
@@ -426,13 +427,13 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     assert pull(killed.library, killed.to)[0] == ("alpha", "edited")
 
 
-def test_a_room_that_somebody_else_laid_there_leads_nowhere(library, to, tmp_path):
+def test_a_staging_dir_that_somebody_else_laid_there_leads_nowhere(library, to, tmp_path):
     pull(library, to, "alpha")
-    room = to / f"{staging.PREFIX}planted{STATE_SUFFIX}"
-    (room / "tree").mkdir(parents=True)
+    planted = to / f"{staging.PREFIX}planted{STATE_SUFFIX}"
+    (planted / "tree").mkdir(parents=True)
     entry = json.loads((to / "skills.lock.json").read_text())["skills"]["alpha"]
     note = {"folder": "../../evil", "base": None, "entry": entry}
-    (room / "note.json").write_text(json.dumps(note))
+    (planted / "note.json").write_text(json.dumps(note))
     (to / f"{staging.PREFIX}link{STATE_SUFFIX}").symlink_to(tmp_path)
     before = set(tmp_path.iterdir()) | set(tmp_path.parent.iterdir())
     assert pull(library, to, "alpha") == [("alpha", "unchanged")]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from registry.errors import UsageProblem
-from registry.mcp.guard import MOST_BYTES, Guard, allowed_hosts, is_loopback
+from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts, is_loopback
 from registry.mcp.transports import serve_http
 from tests.conftest import hearing_interrupts
 
@@ -64,7 +64,7 @@ def test_a_token_is_asked_for_where_there_is_one(serve, library):
 
 def test_a_body_that_is_too_large_is_refused_and_the_server_goes_on(serve, library):
     url, process = serve()
-    status, text = ask(url, b"x" * (MOST_BYTES + 1))
+    status, text = ask(url, b"x" * (MAX_BYTES + 1))
     assert status == 413
     assert "too large" in text
     assert ask(url)[0] == 200

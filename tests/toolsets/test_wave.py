@@ -164,14 +164,14 @@ class TestNotFound:
     def test_of_very_many_skills_some_are_listed_and_the_rest_counted(
         self, refused, registry, root
     ):
-        for number in range(wave.MOST_LISTED + 5):
+        for number in range(wave.MAX_LISTED + 5):
             write_skill(root / f"skill-{number:03}")
         registry.sync(str(root))
         answer = refused("skill-000x")
         lines = answer["error"].split("\n\n")[1].splitlines()
         assert lines[1].startswith("- skill-000: ")
         assert lines[-1] == "- \u2026 and 5 more: see the tool's description"
-        assert len(answer["errorDetails"]["availableSkills"]) == wave.MOST_LISTED
+        assert len(answer["errorDetails"]["availableSkills"]) == wave.MAX_LISTED
 
     def test_a_name_that_several_have_is_told_apart(self, refused, registry, root, skill):
         skill("a/same")

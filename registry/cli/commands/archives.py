@@ -1,45 +1,37 @@
 """`skill-registry import` and `skill-registry export`."""
 
+from typing import Any
+
 import click
 
 from registry.cli import escape, options, words
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.session import Session
 
 
-@click.command(
-    "import",
-    cls=Command,
-    examples=(
-        "skill-registry import code-review.skill",
-        "skill-registry import ~/Downloads/skill.zip --source personal --name code-review",
-    ),
+@session_command(
+    "skill-registry import code-review.skill",
+    "skill-registry import ~/Downloads/skill.zip --source personal --name code-review",
 )
 @click.argument("file", type=click.Path())
 @options.home_option
 @click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
 @options.json_option
-@click.pass_obj
-def import_(
-    session: Session, *, file: str, source: str | None, name: str | None, as_json: bool
-) -> None:
+def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> None:
     """Bring in a skill from an archive.
 
     FILE is a .skill, .zip or .tar.gz with one skill at its top, or in one folder. Paths that lead
     out of it, links, and more than a skill may hold are refused, and nothing is left of them.
     """
-    made = session.registry.import_archive(file, source=source, name=name)
+    made = session.registry.import_archive(file, **given)
     session.console.answer(made, skill_line("Imported", made), as_json=as_json)
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry export --all --well-known ./public",
-        "skill-registry export --tag git --well-known ./public --json",
-    ),
+@session_command(
+    "skill-registry export --all --well-known ./public",
+    "skill-registry export --tag git --well-known ./public --json",
 )
 @choosing_options
 @click.option(
@@ -50,24 +42,14 @@ def import_(
     help="The root of a web site: the index becomes .well-known/agent-skills/index.json in it.",
 )
 @options.json_option
-@click.pass_obj
-def export(
-    session: Session,
-    *,
-    names: tuple[str, ...],
-    tags: tuple[str, ...],
-    every: bool,
-    personality: str | None,
-    to: str,
-    as_json: bool,
-) -> None:
+def export(session: Session, /, *, to: str, as_json: bool, **choice: Any) -> None:
     """Publish skills for discovery: an index and its artifacts.
 
     Writes the index of the discovery RFC 0.2.0, a SKILL.md or an archive for each skill, and their
     digests; the same skills give the same bytes. Skills whose names the specification does not
     allow are left out.
     """
-    wanted = chosen_skills(session, names, tags, personality, every=every)
+    wanted = chosen_skills(session, **choice)
     if wanted is None:
         raise click.UsageError(CHOOSE)
     done = session.registry.export(wanted, to)

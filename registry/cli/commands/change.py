@@ -1,17 +1,15 @@
 """`skill-registry create` and `skill-registry update`."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
 from registry.cli import complete, options
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.session import Session
 from registry.model import Parameter
-
-TYPES: Final = ("string", "number", "boolean", "array", "object")
+from registry.toolsets.base import TYPES
 
 
 class ParameterType(click.ParamType[Parameter]):
@@ -57,13 +55,10 @@ field_options: Final = options.stack(
 )
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        'skill-registry create release-notes --description "Write release notes from commits."',
-        "skill-registry create weather --description ... --tag web --param city:string:Where",
-        "skill-registry create notes --description ... --body notes.md --source personal",
-    ),
+@session_command(
+    'skill-registry create release-notes --description "Write release notes from commits."',
+    "skill-registry create weather --description ... --tag web --param city:string:Where",
+    "skill-registry create notes --description ... --body notes.md --source personal",
 )
 @click.argument("name")
 @click.option(
@@ -72,78 +67,46 @@ field_options: Final = options.stack(
 @field_options
 @options.home_option
 @options.json_option
-@click.pass_obj
-def create(
-    session: Session,
-    *,
-    name: str,
-    description: str,
-    tags: Sequence[str],
-    kind: str | None,
-    body: Any,
-    parameters: Sequence[Parameter],
-    source: str | None,
-    as_json: bool,
-) -> None:
+def create(session: Session, /, *, name: str, body: Any, as_json: bool, **given: Any) -> None:
     """Create a skill, on disk and in the registry at once.
 
     NAME has lower-case letters, digits and hyphens, and becomes the name of the folder.
     """
-    made = session.registry.create(
-        name,
-        description=description,
-        body=_text(body) or "",
-        tags=tags,
-        kind=kind,
-        parameters=parameters,
-        source=source,
-    )
+    made = session.registry.create(name, body=_text(body) or "", **given)
     session.console.answer(made, skill_line("Created", made), as_json=as_json)
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        'skill-registry update release-notes --description "Write notes for a release."',
-        "skill-registry update release-notes --tag git --tag writing",
-        "skill-registry show notes --json | jq -r .content_hash   # for --if-hash",
-    ),
+@session_command(
+    'skill-registry update release-notes --description "Write notes for a release."',
+    "skill-registry update release-notes --tag git --tag writing",
+    "skill-registry show notes --json | jq -r .content_hash   # for --if-hash",
 )
 @click.argument("name", shell_complete=complete.names)
 @click.option("--description", metavar="TEXT", help="What it does and when to use it.")
 @field_options
 @options.guard_options
 @options.json_option
-@click.pass_obj
 def update(
     session: Session,
+    /,
     *,
     name: str,
-    description: str | None,
-    tags: Sequence[str],
-    kind: str | None,
     body: Any,
-    parameters: Sequence[Parameter],
     if_hash: str | None,
     force: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Change a skill and leave every other byte as it was.
 
     What is given replaces what was there: --tag names all tags, --param all parameters. A skill
     that was edited by hand since the last sync is left alone.
     """
-    if not (description or tags or kind or body or parameters):
-        raise click.UsageError("Say what to change.", click.get_current_context())
+    if not (body or any(given.values())):
+        raise click.UsageError("Say what to change.")
+    fields = {key: value for key, value in given.items() if value != ()}
     changed = session.registry.update(
-        name,
-        description=description,
-        body=_text(body),
-        tags=tags or None,
-        kind=kind,
-        parameters=parameters or None,
-        if_hash=if_hash,
-        force=force,
+        name, body=_text(body), if_hash=if_hash, force=force, **fields
     )
     session.console.answer(changed, skill_line("Updated", changed), as_json=as_json)
 

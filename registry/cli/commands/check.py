@@ -11,7 +11,7 @@ from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings, finding_line
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -20,19 +20,15 @@ if TYPE_CHECKING:
     from registry.catalog.check import Checked
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry check                        # everything that is registered",
-        "skill-registry check pdf-forms ./my-skills  # a skill, and a folder",
-        "skill-registry check --strict .             # in a build: warnings fail, too",
-        "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
-    ),
+@session_command(
+    "skill-registry check                        # everything that is registered",
+    "skill-registry check pdf-forms ./my-skills  # a skill, and a folder",
+    "skill-registry check --strict .             # in a build: warnings fail, too",
+    "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.names_or_paths)
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
 @options.format_options
-@click.pass_obj
 def command(session: Session, *, targets: tuple[str, ...], strict: bool, style: str | None) -> None:
     """Check skills for mistakes and risks.
 

@@ -3,22 +3,18 @@
 import click
 
 from registry.cli import PROGRAM
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.run import COMPLETION_VARIABLE
 from registry.cli.session import Session
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        'eval "$(skill-registry completion bash)"     # in ~/.bashrc',
-        'eval "$(skill-registry completion zsh)"      # in ~/.zshrc',
-        "skill-registry completion fish | source      # in ~/.config/fish/config.fish",
-    ),
+@session_command(
+    'eval "$(skill-registry completion bash)"     # in ~/.bashrc',
+    'eval "$(skill-registry completion zsh)"      # in ~/.zshrc',
+    "skill-registry completion fish | source      # in ~/.config/fish/config.fish",
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def command(ctx: click.Context, *, shell: str) -> None:
+def command(session: Session, *, shell: str) -> None:
     """Print the script that completes commands and names in a shell.
 
     Load it in your shell's start-up file; then the tab key completes commands, options, and the
@@ -29,6 +25,7 @@ def command(ctx: click.Context, *, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101  # Click knows the three shells of the argument
     # The class's own `source` asks the installed bash for its version first; the script is enough.
-    script = kind(ctx.find_root().command, {}, PROGRAM, COMPLETION_VARIABLE)
+    root = click.get_current_context().find_root().command
+    script = kind(root, {}, PROGRAM, COMPLETION_VARIABLE)
     text = script.source_template % script.source_vars()
-    ctx.ensure_object(Session).console.write([text.strip()])
+    session.console.write([text.strip()])

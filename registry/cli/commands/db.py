@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from registry.cli import escape, options, words
-from registry.cli.group import Group
+from registry.cli.group import Group, session_command
 from registry.cli.listing import draw_facts
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -30,20 +30,18 @@ def command() -> None:
     """
 
 
-@command.command(
-    "info", examples=("skill-registry db info", "skill-registry db info --json | jq -r .path")
+@session_command(
+    "skill-registry db info", "skill-registry db info --json | jq -r .path", group=command
 )
 @options.json_option
-@click.pass_obj
 def info(session: Session, *, as_json: bool) -> None:
     """Say where the database is and what it is like."""
     facts = session.registry.database_info()
     session.console.answer(facts, draw_facts(session.console, _facts(facts)), as_json=as_json)
 
 
-@command.command("check", examples=("skill-registry db check",))
+@session_command("skill-registry db check", group=command)
 @options.json_option
-@click.pass_obj
 def check(session: Session, *, as_json: bool) -> None:
     """Look for damage.
 
@@ -63,16 +61,13 @@ def check(session: Session, *, as_json: bool) -> None:
         raise click.exceptions.Exit(Status.DATABASE)
 
 
-@command.command(
-    "backup",
-    examples=(
-        "skill-registry db backup ~/registry-copy.db",
-        "skill-registry db backup ~/registry-copy.db --overwrite",
-    ),
+@session_command(
+    "skill-registry db backup ~/registry-copy.db",
+    "skill-registry db backup ~/registry-copy.db --overwrite",
+    group=command,
 )
 @click.argument("file", type=click.Path())
 @click.option("--overwrite", is_flag=True, help="Replace FILE where it exists.")
-@click.pass_obj
 def backup(session: Session, *, file: str, overwrite: bool) -> None:
     """Copy the database to FILE.
 
@@ -82,17 +77,14 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
     session.console.write([f"Copied the database to {escape.line(file)}"])
 
 
-@command.command(
-    "copy",
-    examples=(
-        "skill-registry db copy ~/skills.db postgresql+psycopg://registry@db.example.org/skills",
-        "skill-registry db copy postgresql+psycopg://registry@db.example.org/skills copy.db",
-    ),
+@session_command(
+    "skill-registry db copy ~/skills.db postgresql+psycopg://registry@db.example.org/skills",
+    "skill-registry db copy postgresql+psycopg://registry@db.example.org/skills copy.db",
+    group=command,
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @options.json_option
-@click.pass_obj
 def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
     """Copy a registry from one database into another, empty one.
 
@@ -120,8 +112,7 @@ def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
     )
 
 
-@command.command("upgrade", examples=("skill-registry db upgrade",))
-@click.pass_obj
+@session_command("skill-registry db upgrade", group=command)
 def upgrade(session: Session) -> None:
     """Create the database, or bring it to the newest schema.
 
@@ -141,8 +132,8 @@ def upgrade(session: Session) -> None:
     session.console.write([done])
 
 
-@command.command(
-    "prune", examples=("skill-registry db prune", "skill-registry db prune --keep 5 --before 90d")
+@session_command(
+    "skill-registry db prune", "skill-registry db prune --keep 5 --before 90d", group=command
 )
 @click.option(
     "--keep",
@@ -152,13 +143,10 @@ def upgrade(session: Session) -> None:
     show_default=True,
     help="Revisions of each skill that stay, besides the current one.",
 )
-@click.option(
+@options.when_option(
     "--before",
-    metavar="WHEN",
-    type=options.When(end_of_day=False),
     help="Forget only what was seen before then: 2026-01-31, a timestamp, or an age such as 90d.",
 )
-@click.pass_obj
 def prune(session: Session, *, keep: int, before: str | None) -> None:
     """Forget old revisions of skills, and the contents that only they had.
 

@@ -7,7 +7,7 @@ import click
 
 from registry.cli import options
 from registry.cli.column import Column
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 
@@ -28,11 +28,8 @@ def _counting(
         Column("SKILLS", lambda facet: facet.count, right=True),
     )
 
-    @click.command(
-        cls=Command, examples=examples, help=f"Count the skills of each {what}.\n\n{about}"
-    )
+    @session_command(*examples, help=f"Count the skills of each {what}.\n\n{about}")
     @options.format_options
-    @click.pass_obj
     def command(session: Session, *, style: str | None) -> None:
         facets = count(session.registry)
         emit(

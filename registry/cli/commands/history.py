@@ -8,7 +8,7 @@ import click
 from registry.cli import complete, escape, options
 from registry.cli.column import Column
 from registry.cli.console import Console
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 
@@ -16,17 +16,13 @@ if TYPE_CHECKING:
     from registry.db.queries.revisions import Revision
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry history code-review",
-        "skill-registry show code-review --revision 1",
-        "skill-registry restore code-review --revision 1",
-    ),
+@session_command(
+    "skill-registry history code-review",
+    "skill-registry show code-review --revision 1",
+    "skill-registry restore code-review --revision 1",
 )
 @click.argument("name", shell_complete=complete.names)
 @options.format_options
-@click.pass_obj
 def history(session: Session, *, name: str, style: str | None) -> None:
     """List what a skill was like: each content that the registry has seen.
 
@@ -36,18 +32,14 @@ def history(session: Session, *, name: str, style: str | None) -> None:
     emit(session.console, style, session.registry.history(name), COLUMNS)
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry diff code-review        # what the last change did",
-        "skill-registry diff code-review 1      # between revision 1 and now",
-        "skill-registry diff code-review 1 2",
-    ),
+@session_command(
+    "skill-registry diff code-review        # what the last change did",
+    "skill-registry diff code-review 1      # between revision 1 and now",
+    "skill-registry diff code-review 1 2",
 )
 @click.argument("name", shell_complete=complete.names)
 @click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
 @click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
-@click.pass_obj
 def diff(session: Session, *, name: str, old: int | None, new: int | None) -> None:
     """Show what is different between two revisions of a skill, in all its files."""
     console = session.console

@@ -7,7 +7,7 @@ import click
 
 from registry.cli import options, words
 from registry.cli.column import FIRST_SHARE, Column
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_nothing_found
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters, Sort
@@ -38,15 +38,12 @@ COLUMNS: Final[Sequence[Column[Skill]]] = (
 )
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry list",
-        "skill-registry list --tag pdf --tag forms --updated-since 30d",
-        "skill-registry list --status invalid",
-        'skill-registry show "$(skill-registry list --format names | fzf)"',
-        "skill-registry list --all --json | jq -r '.[] | select(.shadowed) | .ref'",
-    ),
+@session_command(
+    "skill-registry list",
+    "skill-registry list --tag pdf --tag forms --updated-since 30d",
+    "skill-registry list --status invalid",
+    'skill-registry show "$(skill-registry list --format names | fzf)"',
+    "skill-registry list --all --json | jq -r '.[] | select(.shadowed) | .ref'",
 )
 @options.filter_options
 @click.option(
@@ -62,7 +59,6 @@ COLUMNS: Final[Sequence[Column[Skill]]] = (
     "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the first ones."
 )
 @options.format_options
-@click.pass_obj
 def command(
     session: Session,
     /,

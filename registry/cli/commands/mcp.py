@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from registry.cli.commands.tools import binding_options
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.toolsets.open import TOOLSETS
@@ -29,14 +29,11 @@ class Address(click.ParamType[tuple[str, int]]):
         return host, int(port)
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry mcp                          # over stdio, for a client's configuration",
-        "skill-registry mcp --read-only --personality coder",
-        "skill-registry mcp --toolset wave",
-        "skill-registry mcp --http 127.0.0.1:8080    # at http://127.0.0.1:8080/mcp",
-    ),
+@session_command(
+    "skill-registry mcp                          # over stdio, for a client's configuration",
+    "skill-registry mcp --read-only --personality coder",
+    "skill-registry mcp --toolset wave",
+    "skill-registry mcp --http 127.0.0.1:8080    # at http://127.0.0.1:8080/mcp",
 )
 @click.option(
     "--toolset",
@@ -61,7 +58,6 @@ class Address(click.ParamType[tuple[str, int]]):
     type=Address(),
     help="Serve streamable HTTP at /mcp instead of stdio.",
 )
-@click.pass_obj
 def command(
     session: Session,
     /,

@@ -7,23 +7,21 @@ import click
 
 from registry.cli import escape, options
 from registry.cli.column import Column
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
+from registry.model import record
 
 if TYPE_CHECKING:
     from registry.catalog.visibility.rules import Decision
     from registry.model import Skill
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry prompt",
-        "skill-registry prompt --markdown --max-chars 8000",
-        "skill-registry prompt --personality coder",
-        "skill-registry prompt --personality coder --explain",
-    ),
+@session_command(
+    "skill-registry prompt",
+    "skill-registry prompt --markdown --max-chars 8000",
+    "skill-registry prompt --personality coder",
+    "skill-registry prompt --personality coder --explain",
 )
 @click.option("--markdown", is_flag=True, help="A Markdown list instead of XML.")
 @click.option(
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     help="Instead of the catalogue: which skills are in it or not, and by which rule.",
 )
 @options.format_options
-@click.pass_obj
 def command(
     session: Session,
     *,
@@ -62,14 +59,8 @@ def command(
         personality, style="markdown" if markdown else "xml", max_chars=max_chars
     )
     if style in {"json", "jsonl"}:
-        console.json(
-            {
-                "text": made.text,
-                "shown": made.shown,
-                "shortened": made.shortened,
-                "left_out": made.left_out,
-            }
-        )
+        keys = ("text", "shown", "shortened", "left_out")
+        console.json({key: getattr(made, key) for key in keys})
         return
     if style == "names":
         console.write(map(escape.line, made.shown))
@@ -93,14 +84,7 @@ Decided = tuple["Skill", "Decision"]
 
 def _record(decided: Decided) -> dict[str, Any]:
     skill, choice = decided
-    return {
-        "ref": skill.ref,
-        "source": skill.source,
-        "visible": choice.visible,
-        "rule": choice.rule,
-        "reason": choice.reason,
-        "warning": choice.warning,
-    }
+    return {"ref": skill.ref, "source": skill.source, **record(choice)}
 
 
 COLUMNS: Final[Sequence[Column[Decided]]] = (

@@ -1,13 +1,13 @@
 """`skill-registry pull`."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from registry.cli import complete, escape, options
 from registry.cli.column import Column
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -18,19 +18,12 @@ if TYPE_CHECKING:
     from registry.exchange.pull import Pulled
     from registry.model import Skill
 
-
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
-
 
 choosing_options: Final = options.stack(
     click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
-    click.option(
-        "--tag",
-        "tags",
-        metavar="TAG",
-        multiple=True,
-        shell_complete=complete.tags,
-        help="All skills with this tag. Given several times: with all of them.",
+    options.tag_option(
+        "--tag", "tags", help="All skills with this tag. Given several times: with all of them."
     ),
     click.option("--all", "every", is_flag=True, help="All skills that are listed."),
     options.personality_option,
@@ -39,10 +32,10 @@ choosing_options: Final = options.stack(
 
 def chosen_skills(
     session: Session,
+    *,
     names: Sequence[str],
     tags: Sequence[str],
     personality: str | None,
-    *,
     every: bool,
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
@@ -66,19 +59,13 @@ def chosen_skills(
 def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Skill":
     if personality is None:
         return registry.resolve(name)
-    from registry.toolsets.base import Context
-    from registry.toolsets.view import View
-
-    return View(Context(registry.core, personality=personality)).resolve(name).skill
+    return options.view_of(registry, personality).resolve(name).skill
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry pull code-review release-notes --to ./.claude/skills",
-        "skill-registry pull --tag git --to ~/project/skills",
-        "skill-registry pull --check --to ./.claude/skills    # what is behind?",
-    ),
+@session_command(
+    "skill-registry pull code-review release-notes --to ./.claude/skills",
+    "skill-registry pull --tag git --to ~/project/skills",
+    "skill-registry pull --check --to ./.claude/skills    # what is behind?",
 )
 @choosing_options
 @click.option("--to", metavar="DIR", required=True, help="The folder to put them into.")
@@ -89,18 +76,15 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     "--check", is_flag=True, help="Write nothing; say what is behind, and exit with 1 if anything."
 )
 @options.format_options
-@click.pass_obj
 def command(
     session: Session,
+    /,
     *,
-    names: tuple[str, ...],
-    tags: tuple[str, ...],
-    every: bool,
     to: str,
-    personality: str | None,
     force: bool,
     check: bool,
     style: str | None,
+    **choice: Any,
 ) -> None:
     """Put skills into a folder, as they are now.
 
@@ -111,7 +95,7 @@ def command(
     Exit status: 1 where something was left alone, can't be had, or is behind.
     """
     registry = session.registry
-    wanted = chosen_skills(session, names, tags, personality, every=every)
+    wanted = chosen_skills(session, **choice)
     if check:
         done = registry.check_pulled(to, wanted)
     elif wanted is None:

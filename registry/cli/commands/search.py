@@ -10,7 +10,7 @@ import click
 from registry.cli import escape, options, words
 from registry.cli.column import Column
 from registry.cli.console import Console
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_nothing_found
 from registry.cli.session import Session
 from registry.cli.width import fit, width_of, wrap
@@ -20,14 +20,11 @@ INDENT: Final = "    "
 _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry search fill pdf forms",
-        "skill-registry search '\"pull request\" review' --tag git",
-        "skill-registry search deploy --limit 5 --json | jq -r '.[].ref'",
-        "skill-registry search -- --dry-run",
-    ),
+@session_command(
+    "skill-registry search fill pdf forms",
+    "skill-registry search '\"pull request\" review' --tag git",
+    "skill-registry search deploy --limit 5 --json | jq -r '.[].ref'",
+    "skill-registry search -- --dry-run",
 )
 @click.argument("query", nargs=-1, required=True)
 @options.filter_options
@@ -43,7 +40,6 @@ _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
     "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the best ones."
 )
 @options.format_options
-@click.pass_obj
 def command(
     session: Session,
     /,
@@ -62,7 +58,7 @@ def command(
     """
     text = " ".join(query)
     if not text.strip():
-        raise click.UsageError("Say what to search for.", click.get_current_context())
+        raise click.UsageError("Say what to search for.")
     chosen = options.filters(session, given)
     hits, total = session.registry.search(text, chosen, limit=limit, offset=offset)
     told = emit(session.console, style, hits, COLUMNS, draw=partial(draw_hits, query=text))

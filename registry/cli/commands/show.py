@@ -5,20 +5,17 @@ import os
 import click
 
 from registry.cli import complete, escape, options
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.cli.skill_view import FILES, draw_skill
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry show pdf-forms",
-        "skill-registry show pdf-forms --json | jq .front_matter",
-        "skill-registry show pdf-forms --raw > SKILL.md",
-        'cd "$(skill-registry show pdf-forms --path)"',
-    ),
+@session_command(
+    "skill-registry show pdf-forms",
+    "skill-registry show pdf-forms --json | jq .front_matter",
+    "skill-registry show pdf-forms --raw > SKILL.md",
+    'cd "$(skill-registry show pdf-forms --path)"',
 )
 @click.argument("name", shell_complete=complete.names)
 @click.option("--raw", "part", flag_value="raw", help="Print the SKILL.md as it is, byte for byte.")
@@ -32,7 +29,6 @@ from registry.cli.skill_view import FILES, draw_skill
 )
 @options.personality_option
 @options.json_option
-@click.pass_obj
 def command(
     session: Session,
     *,
@@ -49,11 +45,7 @@ def command(
     """
     console = session.console
     if personality is not None:
-        from registry.toolsets.base import Context
-        from registry.toolsets.view import View
-
-        context = Context(session.registry.core, personality=personality)
-        name = View(context).locate(name).stored.place
+        name = options.view_of(session.registry, personality).locate(name).stored.place
     if part == "raw" or revision is not None:
         if revision is None:
             data = session.registry.read_bytes(name)

@@ -9,7 +9,7 @@ import click
 
 from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
-from registry.cli.group import Group
+from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.model import SCOPES, Scope, Source
@@ -34,12 +34,12 @@ def command() -> None:
     """
 
 
-@command.command(
-    "list",
-    examples=("skill-registry source list", "skill-registry source list --json | jq -r '.[].path'"),
+@session_command(
+    "skill-registry source list",
+    "skill-registry source list --json | jq -r '.[].path'",
+    group=command,
 )
 @options.format_options
-@click.pass_obj
 def list_(session: Session, *, style: str | None) -> None:
     """List the sources, the strongest first.
 
@@ -54,12 +54,10 @@ def list_(session: Session, *, style: str | None) -> None:
         )
 
 
-@command.command(
-    "add",
-    examples=(
-        "skill-registry source add ~/.claude/skills",
-        "skill-registry source add ~/work/skills --scope team --priority 10",
-    ),
+@session_command(
+    "skill-registry source add ~/.claude/skills",
+    "skill-registry source add ~/work/skills --scope team --priority 10",
+    group=command,
 )
 @click.argument("folder", type=click.Path())
 @click.option(
@@ -75,7 +73,6 @@ def list_(session: Session, *, style: str | None) -> None:
     help="Within a scope the higher is the stronger.",
 )
 @options.json_option
-@click.pass_obj
 def add(
     session: Session, *, folder: str, scope: Scope, name: str | None, priority: int, as_json: bool
 ) -> None:
@@ -91,10 +88,9 @@ def add(
         session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
 
 
-@command.command("remove", examples=("skill-registry source remove work",))
+@session_command("skill-registry source remove work", group=command)
 @click.argument("name", shell_complete=complete.sources)
 @options.json_option
-@click.pass_obj
 def remove(session: Session, *, name: str, as_json: bool) -> None:
     """Forget a source and its skills.
 
@@ -107,13 +103,11 @@ def remove(session: Session, *, name: str, as_json: bool) -> None:
     session.console.answer(source, [done], as_json=as_json)
 
 
-@command.command(
-    "discover",
-    examples=("skill-registry source discover", "skill-registry source discover ~/work/project"),
+@session_command(
+    "skill-registry source discover", "skill-registry source discover ~/work/project", group=command
 )
 @click.argument("project", type=click.Path(), default=".", required=False)
 @options.format_options
-@click.pass_obj
 def discover(session: Session, *, project: str, style: str | None) -> None:
     """Find the well-known skill folders of agents on this machine.
 

@@ -7,7 +7,7 @@ import click
 
 from registry.cli import options, words
 from registry.cli.column import Column
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import draw_facts, emit
 from registry.cli.session import Session
 
@@ -16,19 +16,15 @@ if TYPE_CHECKING:
     from registry.db.queries.usage import UsageCount
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry stats",
-        "skill-registry stats --json | jq .by_status",
-        "skill-registry stats --usage",
-    ),
+@session_command(
+    "skill-registry stats",
+    "skill-registry stats --json | jq .by_status",
+    "skill-registry stats --usage",
 )
 @click.option(
     "--usage", is_flag=True, help="Which skills tools listed, found and read, and when last."
 )
 @options.json_option
-@click.pass_obj
 def command(session: Session, *, usage: bool, as_json: bool) -> None:
     """Say what the registry holds, how big and how fresh it is.
 

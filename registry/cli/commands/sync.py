@@ -9,10 +9,10 @@ import click
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console, Style
 from registry.cli.findings_view import finding_line
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.model import SCOPES, Scope, record
+from registry.model import SCOPES, record
 
 if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
@@ -21,15 +21,12 @@ MAX_SHOWN: Final = 20
 """Lines of each kind of change shown without --verbose."""
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry sync                        # all sources",
-        "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
-        "skill-registry sync ~/work/skills --scope team --name work",
-        "skill-registry sync --dry-run --json | jq .removed",
-        "skill-registry sync --watch                # and whenever something changes",
-    ),
+@session_command(
+    "skill-registry sync                        # all sources",
+    "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
+    "skill-registry sync ~/work/skills --scope team --name work",
+    "skill-registry sync --dry-run --json | jq .removed",
+    "skill-registry sync --watch                # and whenever something changes",
 )
 @click.argument(
     "targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.sources_or_folders
@@ -50,19 +47,8 @@ MAX_SHOWN: Final = 20
     "--watch", is_flag=True, help="Stay, and sync whenever something changes in any source."
 )
 @options.json_option
-@click.pass_obj
 def command(
-    session: Session,
-    *,
-    targets: tuple[str, ...],
-    scope: Scope | None,
-    name: str | None,
-    dry_run: bool,
-    verify: bool,
-    allow_prune: bool,
-    wait: bool,
-    watch: bool,
-    as_json: bool,
+    session: Session, /, *, targets: tuple[str, ...], watch: bool, as_json: bool, **given: Any
 ) -> None:
     """Bring the registry in line with the folders on disk.
 
@@ -72,12 +58,12 @@ def command(
 
     Exit status: 1 where a source could not be brought in line.
     """
-    if watch and dry_run:
+    if watch and given["dry_run"]:
         raise click.UsageError("--watch and --dry-run exclude each other.")
     from registry.cli.progress import SyncProgress
 
     console, registry = session.console, session.registry
-    if not targets and not (scope or name) and not registry.own_sources():
+    if not targets and not (given["scope"] or given["name"]) and not registry.own_sources():
         none = "No sources are registered yet."
         if registry.sources(counted=False):
             none = "All sources are on other machines, which sync them."
@@ -88,16 +74,7 @@ def command(
         raise click.exceptions.Exit(Status.FAILED)
     try:
         with SyncProgress(console) as progress:
-            report = registry.sync(
-                *targets,
-                scope=scope,
-                name=name,
-                dry_run=dry_run,
-                verify=verify,
-                allow_prune=allow_prune,
-                wait=wait,
-                progress=progress,
-            )
+            report = registry.sync(*targets, progress=progress, **given)
     except KeyboardInterrupt:
         console.note("Interrupted: nothing was published, the registry lists what it did before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None

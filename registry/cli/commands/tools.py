@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, options
+from registry.cli import options
 from registry.cli.column import Column
-from registry.cli.group import Command, Group
+from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.model import SCOPES
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 
 binding_options: Final = options.stack(
-    click.option(
-        "--source",
-        metavar="NAME",
-        shell_complete=complete.sources,
-        help="Only skills of this source, and write to it. The toolset basic needs one.",
+    options.source_option(
+        help="Only skills of this source, and write to it. The toolset basic needs one."
     ),
     click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
     options.personality_option,
@@ -55,10 +52,9 @@ def command() -> None:
     """
 
 
-@command.command("list", cls=Command, examples=("skill-registry tools list --toolset native",))
+@session_command("skill-registry tools list --toolset native", group=command)
 @click.option("--toolset", type=click.Choice(TOOLSETS), help="Only this toolset.")
 @options.format_options
-@click.pass_obj
 def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
     """List the toolsets and their tools."""
     from registry.toolsets.open import tools_of
@@ -68,7 +64,7 @@ def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
     emit(session.console, style, tools, COLUMNS, to_record=_record)
 
 
-@command.command("schema", cls=Command, examples=("skill-registry tools schema --style anthropic",))
+@session_command("skill-registry tools schema --style anthropic", group=command)
 @toolset_option
 @click.option(
     "--style",
@@ -78,7 +74,6 @@ def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
     help="Whose way of describing a tool.",
 )
 @binding_options
-@click.pass_obj
 def schema(session: Session, /, *, toolset: str, style: str, **binding: Any) -> None:
     """Print the JSON Schemas of a toolset, as a framework takes them.
 
@@ -90,21 +85,17 @@ def schema(session: Session, /, *, toolset: str, style: str, **binding: Any) -> 
     session.console.json([described(tool, style) for tool in tools])
 
 
-@command.command(
-    "call",
-    cls=Command,
-    examples=(
-        "skill-registry tools call list_skills",
-        """skill-registry tools call --toolset wave Skill '{"skill_name": "haiku"}'""",
-        """echo '{"name": "haiku"}' | skill-registry tools call read_skill -""",
-    ),
+@session_command(
+    "skill-registry tools call list_skills",
+    """skill-registry tools call --toolset wave Skill '{"skill_name": "haiku"}'""",
+    """echo '{"name": "haiku"}' | skill-registry tools call read_skill -""",
+    group=command,
 )
 @toolset_option
 @binding_options
 @click.argument("name", metavar="TOOL")
 @click.argument("arguments", metavar="[JSON|-]", default="{}")
-@click.pass_context
-def call(ctx: click.Context, /, *, toolset: str, name: str, arguments: str, **binding: Any) -> None:
+def call(session: Session, /, *, toolset: str, name: str, arguments: str, **binding: Any) -> None:
     """Call one tool and print its answer.
 
     The arguments are a JSON object, or - to read one from standard input. The exit status is 1
@@ -114,14 +105,13 @@ def call(ctx: click.Context, /, *, toolset: str, name: str, arguments: str, **bi
 
     from registry.toolsets.schemas import is_error
 
-    session: Session = ctx.obj
     try:
         if arguments == "-":
             with click.open_file("-", encoding="utf-8") as stream:
                 arguments = stream.read()
         given = json.loads(arguments)
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"The arguments are not JSON: {error}.", ctx) from error
+        raise click.UsageError(f"The arguments are not JSON: {error}.") from error
     answer = session.registry.toolset(toolset, **binding).call(name, given)
     session.console.json(answer)
     if is_error(answer):
@@ -133,14 +123,8 @@ Listed = tuple[str, "Tool"]
 
 def _record(listed: Listed) -> dict[str, Any]:
     toolset, tool = listed
-    return {
-        "toolset": toolset,
-        "name": tool.name,
-        "description": tool.description,
-        "read_only": tool.read_only,
-        "destructive": tool.destructive,
-        "idempotent": tool.idempotent,
-    }
+    keys = ("name", "description", "read_only", "destructive", "idempotent")
+    return {"toolset": toolset, **{key: getattr(tool, key) for key in keys}}
 
 
 COLUMNS: Final[Sequence[Column[Listed]]] = (

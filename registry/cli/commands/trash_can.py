@@ -7,7 +7,7 @@ import click
 
 from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
-from registry.cli.group import Command, Group
+from registry.cli.group import Group, session_command
 from registry.cli.listing import emit, skill_line
 from registry.cli.session import Session
 
@@ -15,14 +15,10 @@ if TYPE_CHECKING:
     from registry.changes.trash import Trashed
 
 
-@click.command(
-    cls=Command,
-    examples=("skill-registry delete release-notes", "skill-registry restore release-notes"),
-)
+@session_command("skill-registry delete release-notes", "skill-registry restore release-notes")
 @click.argument("name", shell_complete=complete.names)
 @options.guard_options
 @options.json_option
-@click.pass_obj
 def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_json: bool) -> None:
     """Move a skill to the trash.
 
@@ -34,18 +30,13 @@ def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_
     session.console.answer(gone, [done], as_json=as_json)
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry restore release-notes",
-        "skill-registry restore release-notes --revision 2",
-        "skill-registry trash list",
-    ),
+@session_command(
+    "skill-registry restore release-notes",
+    "skill-registry restore release-notes --revision 2",
+    "skill-registry trash list",
 )
 @click.argument("name")
-@click.option(
-    "--source", metavar="NAME", shell_complete=complete.sources, help="Only from this source."
-)
+@options.source_option(help="Only from this source.")
 @click.option(
     "--revision",
     metavar="R",
@@ -53,7 +44,6 @@ def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_
     help="Instead: make a skill that is there what it was in this revision.",
 )
 @options.json_option
-@click.pass_obj
 def restore(
     session: Session, *, name: str, source: str | None, revision: int | None, as_json: bool
 ) -> None:
@@ -77,9 +67,8 @@ def trash() -> None:
     """List what was deleted, or end it for good."""
 
 
-@trash.command("list", examples=("skill-registry trash list",))
+@session_command("skill-registry trash list", group=trash)
 @options.format_options
-@click.pass_obj
 def list_(session: Session, *, style: str | None) -> None:
     """List the deleted skills that can be restored, the latest first."""
     found = session.registry.trash()
@@ -88,9 +77,8 @@ def list_(session: Session, *, style: str | None) -> None:
         session.console.note("The trash is empty.")
 
 
-@trash.command("empty", examples=("skill-registry trash empty --yes",))
+@session_command("skill-registry trash empty --yes", group=trash)
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@click.pass_obj
 def empty(session: Session, *, yes: bool) -> None:
     """Remove all deleted skills for good."""
     found = session.registry.trash()

@@ -9,7 +9,7 @@ from registry.cli import complete, escape, options
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
-from registry.cli.group import Command
+from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.model import record
@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from registry.catalog.why import Explanation
 
 
-@click.command(
-    cls=Command,
-    examples=(
-        "skill-registry why pdf-forms",
-        "skill-registry why ~/.claude/skills/pdf-forms",
-        "skill-registry why pdf-forms --personality coder",
-        "skill-registry why pdf-forms --json | jq '.[].listed'",
-    ),
+@session_command(
+    "skill-registry why pdf-forms",
+    "skill-registry why ~/.claude/skills/pdf-forms",
+    "skill-registry why pdf-forms --personality coder",
+    "skill-registry why pdf-forms --json | jq '.[].listed'",
 )
 @click.argument("subject", metavar="NAME|PATH", shell_complete=complete.names_or_paths)
 @click.option(
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     help="Also whether this personality of the settings sees it, and by which rule.",
 )
 @options.format_options
-@click.pass_obj
 def command(session: Session, *, subject: str, personality: str | None, style: str | None) -> None:
     """Explain why a skill is, or isn't, listed.
 
@@ -47,12 +43,7 @@ def command(session: Session, *, subject: str, personality: str | None, style: s
 
 
 def _record(one: "Explanation") -> dict[str, Any]:
-    return {
-        "ref": one.ref,
-        "path": one.path,
-        "listed": one.listed,
-        "reasons": record(one.reasons),
-    }
+    return {key: record(getattr(one, key)) for key in ("ref", "path", "listed", "reasons")}
 
 
 def _draw(console: Console, explanations: "Sequence[Explanation]") -> Iterator[str]:
