@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from registry.api import SkillRegistry
+from registry.disk import atomic
 from registry.disk import atomic as change_files
 from registry.disk.paths import STATE_SUFFIX
 from registry.errors import LockFileInvalid, PullClash, PullRefused, SkillInaccessible
