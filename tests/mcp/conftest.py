@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -170,9 +169,11 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS], indirect=True)
 
 
-async def until(condition, seconds=60.0):
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        await anyio.sleep(0.02)
+async def until_told(change, condition):
+    """Make changes until a condition holds: what comes before a server listens is not told."""
+    with anyio.fail_after(100):
+        while not condition():
+            change()
+            with anyio.move_on_after(2):
+                while not condition():  # noqa: ASYNC110  # anything may make it hold
+                    await anyio.sleep(0.02)
