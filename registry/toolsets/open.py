@@ -1,15 +1,16 @@
 """All toolsets by name, each in a module of its own, imported when it is asked for."""
 
 import difflib
-from collections.abc import Sequence
-from importlib import import_module
-from types import ModuleType
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from registry.errors import ToolsetNotFound
 from registry.toolsets.base import Context, Tool, Toolset
 
 TOOLSETS: Final = ("native", "basic", "miniclaw", "ethos", "wave")
+
+Definition: TypeAlias = tuple[Callable[[Context], Toolset], Sequence[Tool]]
+"""What makes a toolset, and its tools without a registry, so without a list of its skills."""
 
 
 def open_toolset(name: str, context: Context) -> Toolset:
@@ -18,18 +19,36 @@ def open_toolset(name: str, context: Context) -> Toolset:
     Raises `ToolsetNotFound`, and what the toolset needs: `SourceUnclear`, `SourceNotFound`,
     `PersonalityNotFound`.
     """
-    toolset: Toolset = getattr(_module(name), f"{name.title()}Toolset")(context)
-    return toolset
+    make, _ = _definition(name)
+    return make(context)
 
 
 def tools_of(name: str) -> Sequence[Tool]:
     """Return the tools of a toolset. Raises `ToolsetNotFound`."""
-    tools: Sequence[Tool] = _module(name).TOOLS
-    return tools
+    return _definition(name)[1]
 
 
-def _module(name: str) -> ModuleType:
-    if name not in TOOLSETS:
-        near = difflib.get_close_matches(name, TOOLSETS, n=1, cutoff=0.4)
-        raise ToolsetNotFound(name=name, similar=near, known=TOOLSETS)
-    return import_module(f"registry.toolsets.{name}")
+def _definition(name: str) -> Definition:
+    match name:
+        case "native":
+            from registry.toolsets import native, native_tools
+
+            return native.NativeToolset, native_tools.TOOLS
+        case "basic":
+            from registry.toolsets import basic
+
+            return basic.BasicToolset, basic.TOOLS
+        case "miniclaw":
+            from registry.toolsets import miniclaw
+
+            return miniclaw.MiniclawToolset, miniclaw.TOOLS
+        case "ethos":
+            from registry.toolsets import ethos
+
+            return ethos.EthosToolset, ethos.TOOLS
+        case "wave":
+            from registry.toolsets import wave
+
+            return wave.WaveToolset, wave.TOOLS
+    near = difflib.get_close_matches(name, TOOLSETS, n=1, cutoff=0.4)
+    raise ToolsetNotFound(name=name, similar=near, known=TOOLSETS)

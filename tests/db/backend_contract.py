@@ -247,17 +247,16 @@ class BackendTests:
 
     def test_counts_of_use_add_up_and_keep_the_last_time_of_each(self, filled):
         alpha, nowhere = ("mine", "alpha"), ("mine", "nowhere")
-        assert filled.add_usage({alpha: ([2, 0, 1], [NOW, None, NOW])}, 1)
-        assert filled.add_usage(
-            {alpha: ([1, 3, 0], [LATER, LATER, None]), nowhere: ([9, 9, 9], [NOW, NOW, NOW])}, 1
-        )
+        assert filled.add_usage([(2, 0, 1, NOW, None, NOW, *alpha)], 1)
+        more = [(1, 3, 0, LATER, LATER, None, *alpha), (9, 9, 9, NOW, NOW, NOW, *nowhere)]
+        assert filled.add_usage(more, 1)
         assert filled.reader.rows(
             "SELECT listed, found, read, last_listed_at, last_found_at, last_read_at FROM usage"
         ) == [(3, 3, 1, LATER, LATER, NOW)]
 
     @pytest.mark.parametrize("wait", [0, 0.05])
     def test_counts_of_use_are_not_added_while_somebody_writes(self, filled, connect, wait):
-        counted = {("mine", "alpha"): ([1, 0, 0], [NOW, None, None])}
+        counted = [(1, 0, 0, NOW, None, None, "mine", "alpha")]
         other = connect()
         with closing(other.open_writer()) as writer, writer.transaction():
             assert filled.add_usage(counted, wait) is False

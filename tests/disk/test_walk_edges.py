@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from registry.disk.found import Found
+from registry.disk.scanned import ScannedFolder
 from registry.disk.walk import DEPTH_SEEN, Walk
 from registry.settings import Limits
 from tests.conftest import write_skill
@@ -17,7 +17,7 @@ def walked(root, *roots, **limits):
     return {found.folder: found for found in walk}, walk
 
 
-def codes(found: Found) -> list[str]:
+def codes(found: ScannedFolder) -> list[str]:
     return [problem.code for problem in found.problems]
 
 

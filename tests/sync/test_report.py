@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from registry.db.queries.filters import Filters
-from registry.sync import run
+from registry.sync import apply, run
 from tests.conftest import OLD, write_skill
 
 
@@ -49,7 +49,8 @@ def test_an_invalid_skill_that_is_only_touched_stays_invalid(library, root):
 
 
 def test_a_sync_that_finds_nothing_new_is_still_the_last_sync(library, monkeypatch):
-    monkeypatch.setattr(run, "utc_now", lambda: "2030-01-02T03:04:05Z")
+    for module in (run, apply):
+        monkeypatch.setattr(module, "utc_now", lambda: "2030-01-02T03:04:05Z")
     library.sync()
     (stored,) = library.sources()
     assert (stored.last_sync_at, stored.last_result) == ("2030-01-02T03:04:05Z", "ok")

@@ -151,7 +151,7 @@ class TestRefused:
         os.mkdir(odd)
         with pytest.raises(SourceInvalid) as caught:
             registry.add_source(os.fsdecode(odd))
-        assert caught.value.facts["reason"] == "its name is no UTF-8 text"
+        assert caught.value.facts["reason"] == "its name is not UTF-8 text"
 
     def test_a_folder_that_holds_what_was_deleted(self, two, tmp_path):
         two.delete("of-one")

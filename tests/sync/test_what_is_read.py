@@ -7,11 +7,10 @@ import pytest
 from registry.api import SkillRegistry
 from registry.db.queries.known import notice_digest
 from registry.disk.files import digest
-from registry.disk.found import FileStat, Found
 from registry.errors import FileChanging
 from registry.settings import Limits, Settings
 from registry.sync import apply, hashing
-from registry.sync.folder import file_rows
+from registry.sync.folder import signed
 from tests.conftest import OLD, write_skill
 
 
@@ -80,7 +79,7 @@ class TestRead:
         assert reads.taken() == []
 
     def test_a_touched_skill_that_vanishes_disturbs_nothing(self, registry, alpha, monkeypatch):
-        monkeypatch.setattr("registry.sync.scan.REMEMBERED", 0)
+        monkeypatch.setattr("registry.sync.scan.MAX_REMEMBERED", 0)
         os.utime(alpha / "notes.md", (OLD + 9, OLD + 9))
 
         def vanish(doing, *_):
@@ -186,8 +185,7 @@ class TestKept:
         assert registry.read_bytes("marked") == marked
 
     def test_an_inode_of_64_bits_fits_into_the_database(self):
-        found = Found("a", "SKILL.md", [FileStat("SKILL.md", 0o644, 1, 2, 3, (1 << 64) - 1)])
-        assert [row["inode"] for row in file_rows(found, {})] == [-1]
+        assert [signed(inode) for inode in (5, (1 << 64) - 1)] == [5, -1]
 
 
 class TestLeftBehind:
