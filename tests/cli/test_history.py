@@ -21,7 +21,7 @@ def test_what_a_skill_was_like_is_listed_shown_compared_and_brought_back(cli, li
 def test_a_revision_that_is_not_there_is_named(cli, library):
     result = cli("show", "haiku", "--revision", "5")
     assert result.exit_code == 1
-    assert "has no revision 5; there is 1" in result.output
+    assert "has no revision 5; it has 1" in result.output
     assert cli("restore", "haiku", "--revision", "1", "--source", "mine").exit_code == 2
 
 
