@@ -463,7 +463,7 @@ class SkillRegistry:
     ) -> "SyncReport":
         """Bring the database in line with the sources (all, or the targets: names or folders).
 
-        A folder that is no source yet becomes one. Raises `SourceNotFound`, `SourceInvalid`,
+        A folder that is not a source yet becomes one. Raises `SourceNotFound`, `SourceInvalid`,
         `SyncRunning` unless ``wait``.
         """
         from registry.sync.planning import SyncOptions

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -34,15 +35,15 @@ def _completer(
         found = []
         # A completion that fails must not disturb what is being typed.
         with suppress(Exception), ctx.ensure_object(Session).registry as registry:
-            for value, meaning in candidates(registry):
-                # What a shell would split or a terminal obey can't be completed.
-                if value.startswith(incomplete) and value.isprintable():
-                    meaning = " ".join(meaning.split())[:60]  # noqa: PLW2901  # the same, in short
-                    found.append(
-                        CompletionItem(value, help=meaning if meaning.isprintable() else None)
-                    )
-                    if len(found) == MAX_CANDIDATES:
-                        break
+            # What a shell would split or a terminal obey can't be completed.
+            fitting = (
+                pair
+                for pair in candidates(registry)
+                if pair[0].startswith(incomplete) and pair[0].isprintable()
+            )
+            for value, meaning in islice(fitting, MAX_CANDIDATES):
+                short = " ".join(meaning.split())[:60]
+                found.append(CompletionItem(value, help=short if short.isprintable() else None))
         if folders:
             found.append(CompletionItem(incomplete, type="dir"))
         return found

@@ -1,6 +1,7 @@
 """Define the options that several commands share."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -146,16 +147,18 @@ filter_options: Final = stack(
 
 
 def filters(session: Session, given: dict[str, Any]) -> Filters:
-    """Return the filters for ``given``, the values of `filter_options`.
+    """Take the values of `filter_options` out of ``given``, and return their filters.
 
     Raises `SourceNotFound`, `PersonalityNotFound`.
     """
     personality = given.pop("personality")
-    if given["source"] is not None:
+    known = {one.name for one in fields(Filters)}
+    wanted = {key: given.pop(key) for key in list(given) if key in known}
+    if wanted["source"] is not None:
         from registry.sync.sources import find
 
-        given["source"] = find(session.registry.core, given["source"]).name
-    found = Filters(**given)
+        wanted["source"] = find(session.registry.core, wanted["source"]).name
+    found = Filters(**wanted)
     return found if personality is None else session.registry.seen_by(personality, found)
 
 

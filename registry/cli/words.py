@@ -29,9 +29,8 @@ def size(number: int) -> str:
         if value < _STEP or unit == "GB":
             break
         value /= _STEP
-    return (
-        f"{value:.1f} {unit}" if unit != "B" and value < _TENTHS_BELOW else f"{value:,.0f} {unit}"
-    )
+    digits = 1 if unit != "B" and value < _TENTHS_BELOW else 0
+    return f"{value:,.{digits}f} {unit}"
 
 
 def day(stamp: str | None) -> str:

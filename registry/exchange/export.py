@@ -69,10 +69,10 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
                     reason = str(error)
             if reason is not None:
                 left_out.append((skill.ref, reason))
-        listed = [asdict(one) for one in done.values()]
-        index = json.dumps({"$schema": SCHEMA, "skills": listed}, indent=2, ensure_ascii=False)
+        index = {"$schema": SCHEMA, "skills": [asdict(one) for one in done.values()]}
+        text = json.dumps(index, indent=2, ensure_ascii=False) + "\n"
         before = _listed(home)
-        replace_file(os.path.join(home, INDEX), f"{index}\n".encode("utf-8", "replace"))
+        replace_file(os.path.join(home, INDEX), text.encode("utf-8", "replace"))
         for url in before - {one.url for one in done.values()}:
             _remove(home, url)
     except OSError as error:

@@ -37,7 +37,10 @@ def read_lock(to: str) -> dict[str, Locked]:
     """Return the pulled skills by the name of their folder. Raises `LockFileInvalid`."""
     path = os.path.join(to, NAME)
     try:
-        return _entries(json.loads(read_file(path, MAX_BYTES).data))
+        data = json.loads(read_file(path, MAX_BYTES).data)
+        if data["version"] != VERSION:
+            raise ValueError(f"its version is {data['version']!r}, {VERSION} is known")  # noqa: TRY301
+        return {safe_folder(name): locked_from(entry) for name, entry in data["skills"].items()}
     except FileNotFoundError:
         return {}
     except KeyError as error:
@@ -50,11 +53,11 @@ def read_lock(to: str) -> dict[str, Locked]:
 
 def write_lock(to: str, locked: Mapping[str, Locked]) -> None:
     """Replace the lock file in one step; equal contents give equal bytes."""
-    value = {
-        "version": VERSION,
-        "skills": {folder: _record(locked[folder]) for folder in sorted(locked)},
+    skills = {
+        folder: {**asdict(locked[folder]), "files": dict(sorted(locked[folder].files.items()))}
+        for folder in sorted(locked)
     }
-    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps({"version": VERSION, "skills": skills}, indent=2, ensure_ascii=False) + "\n"
     replace_file(os.path.join(to, NAME), text.encode("utf-8", "backslashreplace"))
 
 
@@ -73,13 +76,3 @@ def safe_folder(name: str) -> str:
     if reason is not None:
         raise ValueError(f"{name[:100]!r} can't be a folder: {reason}")
     return name
-
-
-def _entries(data: Any) -> dict[str, Locked]:
-    if data["version"] != VERSION:
-        raise ValueError(f"its version is {data['version']!r}, {VERSION} is known")
-    return {safe_folder(name): locked_from(entry) for name, entry in data["skills"].items()}
-
-
-def _record(entry: Locked) -> dict[str, Any]:
-    return {**asdict(entry), "files": dict(sorted(entry.files.items()))}

@@ -104,9 +104,8 @@ class Guard:
         if not self._is_known(headers.getlist("authorization")):
             return _error(401, "A bearer token is required", {"www-authenticate": "Bearer"})
         length = headers.get("content-length", "0")
-        if (
-            not length.isdecimal() or int(length) > MAX_BYTES
-        ):  # of chunked bodies the SDK sees to it
+        # The SDK bounds bodies that come in chunks.
+        if not length.isdecimal() or int(length) > MAX_BYTES:
             return _error(413, "The request is too large")
         return None
 

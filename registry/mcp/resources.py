@@ -7,6 +7,7 @@ import logging
 import mimetypes
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from registry.catalog.reading import CurrentSkill, read_bytes, read_file
 from registry.catalog.resolve import resolve
@@ -17,7 +18,7 @@ from registry.db.queries.skills import StoredSkill
 from registry.document.names import check_new_name
 from registry.document.verbatim import front_matter_json
 from registry.errors import RegistryError
-from registry.mcp.uris import base, file_uri, targets
+from registry.mcp.uris import base, targets
 from registry.model import DOCUMENT_NAMES
 from registry.toolsets.view import View
 
@@ -161,7 +162,7 @@ class SkillResources:
             "uri": uri,
             "frontmatter": front_matter,
             "resources": [
-                {"uri": file_uri(folder, file.path), "digest": file.hash, "size": file.size}
+                {"uri": folder + quote(file.path), "digest": file.hash, "size": file.size}
                 for file in skill.files
             ],
         }
@@ -184,4 +185,4 @@ def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
 
 
 def _uri(skill: Manifest) -> str:
-    return file_uri(base(skill.source, skill.folder, skill.name), skill.document)
+    return base(skill.source, skill.folder, skill.name) + quote(skill.document)

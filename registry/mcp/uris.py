@@ -31,11 +31,6 @@ def base(source: str, folder: str, name: str) -> str:
     return SCHEME + "/".join(quote(part, safe="") for part in (source, *segments)) + "/"
 
 
-def file_uri(folder_uri: str, path: str) -> str:
-    """Return the URI of a file by its path below the skill's folder."""
-    return folder_uri + quote(path)
-
-
 def targets(uri: str) -> list[Target]:
     """Return what ``uri`` may mean, the deepest folder first; nothing if it is not such a URI."""
     if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:

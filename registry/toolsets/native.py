@@ -126,15 +126,10 @@ class NativeToolset:
             "next_offset": _next(offset + max_chars, length),
         }
 
-    def _create_skill(
-        self, *, name: str, description: str, source: str | None = None, **given: Any
-    ) -> Json:
+    def _create_skill(self, *, name: str, source: str | None = None, **given: Any) -> Json:
         from registry.changes.create import create_skill
 
-        home = self._home(source)
-        made = create_skill(
-            self._core, name, description=description, source=home, **_fields(given)
-        )
+        made = create_skill(self._core, name, source=self._home(source), **_fields(given))
         return {"skill": _changed(made)}
 
     def _update_skill(self, *, name: str, if_hash: str | None = None, **given: Any) -> Json:
@@ -164,7 +159,7 @@ class NativeToolset:
         for name in sources:
             if name not in known or self._home(name) != name:
                 raise SourceNotFound(name=name, known=known)
-        chosen = sources or ([] if self._source is None else [str(self._home(None))])
+        chosen = sources or ([] if self._source is None else [self._source])
         report = sync(self._core, chosen, SyncOptions(dry_run=dry_run), wait=True)
         done = record(report) | {"moved": [move.ref for move in report.moved]}
         keys = ("added", "updated", "moved", "removed", "unchanged", "invalid")
@@ -192,9 +187,9 @@ class NativeToolset:
 
     def _home(self, source: str | None) -> str | None:
         """Return the source to write to, which is the one this toolset is bound to, if any."""
-        if self._source is None or source == self._source:
+        if self._source is None:
             return source
-        if source is not None:
+        if source not in {None, self._source}:
             raise SourceNotFound(name=source, known=[self._source])
         return self._source
 

@@ -2,34 +2,9 @@
 
 from typing import Final
 
+from registry.toolsets import native_shapes as shapes
 from registry.toolsets.base import Tool, text
-from registry.toolsets.native_shapes import (
-    BOOLEAN,
-    CHANGED,
-    DESCRIPTION,
-    FIELDS,
-    FILES,
-    FILTERS,
-    HASH,
-    INTEGER,
-    INTEGER_OR_NULL,
-    MAX_PAGE,
-    MAX_PIECE,
-    NAME,
-    OFFSET,
-    PAGE,
-    PAGE_OF_SKILLS,
-    PIECE,
-    SKILL_FIELDS,
-    STRING,
-    STRING_OR_NULL,
-    STRINGS,
-    answer,
-    arguments,
-    number,
-    object_with,
-    texts,
-)
+from registry.toolsets.native_shapes import answer, arguments, number, object_with, texts
 
 TOOLS: Final = (
     Tool(
@@ -38,18 +13,18 @@ TOOLS: Final = (
         "with a task, search_skills is better.",
         arguments(
             {
-                **FILTERS,
+                **shapes.FILTERS,
                 "sort": {
                     "enum": ["name", "created", "updated"],
                     "default": "name",
                     "description": "The order; dates come newest first",
                 },
                 "reverse": {"type": "boolean", "default": False},
-                "limit": number("Skills on a page", 1, MAX_PAGE, PAGE),
-                "offset": OFFSET,
+                "limit": number("Skills on a page", 1, shapes.MAX_PAGE, shapes.PAGE),
+                "offset": shapes.OFFSET,
             }
         ),
-        PAGE_OF_SKILLS,
+        shapes.PAGE_OF_SKILLS,
     ),
     Tool(
         "search_skills",
@@ -58,13 +33,13 @@ TOOLS: Final = (
         arguments(
             {
                 "query": text("What the skill should help with"),
-                **FILTERS,
-                "limit": number("Skills on a page", 1, MAX_PAGE, 10),
-                "offset": OFFSET,
+                **shapes.FILTERS,
+                "limit": number("Skills on a page", 1, shapes.MAX_PAGE, 10),
+                "offset": shapes.OFFSET,
             },
             "query",
         ),
-        PAGE_OF_SKILLS,
+        shapes.PAGE_OF_SKILLS,
     ),
     Tool(
         "read_skill",
@@ -72,9 +47,9 @@ TOOLS: Final = (
         "they are on disk now.",
         arguments(
             {
-                "name": NAME,
+                "name": shapes.NAME,
                 "offset": number("Where in the body to begin: next_offset", 0, None, 0),
-                "max_chars": number("Characters of the body", 1, MAX_PIECE, PIECE),
+                "max_chars": number("Characters of the body", 1, shapes.MAX_PIECE, shapes.PIECE),
             },
             "name",
         ),
@@ -82,18 +57,18 @@ TOOLS: Final = (
             {
                 "skill": object_with(
                     {
-                        **SKILL_FIELDS,
-                        "path": STRING,
-                        "tree_hash": STRING_OR_NULL,
-                        "compatibility": STRING_OR_NULL,
-                        "required_tools": STRINGS,
+                        **shapes.SKILL_FIELDS,
+                        "path": shapes.STRING,
+                        "tree_hash": shapes.STRING_OR_NULL,
+                        "compatibility": shapes.STRING_OR_NULL,
+                        "required_tools": shapes.STRINGS,
                         "parameters": {"type": "array", "items": {"type": "object"}},
-                        "files": FILES,
+                        "files": shapes.FILES,
                     }
                 ),
-                "body": STRING,
-                "total_chars": INTEGER,
-                "next_offset": INTEGER_OR_NULL,
+                "body": shapes.STRING,
+                "total_chars": shapes.INTEGER,
+                "next_offset": shapes.INTEGER_OR_NULL,
             }
         ),
     ),
@@ -103,22 +78,24 @@ TOOLS: Final = (
         "A file that is no text comes in base64.",
         arguments(
             {
-                "name": NAME,
+                "name": shapes.NAME,
                 "path": text("The file's path, relative to the skill's folder"),
                 "offset": number("Where to begin: next_offset", 0, None, 0),
-                "max_chars": number("Characters, or bytes in base64", 1, MAX_PIECE, PIECE),
+                "max_chars": number(
+                    "Characters, or bytes in base64", 1, shapes.MAX_PIECE, shapes.PIECE
+                ),
             },
             "name",
             "path",
         ),
         answer(
             {
-                "ref": STRING,
-                "path": STRING,
-                "size": INTEGER,
+                "ref": shapes.STRING,
+                "path": shapes.STRING,
+                "size": shapes.INTEGER,
                 "encoding": {"enum": ["utf-8", "base64"]},
-                "content": STRING,
-                "next_offset": INTEGER_OR_NULL,
+                "content": shapes.STRING,
+                "next_offset": shapes.INTEGER_OR_NULL,
             }
         ),
     ),
@@ -128,11 +105,11 @@ TOOLS: Final = (
         arguments(
             {
                 "name": text("Letters a-z, digits and single hyphens, at most 64"),
-                "description": DESCRIPTION,
-                **FIELDS,
+                "description": shapes.DESCRIPTION,
+                **shapes.FIELDS,
                 "files": {
                     "type": "object",
-                    "additionalProperties": STRING,
+                    "additionalProperties": shapes.STRING,
                     "description": "Supporting files: relative path to text",
                 },
                 "source": text("The source to write to, where there are several"),
@@ -140,7 +117,7 @@ TOOLS: Final = (
             "name",
             "description",
         ),
-        CHANGED,
+        shapes.CHANGED,
         read_only=False,
         idempotent=False,
     ),
@@ -149,30 +126,30 @@ TOOLS: Final = (
         "Change fields or files of a skill; everything that is not given stays as it is.",
         arguments(
             {
-                "name": NAME,
-                "description": DESCRIPTION,
-                **FIELDS,
+                "name": shapes.NAME,
+                "description": shapes.DESCRIPTION,
+                **shapes.FIELDS,
                 "files": {
                     "type": "object",
-                    "additionalProperties": STRING_OR_NULL,
+                    "additionalProperties": shapes.STRING_OR_NULL,
                     "description": "Supporting files: relative path to text; null removes a file",
                 },
-                "if_hash": HASH,
+                "if_hash": shapes.HASH,
             },
             "name",
         ),
-        CHANGED,
+        shapes.CHANGED,
         read_only=False,
         destructive=True,
     ),
     Tool(
         "delete_skill",
         "Move a skill to the registry's trash, from where restore_skill brings it back.",
-        arguments({"name": NAME, "if_hash": HASH}, "name"),
+        arguments({"name": shapes.NAME, "if_hash": shapes.HASH}, "name"),
         answer(
             {
                 "deleted": object_with(
-                    {"name": STRING, "source": STRING, "folder": STRING, "trash_id": STRING}
+                    dict.fromkeys(("name", "source", "folder", "trash_id"), shapes.STRING)
                 )
             }
         ),
@@ -190,7 +167,7 @@ TOOLS: Final = (
             },
             "name",
         ),
-        CHANGED,
+        shapes.CHANGED,
         read_only=False,
         idempotent=False,
     ),
@@ -209,11 +186,11 @@ TOOLS: Final = (
         ),
         answer(
             {
-                **dict.fromkeys(("added", "updated", "moved", "removed"), STRINGS),
-                "unchanged": INTEGER,
-                "invalid": INTEGER,
-                "complete": BOOLEAN,
-                "problems": STRINGS,
+                **dict.fromkeys(("added", "updated", "moved", "removed"), shapes.STRINGS),
+                "unchanged": shapes.INTEGER,
+                "invalid": shapes.INTEGER,
+                "complete": shapes.BOOLEAN,
+                "problems": shapes.STRINGS,
             }
         ),
         read_only=False,

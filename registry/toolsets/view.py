@@ -153,9 +153,7 @@ class View:
         return any((one.source, one.folder) == place for one in self.skills(stored.skill.name))
 
     def _is_within(self, skill: Skill) -> bool:
-        if self._source is not None and skill.source != self._source:
-            return False
-        if self._scope is not None and skill.scope != self._scope:
+        if self._source not in {None, skill.source} or self._scope not in {None, skill.scope}:
             return False
         if self._workdir is not None and skill.scope == "project":
             return is_below(skill.path, self._workdir)

@@ -32,7 +32,7 @@ NO_FIX: Final = "Correct the SKILL.md, as `skill-registry check` describes"
 
 @dataclass(frozen=True, slots=True)
 class SkillErrorDetails:
-    """An error as the contract has it; ``fixes`` are the steps of a validation error.
+    """An error as the contract has it; the suggestions of a validation error are steps to fix it.
 
     ``creatable``: the error of a skill that does not exist lists those there are, and says how to
     create it.
@@ -42,7 +42,6 @@ class SkillErrorDetails:
     skill_name: str
     message: str
     suggestions: tuple[str, ...] = ()
-    fixes: tuple[str, ...] = ()
     creatable: bool = False
 
     def text(self, listed: str) -> str:
@@ -53,8 +52,8 @@ class SkillErrorDetails:
                 f"1. Create directory ~/.wave/skills/{self.skill_name}/\n"
                 "2. Add SKILL.md file with proper YAML frontmatter"
             )
-        if self.fixes:
-            steps = "\n".join(f"- {fix}" for fix in self.fixes)
+        if self.suggestions:
+            steps = "\n".join(f"- {fix}" for fix in self.suggestions)
             return (
                 f"{self.message}\n\nFix by:\n{steps}\n\n"
                 "Skill will be available after fixing these issues."
@@ -84,13 +83,8 @@ def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
         kind = "skill_inaccessible"
     elif any(problem.code.startswith(MALFORMED) for problem in errors):
         kind = "skill_malformed"
-    return SkillErrorDetails(
-        kind,
-        shown(name),
-        f"Skill '{shown(name)}' is invalid: {words}",
-        suggestions=fixes,
-        fixes=fixes,
-    )
+    message = f"Skill '{shown(name)}' is invalid: {words}"
+    return SkillErrorDetails(kind, shown(name), message, fixes)
 
 
 def describe(name: str, error: Exception) -> SkillErrorDetails:

@@ -10,7 +10,7 @@ from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_nothing_found
 from registry.cli.session import Session
-from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.filters import Filters
 from registry.model import Skill
 
 COLUMNS: Final[Sequence[Column[Skill]]] = (
@@ -59,17 +59,7 @@ COLUMNS: Final[Sequence[Column[Skill]]] = (
     "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the first ones."
 )
 @options.format_options
-def command(
-    session: Session,
-    /,
-    *,
-    sort: Sort,
-    reverse: bool,
-    limit: int | None,
-    offset: int,
-    style: str | None,
-    **given: Any,
-) -> None:
+def command(session: Session, /, *, style: str | None, **given: Any) -> None:
     """List skills.
 
     Shows what can be used: skills that are invalid, or shadowed by a skill of the same name in a
@@ -77,11 +67,9 @@ def command(
     description.
     """
     chosen = options.filters(session, given)
-    registry = session.registry
-    page = registry.list(chosen, sort=sort, reverse=reverse, limit=limit, offset=offset)
+    page = session.registry.list(chosen, **given)
     told = emit(session.console, style, page.items, COLUMNS)
     if not page.total:
-        narrowed = chosen not in (Filters(), Filters(all=True))
-        tell_nothing_found(session, narrowed=narrowed)
+        tell_nothing_found(session, narrowed=chosen not in (Filters(), Filters(all=True)))
     elif told:
         session.console.note(f"{len(page):,} of {page.total:,} skills", "dim")

@@ -77,14 +77,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 )
 @options.format_options
 def command(
-    session: Session,
-    /,
-    *,
-    to: str,
-    force: bool,
-    check: bool,
-    style: str | None,
-    **choice: Any,
+    session: Session, /, *, to: str, force: bool, check: bool, style: str | None, **choice: Any
 ) -> None:
     """Put skills into a folder, as they are now.
 

@@ -41,14 +41,7 @@ _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 )
 @options.format_options
 def command(
-    session: Session,
-    /,
-    *,
-    query: tuple[str, ...],
-    limit: int,
-    offset: int,
-    style: str | None,
-    **given: Any,
+    session: Session, /, *, query: tuple[str, ...], style: str | None, **given: Any
 ) -> None:
     """Find skills by what they do.
 
@@ -60,7 +53,7 @@ def command(
     if not text.strip():
         raise click.UsageError("Say what to search for.")
     chosen = options.filters(session, given)
-    hits, total = session.registry.search(text, chosen, limit=limit, offset=offset)
+    hits, total = session.registry.search(text, chosen, **given)
     told = emit(session.console, style, hits, COLUMNS, draw=partial(draw_hits, query=text))
     if not total:
         if session.registry.sources():

@@ -141,15 +141,9 @@ def draw_report(console: Console, report: "SyncReport", limit: int | None) -> It
 
 def summary(report: "SyncReport") -> str:
     """Return the number of changes of each kind, as one line."""
-    counts = (
-        (len(report.added), "added"),
-        (len(report.updated), "updated"),
-        (len(report.moved), "moved"),
-        (len(report.removed), "removed"),
-        (report.unchanged, "unchanged"),
-        (report.invalid, "invalid"),
-    )
-    numbers = ", ".join(f"{number:,} {what}" for number, what in counts)
+    counts = {kind: len(getattr(report, kind)) for kind in ("added", "updated", "moved", "removed")}
+    counts |= {"unchanged": report.unchanged, "invalid": report.invalid}
+    numbers = ", ".join(f"{number:,} {what}" for what, number in counts.items())
     dry = "Dry run, nothing was changed: " if report.dry_run else ""
     return f"{dry}{numbers} ({report.seconds:.1f} s)"
 
