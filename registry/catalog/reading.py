@@ -187,8 +187,7 @@ def check_path(path: str) -> None:
 def _stored_bytes(core: Core, stored: StoredSkill, path: str | None) -> bytes:
     """Return the stored bytes of a file of a skill whose folder is on another machine."""
     if path is None:
-        problems = skills.findings(core.reader, stored.id)
-        raise SkillInvalid(name=stored.skill.ref, problems=problems)
+        return read_document(core, stored, None)
     file = next((one for one in skills.files(core.reader, stored.id) if one.path == path), None)
     if file is None:
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path)
