@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -24,7 +25,7 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.model import Parameter, SkillDetail
+from registry.model import Diagnostic, Parameter, SkillDetail
 from registry.sync.refresh import refresh
 
 TRIES: Final = 3
@@ -127,10 +128,20 @@ def read_bytes(core: Core, current: CurrentSkill) -> bytes:
     stored, found = current.stored, current.found
     if found is None:
         return _stored_bytes(core, stored, stored.document)
-    if found.document is None:
-        problems = skills.findings(core.reader, stored.id) or found.problems
+    return read_document(core, stored, found.document, found.problems)
+
+
+def read_document(
+    core: Core, stored: StoredSkill, name: str | None, problems: Sequence[Diagnostic] = ()
+) -> bytes:
+    """Return the bytes of a skill's file of this name (None: there is none to be read), from disk.
+
+    ``problems`` are told where none are stored. Raises as `read_bytes`.
+    """
+    if name is None:
+        problems = skills.findings(core.reader, stored.id) or problems
         raise SkillInvalid(name=stored.skill.ref, problems=problems)
-    path = f"{stored.path}/{found.document}"
+    path = f"{stored.path}/{name}"
     try:
         limit = core.settings.limits.document_bytes
         return disk_files.read_inside(path, limit, stored.path, stored.root).data
@@ -176,8 +187,7 @@ def check_path(path: str) -> None:
 def _stored_bytes(core: Core, stored: StoredSkill, path: str | None) -> bytes:
     """Return the stored bytes of a file of a skill whose folder is on another machine."""
     if path is None:
-        problems = skills.findings(core.reader, stored.id)
-        raise SkillInvalid(name=stored.skill.ref, problems=problems)
+        return read_document(core, stored, None)
     file = next((one for one in skills.files(core.reader, stored.id) if one.path == path), None)
     if file is None:
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path)

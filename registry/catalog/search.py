@@ -20,8 +20,8 @@ SNIPPET: Final = 160
 """Length of a snippet in characters."""
 
 _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d]*)\u300d')
-_SHORTEST_PREFIX: Final = 2
-_SHORTEST_STEM: Final = 4
+_MIN_PREFIX: Final = 2
+_MIN_STEM: Final = 4
 
 # Words that a question is built of and that say nothing about what is looked for.
 _EMPTY_WORDS: Final = frozenset(
@@ -42,7 +42,8 @@ def search(
         return [], 0
     # A name that is exactly what was typed comes first whatever else says it more often.
     exact = name_key(" ".join(query.split()))
-    asked = reader.matches(patterns(terms), *where(reader, filters), exact)
+    condition, values = where(reader, filters)
+    asked = reader.matches(tuple(patterns(terms)), condition, tuple(values), exact)
     with reader.snapshot():
         # Several agents of one team ask the same; until the database changes, so is the answer.
         total = reader.remembered(f"hits {asked}", asked.count)
@@ -94,7 +95,7 @@ def patterns(terms: list[list[str]]) -> list[Pattern]:
     found = []
     for term in terms:
         last = term[-1]
-        is_prefix = len(last) >= _SHORTEST_PREFIX and not has_unspaced(last)
+        is_prefix = len(last) >= _MIN_PREFIX and not has_unspaced(last)
         found.append(Pattern(tuple(term), is_prefix))
         if len(term) == 1 and is_prefix and _stem(last) != last:
             found.append(Pattern((_stem(last),), prefix=True))
@@ -106,7 +107,7 @@ def _stem(word: str) -> str:
     if not word.isascii():
         return word
     for ending in ("ing", "ies", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
             return word[: -len(ending)]
     return word
 

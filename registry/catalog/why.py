@@ -151,13 +151,10 @@ def _unstored(core: Core, source: Source, folder: str, real: str) -> Diagnostic:
         message = f"folders named {ignored[0]} are passed over"
         return Diagnostic("ignored", "error", message, fix="move the skill elsewhere")
     if not any(os.path.lexists(f"{real}/{name}") for name in DOCUMENT_NAMES):
-        skill = os.path.dirname(folder)
-        while skill:
-            outer = skills.by_place(core.reader, source.id, skill)
-            if outer is not None and outer.skill.status != "no_document":
-                message = f"it is a part of the skill in {join(source.path, skill)}"
-                return Diagnostic("part-of-skill", "info", message)
-            skill = os.path.dirname(skill)
+        outer = skills.innermost(core.reader, source.id, folder)
+        if outer is not None:
+            message = f"it is a part of the skill in {join(source.path, outer)}"
+            return Diagnostic("part-of-skill", "info", message)
         message = "the folder holds no SKILL.md"
         return Diagnostic("no-document", "error", message, fix="add a SKILL.md, then sync")
     if folder.count(os.sep) + 1 > DEPTH_SEEN:

@@ -109,21 +109,15 @@ class History:
             one, other = old.get(path), new.get(path)
             if one is not None and other is not None and one.hash == other.hash:
                 continue
-            texts = [
-                "" if file is None else _text(self._content(of, file))
+            contents = [
+                b"" if file is None else self._content(of, file)
                 for of, file in ((before, one), (after, other))
             ]
-            if None in texts:
+            try:
+                was, now = [data.decode().splitlines(keepends=True) for data in contents]
+            except UnicodeDecodeError:
                 yield f"Binary files {path} of {before.number} and {after.number} differ\n"
                 continue
-            was, now = [(text or "").splitlines(keepends=True) for text in texts]
             head, below = (f"{path} (revision {of.number})" for of in (before, after))
             for line in difflib.unified_diff(was, now, head, below):
                 yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None

@@ -194,20 +194,15 @@ def sweep(context: ChangeContext) -> None:
         with os.scandir(context.state.path_of(name)) as listing:
             left = [entry.path for entry in listing]
         for path in left:
-            if _is_ours(f"{path}/{note}", database) and (name == "ops" or is_gone(f"{path}/tree")):
+            is_kept = name == "trash" and not is_gone(f"{path}/tree")
+            if _owner(f"{path}/{note}") == database and not is_kept:
                 with suppress(OSError):
                     remove_tree(path)
 
 
-def _is_ours(note: str, database: str) -> bool:
-    try:
-        with open(note, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError):
-        return False
-    if not note.endswith(".json"):
-        return text == database
-    try:
-        return bool(json.loads(text).get("database") == database)
-    except (ValueError, AttributeError):
-        return False
+def _owner(note: str) -> object:
+    """Return the database that a note names, if it can be read."""
+    with suppress(OSError, ValueError, AttributeError), open(note, encoding="utf-8") as file:
+        text = file.read()
+        return json.loads(text).get("database") if note.endswith(".json") else text
+    return None

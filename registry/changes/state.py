@@ -25,7 +25,8 @@ class StateFolder:
         within = os.path.join(root, STATE_SUFFIX)
         if inside is None:
             # What was chosen once is kept: recovery must look where the change was staged.
-            inside = os.path.isdir(within) or not (os.path.isdir(beside) or _can_write(parent))
+            can_write = os.access(parent, os.W_OK | os.X_OK)
+            inside = os.path.isdir(within) or not (os.path.isdir(beside) or can_write)
         self.path = within if inside else beside
 
     def ensure(self) -> None:
@@ -57,7 +58,3 @@ class StateFolder:
     def exists(self) -> bool:
         """Whether a change was ever made here."""
         return os.path.isdir(self.path)
-
-
-def _can_write(folder: str) -> bool:
-    return os.access(folder, os.W_OK | os.X_OK)

@@ -83,17 +83,14 @@ def restore(core: Core, name: str, *, source: str | None = None) -> StoredSkill:
     It comes back byte for byte, with the ``created_at`` it had. Raises `NotInTrash` where there is
     none, `SkillExists` where its folder is taken, and what `protocol.carry_out` raises.
     """
-    trashed = next(
-        (
-            one
-            for one in list_trash(core)
-            if name in {one.name, one.id, f"{one.source}/{one.folder}"}
-            and source in {None, one.source}
-        ),
-        None,
-    )
-    if trashed is None:
+    found = [
+        one
+        for one in list_trash(core)
+        if name in {one.name, one.id, f"{one.source}/{one.folder}"} and source in {None, one.source}
+    ]
+    if not found:
         raise NotInTrash(name[:200])
+    trashed = found[0]
 
     def change(context: ChangeContext) -> None:
         live = join(context.source.path, trashed.folder)

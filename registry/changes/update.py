@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from registry.catalog.reading import CurrentSkill, check_path, detail
+from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
 from registry.changes.context import ChangeContext
 from registry.changes.create import recorded
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.core import Core
-from registry.db.queries import skills
 from registry.db.queries.skills import StoredSkill
 from registry.db.writes.journal import Kind
 from registry.disk.atomic import (
@@ -23,17 +22,11 @@ from registry.disk.atomic import (
     write_below,
     write_file,
 )
-from registry.disk.files import digest, read_inside
+from registry.disk.files import digest
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
-from registry.errors import (
-    ChangeRefused,
-    NotUtf8,
-    SkillChangedOnDisk,
-    SkillInvalid,
-    SkillMissing,
-)
+from registry.errors import ChangeRefused, NotUtf8, SkillChangedOnDisk
 from registry.model import Parameter, SkillDetail
 from registry.sync.hashing import content_now
 from registry.sync.sources import check_own
@@ -65,7 +58,10 @@ def update_skill(
         "parameters": parameters,
     }
     if any(field is not None for field in fields.values()):
-        document, data = _document_on_disk(core, stored)
+        check_own(core, stored.skill.source, stored.host)
+        # Not by way of the registry, which would tell the database what the file is now: the edit
+        # made by hand that must stop this change would be known to the next one.
+        data = read_document(core, stored, stored.document)
         if not force and digest(data) != (if_hash or stored.skill.content_hash):
             raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
         try:
@@ -76,7 +72,7 @@ def update_skill(
         except EditImpossible as error:
             raise ChangeRefused(path=stored.path, reason=str(error)) from error
         if changed != text:
-            edits[document] = changed.encode()
+            edits[stored.document or "SKILL.md"] = changed.encode()
     if not edits:
         return detail(core, CurrentSkill.of(core, stored.place).stored)
     return detail(core, update_files(core, stored, edits, if_hash=if_hash, force=force))
@@ -143,24 +139,6 @@ def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
     found = Walk(stored.root, limits, context.roots).one(stored.folder)
     if found is None or content_now(stored.root, found, limits) != stored.skill.tree_hash:
         raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
-
-
-def _document_on_disk(core: Core, stored: StoredSkill) -> tuple[str, bytes]:
-    """Return the skill file's name and bytes, without telling the database what they are now.
-
-    Reading through the registry would, and the edit made by hand that must stop this change would
-    be known to the next one.
-    """
-    if stored.document is None:
-        problems = skills.findings(core.reader, stored.id)
-        raise SkillInvalid(name=stored.skill.ref, problems=problems)
-    check_own(core, stored.skill.source, stored.host)
-    path = f"{stored.path}/{stored.document}"
-    limit = core.settings.limits.document_bytes
-    try:
-        return stored.document, read_inside(path, limit, stored.path, stored.root).data
-    except FileNotFoundError:
-        raise SkillMissing(name=stored.skill.ref, path=path) from None
 
 
 def _update_file(

@@ -73,13 +73,24 @@ class Pattern(NamedTuple):
     prefix: bool
 
 
-class Matches(Protocol):
-    """The skills that a full-text question finds; equal questions are equal values."""
+@dataclass(frozen=True, slots=True)
+class Matches(ABC):
+    """The skills that match a pattern and a condition with its values (`filters.where`).
 
-    def count(self, reader: "Reader", /) -> int:
+    ``name`` is the key of the name that was asked for. Equal questions are equal values.
+    """
+
+    patterns: tuple[Pattern, ...]
+    condition: str
+    values: tuple[object, ...]
+    name: str
+
+    @abstractmethod
+    def count(self, reader: "Reader") -> int:
         """Return how many skills match."""
 
-    def page(self, reader: "Reader", limit: int, offset: int, /) -> list[tuple[int, float]]:
+    @abstractmethod
+    def page(self, reader: "Reader", limit: int, offset: int) -> list[tuple[int, float]]:
         """Return a page of (skill id, rank), the best (lowest) rank first.
 
         Skills whose name's key is the one asked for come before all others.
@@ -96,6 +107,9 @@ class Reader(ABC):
     in_json_array: ClassVar[str]
     """The set of the numbers in a parameter that is a JSON array; to follow ``IN``."""
 
+    matches: ClassVar[type[Matches]]
+    """What asks the full-text index of this database."""
+
     json_each: ClassVar[str]
     """The table of the elements of the JSON array in ``{}``; call it ``e``."""
 
@@ -106,13 +120,6 @@ class Reader(ABC):
         self.path = path
         self.empty = False
         self._local = threading.local()
-
-    @staticmethod
-    @abstractmethod
-    def matches(
-        patterns: Sequence[Pattern], condition: str, values: Sequence[object], name: str
-    ) -> Matches:
-        """Return the skills that match a pattern and ``condition`` (`filters.where`)."""
 
     @abstractmethod
     def state(self) -> State:

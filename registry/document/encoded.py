@@ -24,7 +24,7 @@ _CLASSES = bytes(
         (chr(byte) in threats.ALPHANUMERIC, chr(byte) in threats.CONTROLS) for byte in range(256)
     )
 )
-_RUN = b"A" * threats.SHORTEST_RUN
+_RUN = b"A" * threats.MIN_RUN
 _BASE64 = bytes(
     b"A"[0] if chr(byte) in threats.ALPHANUMERIC + "+/" else b" "[0] for byte in range(256)
 )

@@ -50,10 +50,10 @@ _FENCE: Final = re.compile(
 _RULER: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|\u2014{1,3}|\.{3})\s*")
 _GLUED: Final = re.compile(r"---(?=[^-\s])")
 _HEADING: Final = re.compile(r"#{1,6}\s")
-_HIGHEST_END: Final = 128 * 1024
+_MAX_END: Final = 128 * 1024
 """Characters from the top among which the end of loose front matter is looked for."""
 
-_HIGHEST_START: Final = 60
+_MAX_START: Final = 60
 """Lines from the top among which front matter after other text is looked for."""
 
 
@@ -86,9 +86,9 @@ def split(text: str) -> Split:
 def split_loosely(text: str) -> Split:
     """Split ``text`` by what its lines look like, whatever encloses the front matter."""
     # The rest counts as one line: front matter that long is refused wherever it ends.
-    lines = LINE.findall(text, 0, _HIGHEST_END)
-    if len(text) > _HIGHEST_END:
-        lines.append(text[_HIGHEST_END:])
+    lines = LINE.findall(text, 0, _MAX_END)
+    if len(text) > _MAX_END:
+        lines.append(text[_MAX_END:])
     blank = 0
     while blank < len(lines) and not lines[blank].strip():
         blank += 1
@@ -155,7 +155,7 @@ def _late(found: Split, line: int) -> Split:
 
 
 def _keys_follow(lines: Sequence[str], start: int) -> bool:
-    for line in lines[start : start + _HIGHEST_START]:
+    for line in lines[start : start + _MAX_START]:
         if line.strip() and not line.lstrip().startswith("#"):
             return KEY.match(line.lstrip()) is not None
         if _HEADING.match(line) and not line.startswith("# "):
@@ -228,7 +228,7 @@ def _on_opening_line(lines: Sequence[str], index: int) -> Split | None:
 
 def _further_down(lines: Sequence[str], first: int) -> Split | None:
     """Find front matter below other text, or inside a code fence."""
-    for index in range(first, min(len(lines), _HIGHEST_START)):
+    for index in range(first, min(len(lines), _MAX_START)):
         line = lines[index]
         fence = _FENCE.fullmatch(line) is not None
         if not (fence or _RULER.fullmatch(line)):

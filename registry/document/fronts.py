@@ -25,15 +25,11 @@ class Front:
     """
 
     def __init__(self, text: str, document: Document) -> None:
-        parts = next(
-            (
-                parts
-                for parts in (split(text), split_loosely(text))
-                if (parts.body, parts.body_line) == (document.body, document.body_line)
-            ),
-            None,
-        )
-        if parts is None or parts.front is None:
+        parts = split(text)
+        if (parts.body, parts.body_line) != (document.body, document.body_line):
+            parts = split_loosely(text)
+        same = (parts.body, parts.body_line) == (document.body, document.body_line)
+        if parts.front is None or not same:
             raise EditImpossible("the front matter can't be told from the text around it")
         self.newline = newline_of(text)
         self.start = sum(map(len, LINE.findall(text)[: parts.front_line - 1]))

@@ -36,7 +36,6 @@ SECURITY_RULES: Final[Mapping[str, Rule]] = {
 }
 """Every code of `check_security`: its severity and what it means."""
 
-
 FIXES: Final[Mapping[str, str]] = {
     "hidden-text": "remove these characters, and ask how they came there before you use the skill",
     "bidi-control": "remove the character, and read the line again as it then stands",
@@ -60,10 +59,8 @@ FIXES: Final[Mapping[str, str]] = {
 }
 """What to do about each code."""
 
-
-SHORTEST_RUN: Final = 20
+MIN_RUN: Final = 20
 """Letters and digits in a row that every key of `SECRETS` has, but for Google's, and all base64."""
-
 
 _PRIVATE_KEY: Final = (
     r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----(?:\\n|\s){1,4}[A-Za-z0-9+/=\s\\]{60,120}"

@@ -85,11 +85,10 @@ def apply_plan(
 
 def _store(writer: Writer, batch: list[NewVersion]) -> list[PublishedVersion]:
     with writer.transaction() as connection:
-        ids = stage(connection, batch)
-    rows = [version.columns for version in batch]
+        stage(connection, batch)
     return [
-        PublishedVersion(new, row["replaces"], row["folder"], row["status"])
-        for new, row in zip(ids, rows, strict=True)
+        PublishedVersion(*(version.columns[name] for name in PublishedVersion._fields))
+        for version in batch
     ]
 
 
@@ -122,16 +121,8 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Iterator[NewVer
         found = part.look(folder)
         if found is None:
             continue  # vanished since the scan: the next sync sees to it
-        new = read_version(
-            core.reader,
-            part.walk,
-            found,
-            before,
-            part.source.id,
-            scan_ns,
-            now,
-            with_contents=with_contents,
-        )
+        what = (part.walk, found, before, part.source.id)
+        new = read_version(core.reader, *what, scan_ns, now, with_contents=with_contents)
         if new is not None:
             yield new
 

@@ -37,23 +37,13 @@ def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list
     folders: dict[str, None] = {}
     for path in paths:
         below = os.path.relpath(path, source.path)
-        folder = _skill_of(reader, source, below)
+        folder = innermost(reader, source.id, below)
         if folder is None or _may_be_more(reader, source, folder, path, below):
             return None
         folders[folder] = None
         if len(folders) > MAX_SKILLS:
             return None
     return list(folders)
-
-
-def _skill_of(reader: Reader, source: Source, below: str) -> str | None:
-    """Return the folder of the innermost skill that holds the path ``below`` the source."""
-    above = [ROOT]
-    folder = os.path.dirname(below)
-    while folder:
-        above.append(folder)
-        folder = os.path.dirname(folder)
-    return innermost(reader, source.id, above)
 
 
 def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: str) -> bool:

@@ -1,11 +1,11 @@
 """What writes say in PostgreSQL's own words: arrays, JSON, and the full-text index of vectors."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
-from registry.db.postgres.dialect import to_pyformat as to_driver
+from registry.db.postgres.dialect import to_pyformat
 from registry.db.writes.indexed import Indexed
 from registry.text import MAX_LEXEME, lexemes
 
@@ -36,6 +36,9 @@ _ADD: Final = (
 )
 
 
+to_driver = to_pyformat
+
+
 def array(values: Sequence[int] | Sequence[str]) -> object:
     """Return the parameter that stands for these values in `IN_ARRAY`."""
     return list(values)
@@ -43,15 +46,13 @@ def array(values: Sequence[int] | Sequence[str]) -> object:
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
     """Let new versions be found; their rows in skills and documents are there already."""
-    connection.exec_driver_sql(_ADD, [_vector(one) for one in versions])
+    texts = ((one.id, one.body, one.name, one.tags, one.description) for one in versions)
+    rows = [(number, *map(_words, said)) for number, *said in texts]
+    connection.exec_driver_sql(_ADD, rows)
 
 
 def remove_from_index(_connection: Connection, _ids: Sequence[int]) -> None:
     """Nothing to do: the index's rows go with their versions'."""
-
-
-def _vector(one: Indexed) -> tuple[Any, ...]:
-    return (one.id, *map(_words, (one.body, one.name, one.tags, one.description)))
 
 
 def _words(content: str) -> str:
@@ -60,14 +61,3 @@ def _words(content: str) -> str:
         found = found.encode()[:MAX_BYTES].decode(errors="ignore")
     # Longer words would be passed over with a warning each.
     return " ".join(word for word in found.split(" ") if len(word) <= MAX_LEXEME)
-
-
-__all__ = [
-    "IN_ARRAY",
-    "REVISION_FILES",
-    "REVISION_HASHES",
-    "add_to_index",
-    "array",
-    "remove_from_index",
-    "to_driver",
-]

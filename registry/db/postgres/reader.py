@@ -37,7 +37,7 @@ class PostgresReader(Reader):
     )
     json_each: ClassVar = "json_array_elements(CAST({} AS json))"
     json_item: ClassVar = "(e.value ->> {})"
-    matches = staticmethod(TextMatches.of)
+    matches: ClassVar = TextMatches
 
     def __init__(self, url: "URL") -> None:
         super().__init__(redacted_url(url))

@@ -6,11 +6,10 @@ word in a name.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from functools import cached_property
+from typing import Final, NamedTuple
 
-from registry.db.interface import Pattern, Reader
+from registry.db.interface import Matches, Pattern, Reader
 from registry.text import MAX_LEXEME, lexemes
 
 WEIGHTS: Final = "{0.1, 0.4, 0.6, 1.0}"
@@ -60,25 +59,13 @@ class _Found(NamedTuple):
     rarity: dict[int, float]
 
 
-@dataclass(frozen=True, slots=True)
-class TextMatches:
-    """Text queries, any of which may match, and the condition of the filters with its values.
+class TextMatches(Matches):
+    """What text queries find, any of which may match."""
 
-    See `interface.Matches`.
-    """
-
-    queries: tuple[str, ...]
-    condition: str
-    values: tuple[object, ...]
-    name: str
-
-    @classmethod
-    def of(
-        cls, patterns: Sequence[Pattern], condition: str, values: Sequence[object], name: str
-    ) -> Self:
-        """Return the skills that match one of the patterns, and the condition."""
-        found = dict.fromkeys(query for query in map(text_query, patterns) if query)
-        return cls(tuple(found), condition, tuple(values), name)
+    @cached_property
+    def queries(self) -> tuple[str, ...]:
+        """The patterns as text queries, each once, without those that match nothing."""
+        return tuple(dict.fromkeys(filter(None, map(text_query, self.patterns))))
 
     def count(self, reader: Reader) -> int:
         """Return how many skills match."""

@@ -53,11 +53,7 @@ class Facet:
 
 def tags(reader: Reader) -> list[Facet]:
     """Count the visible skills of each tag, the most frequent first."""
-    return _facet(
-        reader,
-        "t.tag",
-        "skill_tags t JOIN skills s ON s.id = t.skill_id JOIN sources src ON src.id = s.source_id",
-    )
+    return _facet(reader, "t.tag", f"{FROM} JOIN skill_tags t ON t.skill_id = s.id")
 
 
 def kinds(reader: Reader) -> list[Facet]:

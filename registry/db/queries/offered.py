@@ -20,14 +20,15 @@ class Offer(NamedTuple):
     folder: str
 
 
-_SELECT: Final = "s.ref, src.scope, s.description, src.name, s.folder"
-_ORDER: Final = order("name", reverse=False)
+_SELECT: Final = (
+    f"SELECT s.ref, src.scope, s.description, src.name, s.folder FROM {FROM} WHERE {OFFERED}"
+)
+_ORDER: Final = f"ORDER BY {order('name', reverse=False)}"
 
 
 def offers(reader: Reader) -> list[Offer]:
     """Return all skills that models see, by name."""
-    sql = f"SELECT {_SELECT} FROM {FROM} WHERE {OFFERED} ORDER BY {_ORDER}"
-    return list(map(Offer._make, reader.rows(sql)))
+    return list(map(Offer._make, reader.rows(f"{_SELECT} {_ORDER}")))
 
 
 def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
@@ -35,12 +36,11 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
     Asks for no more rows than it returns.
     """
-    select = f"SELECT {_SELECT} FROM {FROM} WHERE {OFFERED}"
     with reader.snapshot():
         total = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {OFFERED}")
         marks = ", ".join("?" * len(first))
-        near = reader.rows(f"{select} AND s.ref IN ({marks})", list(first)) if first else []
-        others = reader.rows(f"{select} ORDER BY {_ORDER} LIMIT ?", [most])
+        near = reader.rows(f"{_SELECT} AND s.ref IN ({marks})", list(first)) if first else []
+        others = reader.rows(f"{_SELECT} {_ORDER} LIMIT ?", [most])
     near.sort(key=lambda row: first.index(row[0]))
     rows = [*near, *(row for row in others if row[0] not in first)][:most]
     return list(map(Offer._make, rows)), int(total[0][0]) if total else 0

@@ -1,6 +1,7 @@
 """Stored skills: one row brings what an operation needs to know of a skill."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from stat import S_IXUSR
@@ -214,8 +215,11 @@ def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
     return reader.rows(f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}")
 
 
-def innermost(reader: Reader, source_id: int, folders: Sequence[str]) -> str | None:
-    """Return the longest of these folders that holds a skill; None: no skill is in one of them."""
+def innermost(reader: Reader, source_id: int, path: str) -> str | None:
+    """Return the folder of the innermost skill that holds ``path`` below the source, if any."""
+    folders = ["."]
+    while path := os.path.dirname(path):
+        folders.append(path)
     marks = ", ".join("?" * len(folders))
     rows = reader.rows(
         f"SELECT folder FROM skills WHERE source_id = ? AND live = 1 AND folder IN ({marks}) "

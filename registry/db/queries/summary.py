@@ -35,8 +35,8 @@ _COUNTS: Final = (
     f"CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name), "
     f"count(DISTINCT CASE WHEN {VISIBLE} THEN s.kind END), "
     f"count(DISTINCT CASE WHEN {VISIBLE} THEN s.category END), "
-    "(SELECT count(DISTINCT t.tag) FROM skill_tags t JOIN skills s ON s.id = t.skill_id "
-    f"JOIN sources src ON src.id = s.source_id WHERE {VISIBLE}) "
+    f"(SELECT count(DISTINCT t.tag) FROM {FROM} JOIN skill_tags t ON t.skill_id = s.id "
+    f"WHERE {VISIBLE}) "
     f"FROM {FROM} WHERE s.live = 1 AND s.status <> 'no_document'"
 )
 

@@ -30,7 +30,7 @@ class SqliteReader(Reader):
     in_json_array: ClassVar = "(SELECT value FROM json_each(?))"
     json_each: ClassVar = "json_each({})"
     json_item: ClassVar = "json_extract(e.value, '$[{}]')"
-    matches = staticmethod(Fts5Matches.of)
+    matches: ClassVar = Fts5Matches
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Self
+from functools import cached_property
+from typing import Final
 
-from registry.db.interface import Pattern, Reader
+from registry.db.interface import Matches, Pattern, Reader
 from registry.db.queries.filters import FROM
 
 WEIGHTS: Final = (10.0, 6.0, 4.0, 1.0)
@@ -14,26 +14,18 @@ WEIGHTS: Final = (10.0, 6.0, 4.0, 1.0)
 _RANK: Final = f"bm25(skill_search, {', '.join(map(str, WEIGHTS))})"
 
 
-@dataclass(frozen=True, slots=True)
-class Fts5Matches:
-    """A full-text expression and the condition of the filters, with its values.
+class Fts5Matches(Matches):
+    """What FTS5 finds.
 
     The index ranks by itself, and what passes the filters is looked up for the best only: joining
     and sorting all matches of a common word takes twice as long. A rank is a number, the best the
     lowest.
     """
 
-    expression: str
-    condition: str
-    values: tuple[object, ...]
-    name: str
-
-    @classmethod
-    def of(
-        cls, patterns: Sequence[Pattern], condition: str, values: Sequence[object], name: str
-    ) -> Self:
-        """Return the skills that match one of the patterns, and the condition."""
-        return cls(expression(patterns), condition, tuple(values), name)
+    @cached_property
+    def expression(self) -> str:
+        """The patterns in the words of FTS5."""
+        return expression(self.patterns)
 
     def count(self, reader: Reader) -> int:
         """Return how many skills match."""
