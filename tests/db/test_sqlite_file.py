@@ -10,7 +10,7 @@ import pytest
 
 from registry.db.sqlite.backend import SqliteBackend
 from registry.disk.locks import FileLock
-from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
+from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, UsageProblem
 from tests.conftest import OLD, write_skill
 
 pytestmark = pytest.mark.file
@@ -74,6 +74,18 @@ def test_connections_of_threads_that_ended_are_closed(backend, database):
     assert descriptors(database) <= before + 2
     backend.close()
     assert descriptors(database) == 0
+
+
+def test_a_file_that_is_missing_or_no_database_is_said_and_let_go(tmp_path):
+    path = tmp_path / "some.db"
+    reader = SqliteBackend(str(path)).reader
+    with pytest.raises(DatabaseProblem, match="unable to open"):
+        reader.rows("SELECT 1")
+    assert not path.exists()
+    path.write_bytes(b"no database at all " * 1000)
+    with pytest.raises(DatabaseCorrupt):
+        reader.state()
+    assert descriptors(path) == 0
 
 
 def test_an_old_sqlite_is_refused_in_words(tmp_path, monkeypatch):
