@@ -17,6 +17,7 @@ from registry.errors import (
     SkillExists,
     SkillInaccessible,
     SkillMissing,
+    SourceElsewhere,
     UsageProblem,
 )
 from registry.settings import Settings
@@ -257,3 +258,17 @@ def test_a_change_in_folders_that_are_not_there_yet_makes_them(registry, root, a
     assert registry.get("deep").folder == "x/y/deep"
     assert (root / "x" / "y" / "deep" / "a").stat().st_mode & 0o777 == 0o755
     assert untouched(registry, root)
+
+
+def test_what_another_machine_has_is_not_changed_here(registry, root, alpha):
+    with registry.core.writer.transaction() as connection:
+        connection.exec_driver_sql("UPDATE sources SET host = 'elsewhere'")
+    for change in (
+        lambda: registry.delete("alpha"),
+        lambda: registry.update("alpha", files={"x": b"x"}),
+        lambda: registry.update("alpha", description="New."),
+    ):
+        with pytest.raises(SourceElsewhere):
+            change()
+    assert sorted(os.listdir(alpha)) == ["SKILL.md", "run.sh"]
+    assert not state(root).exists()
