@@ -1,11 +1,12 @@
 """A change made while a sync reads wins: the sync has staged what the disk was like before it."""
 
+import os
 import shutil
 
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.known import notice_digest
+from registry.db.queries.known import fingerprints, known_hashes, notice_digest
 from registry.settings import Settings
 from tests.conftest import OLD, write_skill
 
@@ -112,3 +113,17 @@ def test_findings_of_one_source_are_replaced_and_those_of_another_stay(registry,
     registry.sync("one")
     assert notice_digest(reader, one) == [("gone", "link-broken")]
     assert notice_digest(reader, two) == broken
+
+
+def test_files_that_were_only_touched_are_known_by_their_new_times(synced, root):
+    reader, document = synced.core.reader, root / "alpha" / "SKILL.md"
+    (known,) = (one for one in fingerprints(reader, synced.sources()[0].id) if "alpha" in one)
+    os.utime(document, (OLD + 77, OLD + 77))
+    assert synced.sync().unchanged == 2
+    (now,) = (one for one in fingerprints(reader, synced.sources()[0].id) if "alpha" in one)
+    assert (now.id, now.fingerprint != known.fingerprint) == (known.id, True)
+    facts, _ = known_hashes(reader, now.id)["SKILL.md"]
+    stat = document.stat()
+    assert facts == (stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    beta = next(one for one in fingerprints(reader, synced.sources()[0].id) if "beta" in one)
+    assert known_hashes(reader, beta.id)["SKILL.md"][0][2] == OLD * 10**9

@@ -1,0 +1,88 @@
+"""What is published is on the disk before, and that it is published is right after."""
+
+import os
+
+import pytest
+
+from registry.changes import protocol
+from tests.conftest import write_skill
+
+
+class Watch:
+    """Which files and folders were made durable, before and after the rename that publishes."""
+
+    def __init__(self, monkeypatch):
+        self.before, self.after = set(), set()
+        self.staged, self.folders, self.renames = set(), set(), 0
+        real = os.fsync
+
+        def fsync(descriptor):
+            number = os.fstat(descriptor).st_ino
+            (self.after if self.renames else self.before).add(number)
+            real(descriptor)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        for name in ("rename_new", "exchange"):
+            monkeypatch.setattr(protocol, name, self.seen(getattr(protocol, name)))
+
+    def seen(self, rename):
+        def renamed(one, other):
+            staged = one if os.path.lexists(one) and "/ops/" in one else os.path.dirname(other)
+            if not self.renames:
+                self.staged = {os.stat(os.path.dirname(staged)).st_ino, *below(staged)}
+            rename(one, other)
+            self.renames += 1
+            self.folders |= {os.stat(os.path.dirname(path)).st_ino for path in (one, other)}
+
+        return renamed
+
+
+def below(path):
+    yield os.stat(path).st_ino
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            yield os.stat(os.path.join(folder, name)).st_ino
+
+
+def create(registry):
+    registry.create("beta", description="New.", files={"a/b/c.txt": b"c", "d.txt": b"d"})
+
+
+def update_a_file(registry):
+    registry.update("alpha", files={"new.txt": b"new"})
+
+
+def update_a_document(registry):
+    registry.update("alpha", description="New.")
+
+
+def update_files(registry):
+    registry.update("alpha", description="New.", files={"a/b.txt": b"b"})
+
+
+def delete(registry):
+    registry.delete("alpha")
+
+
+@pytest.mark.parametrize("change", [create, update_a_file, update_a_document, update_files, delete])
+def test_a_change_is_on_the_disk_before_and_after_it_is_published(
+    registry, root, monkeypatch, change
+):
+    write_skill(root / "alpha")
+    registry.sync(str(root), name="mine")
+    registry.update("alpha", kind="prompt")  # the state folder is there
+    watch = Watch(monkeypatch)
+    change(registry)
+    assert watch.renames == 1
+    assert watch.staged - watch.before == set()
+    assert watch.folders - watch.after == set()
+
+
+def test_the_folders_of_a_first_change_are_on_the_disk(registry, root, tmp_path, monkeypatch):
+    write_skill(root / "alpha")
+    registry.sync(str(root), name="mine")
+    watch = Watch(monkeypatch)
+    update_files(registry)
+    state = tmp_path / ".skills.skill-registry"
+    made = {os.stat(path).st_ino for path in (tmp_path, state)}
+    assert made - watch.before == set()

@@ -1,0 +1,275 @@
+"""What becomes of changes whose process died: all or nothing, and nobody's edit is lost."""
+
+import os
+from functools import partial
+
+import pytest
+
+from registry.api import SkillRegistry
+from registry.changes import protocol, recovery
+from registry.disk import atomic
+from registry.disk.locks import FileLock
+from registry.settings import Settings
+from tests.conftest import OLD, write_skill
+
+BEFORE = "Does one thing well."
+
+
+class Dead(BaseException):
+    """The process ends here."""
+
+
+def die(*_, **__):
+    raise Dead
+
+
+@pytest.fixture
+def alpha(registry, root):
+    folder = write_skill(root / "alpha", extra="created_at: 2020-01-01\n")
+    registry.sync(str(root), name="mine")
+    return folder
+
+
+@pytest.fixture(params=["exchange", "two renames"])
+def swap(request, monkeypatch):
+    """An update swaps with the system call for it, and without."""
+    if request.param == "two renames":
+        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    return request.param
+
+
+def state(root, *below):
+    return root.parent.joinpath(f".{root.name}.skill-registry", *below)
+
+
+def describe(folder, description):
+    write_skill(folder, description=description, age=OLD + 9)
+
+
+def kept(root):
+    """What was put aside because it may be somebody's only copy."""
+    found = state(root, "conflict").iterdir()
+    return sorted(
+        path.read_text() if path.is_file() else (path / "SKILL.md").read_text() for path in found
+    )
+
+
+def dies(registry, change, *, at=(protocol, "roll_forward_or_back"), edit=None):
+    """Make a change whose process dies; ``edit`` slips in before the rename."""
+    real = protocol.add_entry
+
+    def add_entry(connection, entry):
+        if edit is not None:
+            edit()
+        real(connection, entry)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "add_entry", add_entry)
+        patch.setattr(protocol, "roll_forward_or_back", die)
+        patch.setattr(*at, die)
+        with pytest.raises(Dead):
+            change(registry)
+    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(1,)]
+
+
+def recovered(registry, root):
+    """Finish everything; return what is listed. Nothing may be left over."""
+    assert registry.finish_changes() == 1
+    assert registry.finish_changes() == 0
+    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    assert registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 0") == [(0,)]
+    assert list(state(root, "ops").iterdir()) == []
+    assert registry.check_database() == []
+    report = registry.sync(verify=True, allow_prune=True)
+    assert (report.added, report.updated, report.removed) == ([], [], [])
+    return {skill.folder: skill.description for skill in registry.list()}
+
+
+def update(registry):
+    registry.update("alpha", description="New.", files={"more.txt": b"more"})
+
+
+def update_one_file(registry):
+    registry.update("alpha", description="New.")
+
+
+def before_the_swap(swap):
+    return (protocol, "exchange") if swap == "exchange" else (protocol, "rename_new")
+
+
+@pytest.mark.parametrize("change", [update, update_one_file])
+class TestUpdate:
+    def test_before_the_swap_nothing_happened(self, registry, root, alpha, swap, change):
+        dies(registry, change, at=before_the_swap(swap))
+        assert recovered(registry, root) == {"alpha": BEFORE}
+        assert not (alpha / "more.txt").exists()
+
+    def test_after_the_swap_it_is_made(self, registry, root, alpha, swap, change):
+        dies(registry, change)
+        assert recovered(registry, root) == {"alpha": "New."}
+        assert (alpha / "more.txt").exists() == (change is update)
+        assert kept(root) == []
+
+    def test_between_two_renames_it_is_made(self, registry, root, alpha, monkeypatch, change):
+        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+        real, renames = protocol.rename_new, []
+
+        def rename(before, after):
+            if renames:
+                raise Dead
+            renames.append(before)
+            real(before, after)
+
+        monkeypatch.setattr(protocol, "rename_new", rename)
+        dies(registry, change, at=(protocol, "sync_folder"))
+        assert len(renames) == 1
+        assert recovered(registry, root) == {"alpha": "New."}
+
+    def test_an_edit_between_two_renames_is_given_back(
+        self, registry, root, alpha, monkeypatch, change
+    ):
+        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+        real, renames = protocol.rename_new, []
+
+        def rename(before, after):
+            if renames:
+                raise Dead
+            renames.append(before)
+            real(before, after)
+
+        monkeypatch.setattr(protocol, "rename_new", rename)
+        edit = partial(describe, alpha, "By hand.")
+        dies(registry, change, at=(protocol, "sync_folder"), edit=edit)
+        assert recovered(registry, root) == {"alpha": "By hand."}
+        assert kept(root) == []
+
+    def test_an_edit_that_it_displaced_wins(self, registry, root, alpha, swap, change):
+        dies(registry, change, edit=partial(describe, alpha, "By hand."))
+        assert recovered(registry, root) == {"alpha": "By hand."}
+        assert kept(root) == []
+
+    def test_of_two_edits_the_later_is_live_and_the_other_kept(
+        self, registry, root, alpha, swap, change
+    ):
+        dies(registry, change, edit=partial(describe, alpha, "First."))
+        describe(alpha, "Second.")
+        assert recovered(registry, root) == {"alpha": "Second."}
+        (first,) = kept(root)
+        assert "First." in first
+
+
+class TestDelete:
+    def test_before_the_rename_nothing_happened(self, registry, root, alpha):
+        dies(registry, lambda it: it.delete("alpha"), at=(protocol, "rename_new"))
+        assert recovered(registry, root) == {"alpha": BEFORE}
+        assert registry.trash() == []
+        assert list(state(root, "trash").iterdir()) == []
+
+    def test_after_the_rename_it_is_in_the_trash(self, registry, root, alpha):
+        dies(registry, lambda it: it.delete("alpha"))
+        assert recovered(registry, root) == {}
+        (trashed,) = registry.trash()
+        assert (trashed.name, trashed.source, trashed.folder) == ("alpha", "mine", "alpha")
+        assert registry.restore("alpha").created_at == "2020-01-01T00:00:00Z"
+
+    def test_an_edit_that_it_displaced_is_given_back(self, registry, root, alpha):
+        edit = partial(describe, alpha, "By hand.")
+        dies(registry, lambda it: it.delete("alpha"), edit=edit)
+        assert recovered(registry, root) == {"alpha": "By hand."}
+        assert (registry.trash(), kept(root)) == ([], [])
+
+    def test_an_edit_whose_place_is_taken_is_kept(self, registry, root, alpha):
+        edit = partial(describe, alpha, "By hand.")
+        dies(registry, lambda it: it.delete("alpha"), edit=edit)
+        describe(alpha, "Another.")
+        assert recovered(registry, root) == {"alpha": "Another."}
+        (first,) = kept(root)
+        assert "By hand." in first
+
+    def test_what_is_put_in_its_place_is_listed(self, registry, root, alpha):
+        dies(registry, lambda it: it.delete("alpha"))
+        describe(alpha, "Another.")
+        assert recovered(registry, root) == {"alpha": "Another."}
+        assert len(registry.trash()) == 1
+
+
+class TestCreate:
+    def test_before_the_rename_nothing_happened(self, registry, root, alpha):
+        dies(
+            registry,
+            lambda it: it.create("beta", description="New."),
+            at=(protocol, "rename_new"),
+        )
+        assert recovered(registry, root) == {"alpha": BEFORE}
+        assert not (root / "beta").exists()
+
+    def test_after_the_rename_it_is_made(self, registry, root, alpha):
+        dies(registry, lambda it: it.create("beta", description="New."))
+        assert recovered(registry, root) == {"alpha": BEFORE, "beta": "New."}
+
+    @pytest.mark.parametrize("at", ["rename_new", "roll_forward_or_back"])
+    def test_what_is_restored_is_in_the_trash_or_back_as_it_was(self, registry, root, alpha, at):
+        before = registry.get("alpha")
+        registry.delete("alpha")
+        dies(registry, lambda it: it.restore("alpha"), at=(protocol, at))
+        if at == "rename_new":
+            assert recovered(registry, root) == {}
+            registry.restore("alpha")
+        else:
+            assert recovered(registry, root) == {"alpha": BEFORE}
+        assert registry.trash() == []
+        after = registry.get("alpha")
+        assert (after.created_at, after.tree_hash) == (before.created_at, before.tree_hash)
+        assert [one.number for one in registry.history("alpha")] == [1]
+
+
+def test_what_a_living_process_does_is_left_to_it(registry, root, alpha, database):
+    dies(registry, update)
+    with FileLock(str(state(root, "lock"))) as lock:
+        assert lock.acquire(0)
+        with SkillRegistry.open(database, settings=Settings()) as other:
+            assert other.finish_changes() == 0
+    assert recovered(registry, root) == {"alpha": "New."}
+
+
+def test_the_next_change_ends_what_is_unfinished_first(registry, root, alpha):
+    dies(registry, update)
+    registry.create("beta", description="Second.")
+    assert {skill.description for skill in registry.list()} == {"New.", "Second."}
+    assert registry.finish_changes() == 0
+
+
+def test_only_what_a_change_of_this_database_staged_is_cleared_away(registry, root, alpha):
+    registry.create("beta", description="New.")
+    path = registry.core.writer.path
+    ops, trash = state(root, "ops"), state(root, "trash")
+    for name, owner in (("ours", path), ("theirs", "/another.db"), ("nobodys", None)):
+        (ops / name / "tree").mkdir(parents=True)
+        if owner is not None:
+            (ops / name / "owner").write_text(owner)
+    (ops / "strange").mkdir()
+    (ops / "strange" / "owner").write_bytes(b"\xff")
+    notes = {"ours": f'{{"database": "{path}"}}', "theirs": '{"database": "/x"}', "list": "[]"}
+    for name, note in (*notes.items(), ("broken", "{"), ("kept", notes["ours"])):
+        (trash / name).mkdir()
+        (trash / name / "meta.json").write_text(note)
+    (trash / "kept" / "tree").mkdir()
+    registry.create("gamma", description="New.")
+    assert sorted(os.listdir(ops)) == ["nobodys", "strange", "theirs"]
+    assert sorted(os.listdir(trash)) == ["broken", "kept", "list", "theirs"]
+    assert registry.trash() == []
+
+
+def test_what_can_not_be_removed_now_is_removed_when_recovery_comes_by(
+    registry, root, alpha, monkeypatch
+):
+    def refuse(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(recovery, "remove_tree", refuse)
+    update(registry)
+    assert len(list(state(root, "ops").iterdir())) == 1
+    assert registry.list()[0].description == "New."
+    monkeypatch.undo()
+    registry.create("beta", description="New.")
+    assert list(state(root, "ops").iterdir()) == []
