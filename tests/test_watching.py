@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -135,6 +136,7 @@ def test_it_stops_at_once(watched):
     started = time.monotonic()
     watched.stop()
     assert time.monotonic() - started < 2
+    assert "watch" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_sync_watch_prints_what_changed_and_ends_with_an_interrupt(root, skill, database):

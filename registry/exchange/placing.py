@@ -49,7 +49,6 @@ def stage(to: str, entries: Sequence[Entry]) -> tuple[str, str]:
     room = make_room(to)
     tree = f"{room}/{TREE}"
     try:
-        os.mkdir(tree)
         for entry in entries:
             path = f"{tree}/{entry.path}"
             os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -48,6 +48,7 @@ def test_an_invalid_skill_that_is_only_touched_stays_invalid(library, root):
     assert (report.unchanged, report.invalid) == (4, 1)
 
 
+@pytest.mark.usefixtures("settled")
 def test_a_sync_that_finds_nothing_new_is_still_the_last_sync(library, monkeypatch):
     monkeypatch.setattr(run, "utc_now", lambda: "2030-01-02T03:04:05Z")
     library.sync()
