@@ -28,6 +28,7 @@ def source(report):
     return one.outcome, one.skills, one.kept, [folder for folder, _ in one.notices]
 
 
+@pytest.mark.usefixtures("settled")
 def test_what_stays_what_changes_and_what_is_invalid_is_counted(library, root, skill):
     report = library.sync()
     assert (report.unchanged, report.invalid, source(report)) == (4, 1, ("ok", 4, 0, ["dead"]))
