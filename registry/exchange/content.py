@@ -31,7 +31,7 @@ class Entry:
 
     path: str
     data: bytes
-    executable: bool = False
+    executable: bool
 
 
 def content_of(core: Core, skill: Skill) -> list[Entry]:

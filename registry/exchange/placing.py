@@ -15,6 +15,7 @@ from registry.disk.atomic import (
     ExchangeUnsupported,
     digest_path,
     exchange,
+    is_gone,
     remove_tree,
     rename_new,
     sync_folder,
@@ -52,7 +53,6 @@ def stage(to: str, entries: Sequence[Entry]) -> tuple[str, str]:
     staging_dir = make_staging_dir(to)
     tree = f"{staging_dir}/{TREE}"
     try:
-        os.mkdir(tree)
         for entry in entries:
             write_below(tree, entry.path, entry.data, 0o755 if entry.executable else 0o644)
         sync_tree(tree)
@@ -87,7 +87,7 @@ def repair(to: str, staging_dir: str) -> Note | None:
         return None  # nothing was moved yet
     target, new = os.path.join(to, note.folder), note.entry.digest
     displaced = f"{staging_dir}/{OLD}"
-    if not os.path.lexists(displaced):
+    if is_gone(displaced):
         displaced = f"{staging_dir}/{TREE}"
     found, live = digest_path(displaced), digest_path(target)
     if found not in {None, new}:

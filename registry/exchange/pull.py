@@ -48,7 +48,7 @@ class Pulled:
     reason: str | None = None
 
 
-def pull(core: Core, skills: Sequence[Skill], to: str, *, force: bool = False) -> list[Pulled]:
+def pull(core: Core, skills: Sequence[Skill], to: str, *, force: bool) -> list[Pulled]:
     """Write skills into folders of their names below ``to``; what is equal is left alone.
 
     A folder that was edited since it was pulled, or that no pull made, is left alone, too, unless

@@ -81,7 +81,9 @@ def test_a_link_to_a_foreign_skill_is_seen_as_deep_as_a_skill(root, tmp_path):
     linked = "/".join(["d"] * (DEPTH_SEEN - 1)) + "/link"
     assert {folder: codes(one) for folder, one in found.items()} == {linked: ["link-outside"]}
     assert walk.one(linked) == found[linked]
-    assert told(walk)[0] == ("/".join(["d"] * DEPTH_SEEN) + "/link", "link-outside", False)
+    deeper = "/".join(["d"] * DEPTH_SEEN) + "/link"
+    assert told(walk)[0] == (deeper, "link-outside", False)
+    assert walk.one(deeper) is None
 
 
 def test_an_error_in_a_file_leaves_the_document_to_be_read(root):

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from registry.api import SkillRegistry
-from registry.errors import ArchiveRefused
+from registry.errors import ArchiveRefused, SkillExists
 from registry.exchange import archives
 from registry.settings import Limits, Settings
 
@@ -100,6 +100,14 @@ class TestExactly:
         document = b"---\ndescription: D.\n---\n\nText.\n"
         assert bring(pack({"SKILL.md": document}), name="given").name == "given"
         assert (root / "given" / "SKILL.md").read_bytes() == document
+        with pytest.raises(SkillExists):
+            bring(pack({"SKILL.md": DOCUMENT.replace(b"packed", b"given")}), name="other")
+
+    def test_that_name_may_not_be_another_skills(self, bring, pack, root):
+        bring(pack({"SKILL.md": DOCUMENT.replace(b"packed", b"given")}), name="folder")
+        with pytest.raises(SkillExists):
+            bring(pack({"SKILL.md": b"---\ndescription: D.\n---\n\nText.\n"}), name="given")
+        assert not (root / "given").exists()
 
 
 def test_a_packed_tar_is_unpacked_up_to_what_its_files_and_headers_need(bring, monkeypatch):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from registry.disk import atomic
 from registry.disk.locks import FolderLock
 from registry.errors import ExportRefused, PullRefused
 from registry.exchange import lockfile, placing, staging
@@ -228,3 +229,23 @@ def test_an_index_keeps_its_text_readable_and_what_was_no_index_is_replaced(libr
     (home / "alpha.tar.gz.d").mkdir()
     library.export([], str(to))
     assert sorted(os.listdir(home)) == ["alpha.tar.gz.d", "index.json"]
+
+
+def test_interrupted_between_two_renames_the_old_folder_is_back(library, to, monkeypatch):
+    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    pull(library, to, "alpha")
+    old = (to / "alpha" / "SKILL.md").read_bytes()
+    library.update("alpha", description="Two.")
+    calls, real = [], placing.rename_new
+
+    def rename_new(staged, target):
+        calls.append(target)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(staged, target)
+
+    monkeypatch.setattr(placing, "rename_new", rename_new)
+    with pytest.raises(KeyboardInterrupt):
+        pull(library, to, "alpha")
+    assert (to / "alpha" / "SKILL.md").read_bytes() == old
+    assert sorted(os.listdir(to)) == ["alpha", "skills.lock.json"]

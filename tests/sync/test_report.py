@@ -28,6 +28,7 @@ def source(report):
     return one.outcome, one.skills, one.kept, [folder for folder, _ in one.notices]
 
 
+@pytest.mark.usefixtures("settled")
 def test_what_stays_what_changes_and_what_is_invalid_is_counted(library, root, skill):
     report = library.sync()
     assert (report.unchanged, report.invalid, source(report)) == (4, 1, ("ok", 4, 0, ["dead"]))
@@ -48,6 +49,7 @@ def test_an_invalid_skill_that_is_only_touched_stays_invalid(library, root):
     assert (report.unchanged, report.invalid) == (4, 1)
 
 
+@pytest.mark.usefixtures("settled")
 def test_a_sync_that_finds_nothing_new_is_still_the_last_sync(library, monkeypatch):
     for module in (run, apply):
         monkeypatch.setattr(module, "utc_now", lambda: "2030-01-02T03:04:05Z")
