@@ -124,7 +124,7 @@ def test_where_files_cannot_be_watched_they_are_looked_at_and_that_is_said_once(
 def test_another_machines_file_system_is_looked_at_now_and_then(
     watched, registry, root, monkeypatch
 ):
-    monkeypatch.setattr(watching, "file_system", lambda _: "nfs4")
+    monkeypatch.setattr(watching, "is_remote", lambda _: True)
     monkeypatch.setattr(watching, "POLL_SECONDS", 0.1)
     settle(watched)
     write_skill(root / "gamma", age=None)
