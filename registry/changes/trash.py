@@ -168,6 +168,10 @@ def _refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
     if nested := sorted(found - {base.folder}):
         reason = f"it holds other skills: {', '.join(nested[:5])}"
         raise ChangeRefused(path=base.path, reason=reason)
+    # The walk leaves these out: their skills are another source's.
+    for root in context.roots:
+        if root.startswith(f"{base.path}/"):
+            raise ChangeRefused(path=base.path, reason=f"it holds another source: {root}")
 
 
 def _write_note(kept: str, trashed: Trashed, database: str) -> None:

@@ -9,6 +9,7 @@ from registry.changes import context, protocol
 from registry.changes.state import StateFolder
 from registry.disk.locks import FileLock
 from registry.errors import (
+    ChangePending,
     ChangeRefused,
     InvalidName,
     NotInTrash,
@@ -231,6 +232,21 @@ def test_a_folder_that_holds_another_file_system_says_so(registry, root, alpha, 
         registry.create("beta", description="x")
     monkeypatch.undo()
     assert not (root / "beta").exists()
+
+
+def test_what_the_disk_neither_confirms_nor_denies_is_not_called_undone(
+    registry, root, alpha, monkeypatch
+):
+    def fail(_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(protocol, "sync_folder", fail)
+    monkeypatch.setattr(protocol, "digest_path", fail)
+    with pytest.raises(ChangePending, match="Input/output"):
+        registry.create("beta", description="New.")
+    monkeypatch.undo()
+    assert registry.get("beta").description == "New."
+    assert untouched(registry, root)
 
 
 def test_a_folder_that_somebody_makes_in_this_moment_is_theirs(registry, root, alpha, monkeypatch):
