@@ -215,3 +215,13 @@ def test_times_are_those_of_the_oldest_and_the_newest_file(registry, root, skill
     registry.sync(str(root))
     found = registry.get("alpha")
     assert (found.created_at, found.updated_at) == ("2023-11-14T22:11:40Z", "2023-11-14T22:15:00Z")
+
+
+@pytest.mark.usefixtures("settled")
+def test_notices_are_told_by_folder_and_are_no_change_by_themselves(registry, root, skill):
+    skill("alpha")
+    for name in ("zulu", "bravo", "mike"):
+        (root / name).symlink_to("nowhere")
+    for _ in range(2):
+        report = registry.sync(str(root))
+        assert source(report) == ("ok", 1, 0, ["bravo", "mike", "zulu"])
