@@ -6,6 +6,7 @@ import pytest
 
 from registry.changes import protocol
 from registry.disk import atomic
+from registry.errors import SkillChangedOnDisk
 from tests.conftest import write_skill
 
 
@@ -98,3 +99,33 @@ def test_the_folders_of_a_first_change_are_on_the_disk(registry, root, tmp_path,
     state = tmp_path / ".skills.skill-registry"
     made = {os.stat(path).st_ino for path in (tmp_path, state)}
     assert made - watch.before == set()
+
+
+def test_an_edit_that_is_put_aside_is_on_the_disk(registry, root, tmp_path, monkeypatch):
+    """It slipped in before the rename, and its place is taken after it."""
+    alpha, synced = write_skill(root / "alpha"), set()
+    registry.sync(str(root), name="mine")
+    add, rename, real = protocol.add_entry, protocol.rename_new, os.fsync
+
+    def add_entry(connection, entry):
+        (alpha / "late.txt").write_text("late")
+        add(connection, entry)
+
+    def renamed(one, other):
+        rename(one, other)
+        write_skill(alpha, description="Another.")
+
+    def fsync(descriptor):
+        synced.add(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    monkeypatch.setattr(protocol, "add_entry", add_entry)
+    monkeypatch.setattr(protocol, "rename_new", renamed)
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(SkillChangedOnDisk):
+        registry.delete("alpha")
+    conflict = tmp_path / ".skills.skill-registry" / "conflict"
+    (kept,) = conflict.iterdir()
+    assert (kept / "late.txt").read_text() == "late"
+    assert conflict.stat().st_ino in synced
+    assert registry.list()[0].description == "Another."

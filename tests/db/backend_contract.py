@@ -104,10 +104,9 @@ class BackendTests:
         if state is not None:
             assert backend.reader.state() is State(state)
             return
-        with pytest.raises(DatabaseTooNew):
-            backend.reader.state()
-        with pytest.raises(DatabaseTooNew):
-            backend.make_current()
+        for refused in (backend.reader.state, backend.make_current):
+            with pytest.raises(DatabaseTooNew):
+                refused()
 
     def test_rows_and_a_stream_are_the_same(self, backend):
         for name in ("a", "b", "c"):

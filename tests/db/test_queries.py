@@ -221,3 +221,9 @@ def test_what_a_sync_compares_with_is_in_the_order_of_the_walk(library, reader):
     (gone,) = known.removed_skills(reader, [stored[0].id])
     assert (gone.id, gone.folder) == (stored[0].id, stored[0].folder)
     assert known.removed_skills(reader, []) == []
+
+
+def test_a_word_that_no_skill_or_no_index_holds_finds_nothing(library):
+    for words in ("x" * 3000, "zyzzyva"):
+        hits, total = library.search(words)
+        assert (list(hits), total) == ([], 0)
