@@ -50,7 +50,7 @@ def delete(
 
     def change(context: ChangeContext) -> Trashed:
         if base.folder == ROOT:
-            reason = "the skill is the root of its source; 'source remove' forgets it"
+            reason = "the skill is the root of its source; remove the source to forget it"
             raise ChangeRefused(path=base.path, reason=reason)
         _refuse_nested(context, base)
         before = digest_path(base.path)

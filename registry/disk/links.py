@@ -62,7 +62,7 @@ def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
         Leads.OUTSIDE: (
             "link-outside",
             f"the link leaves every source, to {link.target}",
-            "replace it by a copy, or register the folder it leads to: skill-registry source add",
+            "replace it by a copy, or register the folder it leads to as a source",
         ),
         Leads.INSIDE: ("link-inside", "the link leads to no file", "link to a file"),
     }[link.leads]

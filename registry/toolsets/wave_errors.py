@@ -27,7 +27,7 @@ SkillErrorType: TypeAlias = Literal[
 MALFORMED: Final = ("front-matter-", "yaml-")
 """What the codes of all findings about the front matter's syntax begin with."""
 
-NO_FIX: Final = "Correct the SKILL.md, as `skill-registry check` describes"
+NO_FIX: Final = "Correct the SKILL.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,7 @@ def test_the_state_lies_inside_where_nothing_may_be_made_beside(tmp_path, monkey
     root = tmp_path / "skills"
     root.mkdir()
     assert StateFolder(str(root)).path == str(tmp_path / ".skills.skill-registry")
-    monkeypatch.setattr("registry.changes.state._can_write", lambda _: False)
+    monkeypatch.setattr(os, "access", lambda *_: False)
     assert StateFolder(str(root)).path == str(root / ".skill-registry")
     (tmp_path / ".skills.skill-registry").mkdir()
     assert StateFolder(str(root)).path == str(tmp_path / ".skills.skill-registry")
@@ -240,8 +240,13 @@ def test_what_the_disk_neither_confirms_nor_denies_is_not_called_undone(
     def fail(_):
         raise OSError(5, "Input/output error")
 
+    real = protocol.digest_path
     monkeypatch.setattr(protocol, "sync_folder", fail)
-    monkeypatch.setattr(protocol, "digest_path", fail)
+    monkeypatch.setattr(
+        protocol,
+        "digest_path",
+        lambda path: fail(path) if path.startswith(str(alpha)) else real(path),
+    )
     with pytest.raises(ChangePending, match="Input/output"):
         registry.create("beta", description="New.")
     monkeypatch.undo()

@@ -178,11 +178,11 @@ def test_what_is_unusual_or_unusable_is_found(library, reader):
 
 def test_a_watcher_asks_whose_file_it_is_and_what_was_below(library, reader):
     mine, whole = (source_id(library, name) for name in ("mine", "whole"))
-    assert skills.innermost(reader, mine, [".", "pdf", "pdf/inner", "pdf/inner/x"]) == "pdf/inner"
-    assert skills.innermost(reader, mine, [".", "pdf", "pdf/docs"]) == "pdf"
-    assert skills.innermost(reader, mine, [".", "nothing"]) is None
-    assert skills.innermost(reader, whole, [".", "s"]) == "."
-    assert skills.innermost(reader, whole, [".", "sub"]) == "sub"
+    assert skills.innermost(reader, mine, "pdf/inner/x/file") == "pdf/inner"
+    assert skills.innermost(reader, mine, "pdf/docs/file") == "pdf"
+    assert skills.innermost(reader, mine, "nothing/file") is None
+    assert skills.innermost(reader, whole, "s/file") == "."
+    assert skills.innermost(reader, whole, "sub/file") == "sub"
     below = {name: skills.has_below(reader, mine, name) for name in ("pdf", "pd", "pdf/x", "q")}
     assert below == {"pdf": True, "pd": False, "pdf/x": False, "q": False}
     assert sorted(skills.folders(reader, whole)) == [".", "sub"]

@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from registry.db.sqlite.backend import SqliteBackend
+from registry.db.sqlite.upgrade import ensure_current  # the real one: see conftest
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, UsageProblem
 from tests.conftest import OLD, write_skill
@@ -91,7 +92,7 @@ def test_a_file_that_is_missing_or_no_database_is_said_and_let_go(tmp_path):
 def test_an_old_sqlite_is_refused_in_words(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 99))
     with pytest.raises(DatabaseProblem, match=r"is too old, 3\.37\.0 is needed"):
-        SqliteBackend(str(tmp_path / "new.db")).make_current()
+        ensure_current(str(tmp_path / "new.db"))
     assert list(tmp_path.glob("new.db*")) == []
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 0))
     SqliteBackend(str(tmp_path / "new.db")).make_current()
@@ -99,9 +100,9 @@ def test_an_old_sqlite_is_refused_in_words(tmp_path, monkeypatch):
 
 
 def test_on_a_network_file_system_no_memory_is_shared(tmp_path, monkeypatch):
-    monkeypatch.setattr("registry.db.sqlite.writer.file_system", lambda _: "nfs4")
+    monkeypatch.setattr("registry.db.sqlite.writer.is_remote", lambda _: True)
     backend = SqliteBackend(str(tmp_path / "far.db"))
-    backend.make_current()
+    ensure_current(backend.path)
     assert backend.info().journal_mode != "wal"
     assert not (tmp_path / "far.db-wal").exists()
     backend.close()
