@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
@@ -114,10 +114,15 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
         files=files,
         diagnostics=findings,
         compatibility=stored.compatibility,
-        required_tools=tuple(json.loads(stored.required_tools)),
-        parameters=tuple(Parameter(**entry) for entry in json.loads(stored.parameters)),
+        required_tools=tuple(_listed(stored.required_tools)),
+        parameters=tuple(Parameter(**entry) for entry in _listed(stored.parameters)),
         location=f"{stored.path}/{stored.document}" if stored.document else stored.path,
     )
+
+
+def _listed(text: str) -> list[Any]:
+    """Return a stored JSON array; nearly all are empty."""
+    return [] if text == "[]" else list(json.loads(text))
 
 
 def read_bytes(core: Core, current: CurrentSkill) -> bytes:

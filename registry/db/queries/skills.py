@@ -3,9 +3,8 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from stat import S_IXUSR
-from typing import Final
+from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, VISIBLE
@@ -22,8 +21,7 @@ _WIDTH: Final = _FACTS.count(",") + 1
 BATCH: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSkill:
+class StoredSkill(NamedTuple):
     """The live version of a skill, as it is stored; a name becomes this once an operation.
 
     ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
@@ -71,7 +69,7 @@ class StoredSkill:
 
 def _select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
     rows = reader.rows(f"{_SELECT} {condition}", values)
-    return [StoredSkill(*(*row[:_WIDTH], skill_of(row[_WIDTH:]))) for row in rows]
+    return [StoredSkill._make((*row[:_WIDTH], skill_of(row[_WIDTH:]))) for row in rows]
 
 
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
