@@ -68,15 +68,15 @@ class Fields:
 
     def present(self, where: Places) -> Iterator[Value]:
         """Yield the keys at ``where`` that the front matter has, with or without a value."""
+        sections = self._sections
         for section, key in where:
-            origin, mapping = self._sections.get(section, ((), {}))
-            if key in mapping:
-                name, value = mapping[key]
-                yield self._value((*origin, name), value)
+            if section in sections and key in (found := sections[section])[1]:
+                name, value = found[1][key]
+                yield self._value((*found[0], name), value)
 
     def values(self, where: Places) -> Iterator[Value]:
-        """Yield what stands at ``where``, without what is null or empty."""
-        return (found for found in self.present(where) if found.value not in (None, ""))
+        """Return what stands at ``where``, without what is null or empty."""
+        return filter(lambda found: found.value not in (None, ""), self.present(where))
 
     def read(self, where: Places, shape: Callable[[JsonValue], _T | None]) -> _T | None:
         """Return the first value at ``where`` that ``shape`` can read, or None."""

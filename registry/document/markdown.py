@@ -127,8 +127,9 @@ def read_sections(body: str) -> list[Section]:
 
 def has_template(body: str) -> bool:
     """Tell at little cost whether ``body`` may hold parts of the template."""
-    marks = ("## Parameters", "## Metadata", "## Description")
-    return any(mark in body for mark in marks) or body[:200].lstrip()[:8].casefold() == "# skill:"
+    if "## Parameters" in body or "## Metadata" in body or "## Description" in body:
+        return True
+    return body[:200].lstrip()[:8].casefold() == "# skill:"
 
 
 def read_parameters(lines: Sequence[str]) -> tuple[Parameter, ...]:

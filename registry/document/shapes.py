@@ -41,7 +41,7 @@ def from_json(text: str) -> JsonValue:
 
 def clean_line(text: str) -> str:
     """Return ``text`` on one line, without control characters, spaces collapsed."""
-    return " ".join(CONTROL.sub("", text).split())
+    return " ".join((CONTROL.sub("", text) if CONTROL.search(text) else text).split())
 
 
 def one_text(value: JsonValue) -> str | None:
