@@ -48,6 +48,8 @@ OPERATIONS = {
     "read a file": (lambda r: r.read_file("skill-1", "notes.txt"), 2, 1),
     "history": (lambda r: r.history("skill-1"), 3, 1),
     "update": (lambda r: r.update("skill-1", tags=["second"]), 8, 2),
+    "update by force": (lambda r: r.update("skill-1", tags=["third"], force=True), 9, 2),
+    "change nothing": (lambda r: r.update("skill-1"), 5, 1),
     "delete": (lambda r: r.delete("skill-2"), 3, 3),
     "create": (lambda r: r.create("new", description="d"), 8, 1),
     "create with a file": (lambda r: r.create("new", description="d", files={"a": b""}), 9, 1),

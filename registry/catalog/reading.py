@@ -37,11 +37,12 @@ class CurrentSkill:
     """A skill whose stored version is what is on disk now.
 
     ``found`` is None where the folder is on another machine, and what is stored is what can be
-    known.
+    known. ``is_behind``: it could not be brought up to date, since nothing can be written.
     """
 
     stored: StoredSkill
     found: ScannedFolder | None
+    is_behind: bool = False
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
@@ -50,13 +51,22 @@ class CurrentSkill:
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`, `SkillInaccessible`.
         """
         for _ in range(TRIES):
-            stored = resolve(core.reader, handle)
-            if stored.host != core.host:
-                return cls(stored, None)
-            fresh = refresh(core, stored)
-            if fresh is not None:
-                return cls(*fresh)
+            current = cls._compared(core, resolve(core.reader, handle))
+            if current is not None:
+                return current
         raise SkillNotFound(handle)
+
+    @classmethod
+    def of_stored(cls, core: Core, stored: StoredSkill) -> Self:
+        """Bring the stored version of a skill that was found already up to date; raises as `of`."""
+        return cls._compared(core, stored) or cls.of(core, stored.place)
+
+    @classmethod
+    def _compared(cls, core: Core, stored: StoredSkill) -> Self | None:
+        if stored.host != core.host:
+            return cls(stored, None)
+        fresh = refresh(core, stored)
+        return None if fresh is None else cls(*fresh)
 
 
 def get(core: Core, handle: str) -> SkillDetail:
@@ -71,7 +81,7 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
     be brought up to date.
     """
     known = detail(core, current.stored)
-    if core.backend.writable or current.found is None or current.found.document is None:
+    if not current.is_behind or current.found is None or current.found.document is None:
         return known
     from registry.document.parse import parse_document
 

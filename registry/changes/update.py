@@ -74,7 +74,7 @@ def update_skill(
         if changed != text:
             edits[stored.document or "SKILL.md"] = changed.encode()
     if not edits:
-        return detail(core, CurrentSkill.of(core, stored.place).stored)
+        return detail(core, CurrentSkill.of_stored(core, stored).stored)
     return detail(core, update_files(core, stored, edits, if_hash=if_hash, force=force))
 
 
@@ -122,7 +122,7 @@ def base_of(
     """
     if if_hash is None and not force:
         return stored
-    current = CurrentSkill.of(core, stored.place).stored
+    current = CurrentSkill.of_stored(core, stored).stored
     if if_hash is not None and current.skill.content_hash != if_hash:
         raise SkillChangedOnDisk(name=current.skill.ref, path=current.path)
     return current

@@ -174,5 +174,6 @@ def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
                 rows.append((found.fingerprint, int(is_racy(found, scan_ns)), known))
                 for path, *facts, inode in found.files:
                     files.append((*facts, signed(inode), known, path))
-        with writer.transaction() as connection:
-            refresh_fingerprints(connection, rows, files)
+        if rows:
+            with writer.transaction() as connection:
+                refresh_fingerprints(connection, rows, files)

@@ -13,10 +13,11 @@ from registry.sync.sources import walk_of
 from registry.text import utc_text
 
 
-def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder] | None:
+def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
     """Return a skill as it is stored after it was compared with its folder, and what is there.
 
-    None: another process replaced it in this moment. Raises `SkillMissing`, `SkillInaccessible`.
+    Last, whether what is stored stays behind the disk, since nothing can be written. None: another
+    process replaced it in this moment. Raises `SkillMissing`, `SkillInaccessible`.
     """
     walk = walk_of(core, stored.root)
     found = walk.one(stored.folder)
@@ -29,12 +30,12 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
     if found.fingerprint == stored.fingerprint and (
         not stored.racy or content_now(stored.root, found, walk.limits) == stored.skill.tree_hash
     ):
-        return stored, found
+        return stored, found, False
     if not core.backend.writable:
-        return stored, found  # whoever may only read gets the newest text, and older facts
+        return stored, found, True  # whoever may only read gets the newest text, and older facts
     _reimport(core, walk, stored, found)
     newer = by_place(core.reader, stored.source_id, stored.folder)
-    return None if newer is None else (newer, found)
+    return None if newer is None else (newer, found, False)
 
 
 def _reimport(core: Core, walk: Walk, stored: StoredSkill, found: ScannedFolder) -> None:
