@@ -286,7 +286,7 @@ class SkillRegistry:
 
     def finish_changes(self) -> int:
         """Finish or undo what dead processes left unfinished, as opening does; return how much."""
-        from registry.changes.locking import recover_all
+        from registry.changes.opening import recover_all
 
         return recover_all(self.core)
 
@@ -485,8 +485,13 @@ class SkillRegistry:
         return self.core.backend.info()
 
     def check_database(self) -> Sequence[str]:
-        """Return what is wrong with the database, nothing where it is sound."""
-        return self.core.backend.check()
+        """Return what is wrong with the database, nothing where it is sound.
+
+        What its journal tells of changes that are not this user's to finish is said, too.
+        """
+        from registry.changes.pending import foreign
+
+        return [*self.core.backend.check(), *foreign(self.core)]
 
     def backup(self, target: str, *, overwrite: bool = False) -> None:
         """Write a consistent copy of the database to the file ``target``, which must not exist."""

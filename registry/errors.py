@@ -241,6 +241,12 @@ class ChangeRefused(RegistryError):
     sentence = "Nothing was changed at {path}: {reason}."
 
 
+class KeyUnusable(RegistryError):
+    """What this user keeps to know its own changes again can't be used: ``path``, ``reason``."""
+
+    sentence = "{path:q} can't be used to know again what you changed: {reason}."
+
+
 class ChangePending(RegistryError):
     """The disk may be changed, the database could not be told: the next open finishes it.
 

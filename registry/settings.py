@@ -71,11 +71,16 @@ class Settings:
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
 
-def default_database() -> Path:
-    """Return where the registry lives unless told otherwise (the platform's data folder)."""
+def data_folder() -> Path:
+    """Return where the registry keeps what is this user's (the platform's data folder)."""
     from platformdirs import user_data_path
 
-    return user_data_path(APPLICATION, appauthor=False) / "registry.db"
+    return user_data_path(APPLICATION, appauthor=False)
+
+
+def default_database() -> Path:
+    """Return where the registry lives unless told otherwise."""
+    return data_folder() / "registry.db"
 
 
 def default_settings_file() -> Path:

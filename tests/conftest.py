@@ -44,22 +44,27 @@ OLD = 1_700_000_000
 
 
 @pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the user's own settings, database and skills out of every test."""
+def _home(tmp_path: Path) -> Iterator[None]:
+    """Keep the user's own settings, key, database and skills out of every test.
+
+    Not by the test's own ``monkeypatch``: what that undoes in the middle of a test is not this.
+    """
     home = tmp_path / "home"
     home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    for name in list(os.environ):
-        if name.startswith(
-            (
-                "XDG_",
-                "SKILL_REGISTRY_DB",
-                "SKILL_REGISTRY_CONFIG",
-                "SKILL_REGISTRY_HOST",
-                "NO_COLOR",
-            )
-        ):
-            monkeypatch.delenv(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        for name in list(os.environ):
+            if name.startswith(
+                (
+                    "XDG_",
+                    "SKILL_REGISTRY_DB",
+                    "SKILL_REGISTRY_CONFIG",
+                    "SKILL_REGISTRY_HOST",
+                    "NO_COLOR",
+                )
+            ):
+                patch.delenv(name)
+        yield
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
 def _target(core: Core, target: str) -> Iterator[Checked]:
     for source in list_sources(core.reader, counted=False):
         if source.name == target:
-            check_own(core, source.name, source.host)
+            check_own(core, source.name, source.host, source.path)
             yield from check_folder(core, source.path)
             return
     path = os.path.abspath(os.path.expanduser(target.replace("\0", "\ufffd")))

@@ -8,9 +8,10 @@ from registry.catalog.reading import check_path, detail
 from registry.changes.context import ChangeContext
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
+from registry.changes.state import TREE
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill, by_place, folder_of_name
-from registry.disk.atomic import sync_tree, write_below
+from registry.disk.atomic import Place, digest_of, exists, make_folder, sync_tree, write_below
 from registry.disk.paths import join
 from registry.document.names import check_new_name
 from registry.document.render import render_document
@@ -75,16 +76,16 @@ def create_files(
         raise SkillExists(name=name, path=os.path.join(source.path, taken))
 
     def change(context: ChangeContext) -> None:
-        live = join(source.path, folder)
-        if os.path.lexists(live):
-            raise SkillExists(name=name, path=live)
-        operation = new_operation(context)
-        staged = context.state.path_of("ops", operation, "tree")
-        os.mkdir(staged)
-        for path, data in files.items():
-            write_below(staged, path, data, 0o755 if path in executable else 0o644)
-        sync_tree(staged)
-        carry_out(context, new_entry(context, operation, "create", folder, staged), name)
+        if exists(context.root, folder):
+            raise SkillExists(name=name, path=join(source.path, folder))
+        with new_operation(context) as (number, operation):
+            staged = Place(operation, TREE)
+            with make_folder(staged) as tree:
+                for path, data in files.items():
+                    write_below(tree, path, data, 0o755 if path in executable else 0o644)
+            sync_tree(staged)
+            entry = new_entry(context, number, "create", folder, new=digest_of(staged))
+        carry_out(context, entry, name)
 
     under_lock(core, source.id, change)
     return recorded(core, source.id, folder)

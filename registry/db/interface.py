@@ -270,11 +270,13 @@ class DatabaseInfo:
 class Backend(ABC):
     """One database. ``host`` names this machine in it: its sources are ours to sync and change.
 
-    In a SQLite file that name is empty: whoever opens the file has the folders.
+    In a SQLite file that name is empty: whoever opens the file has the folders. ``identity`` is
+    what this user's own notes call it: where it is, not what it says of itself.
     """
 
     reader: Reader
     host: str
+    identity: str
 
     @property
     def path(self) -> str:

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.disk.atomic import digest_path
+from registry.disk.atomic import Place, digest_of, open_named, remove_tree
+from registry.disk.beneath import Folder
 from registry.disk.files import digest
 from registry.document.names import check_folder_name
 from registry.errors import (
@@ -22,7 +23,7 @@ from registry.errors import (
 from registry.exchange import lockfile, placing
 from registry.exchange.content import Entry, content_of, tree_hash
 from registry.exchange.lockfile import Locked
-from registry.exchange.staging import alone_in, staging_dirs
+from registry.exchange.staging import alone_in, staging_dirs, stale_drafts, where
 from registry.model import DOCUMENT_NAMES, Skill
 from registry.text import name_key
 
@@ -58,14 +59,14 @@ def pull(core: Core, skills: Sequence[Skill], to: str, *, force: bool) -> list[P
     places = _places(skills)
     to = os.path.abspath(os.path.expanduser(to))
     try:
-        with alone_in(to):
-            run = _Run(core, to, force=force)
+        with alone_in(to) as home:
+            run = _Run(core, home, force=force)
             try:
                 return [run.pull(folder, skill) for folder, skill in places.items()]
             finally:
                 run.flush()
     except OSError as error:
-        raise PullRefused(path=error.filename or to, reason=error.strerror or str(error)) from error
+        raise PullRefused(path=where(to, error), reason=error.strerror or str(error)) from error
 
 
 def check(core: Core, skills: Sequence[Skill] | None, to: str) -> list[Pulled]:
@@ -76,18 +77,19 @@ def check(core: Core, skills: Sequence[Skill] | None, to: str) -> list[Pulled]:
     to = os.path.abspath(os.path.expanduser(to))
     locked = lockfile.read_lock(to)
     try:
-        for staging_dir in staging_dirs(to) if os.path.isdir(to) else ():
-            note = placing.in_place(to, staging_dir)
-            if note is not None:
-                locked[note.folder] = note.entry
-        if skills is not None:
-            return [
-                _compare(skill, to, folder, locked.get(folder))
-                for folder, skill in _places(skills).items()
-            ]
-        return [_find(core, to, folder, entry) for folder, entry in sorted(locked.items())]
+        with ExitStack() as stack:
+            home = stack.enter_context(open_named(to)) if os.path.isdir(to) else None
+            if home is not None:
+                notes = (placing.in_place(home, one) for one in staging_dirs(home))
+                locked.update({note.folder: note.entry for note in notes if note is not None})
+            if skills is not None:
+                return [
+                    _compare(skill, to, home, folder, locked.get(folder))
+                    for folder, skill in _places(skills).items()
+                ]
+            return [_find(core, to, home, *entry) for entry in sorted(locked.items())]
     except OSError as error:
-        raise PullRefused(path=error.filename or to, reason=error.strerror or str(error)) from error
+        raise PullRefused(path=where(to, error), reason=error.strerror or str(error)) from error
 
 
 class _Run:
@@ -96,12 +98,14 @@ class _Run:
     Begins with what killed pulls left unfinished.
     """
 
-    def __init__(self, core: Core, to: str, *, force: bool) -> None:
+    def __init__(self, core: Core, to: Folder, *, force: bool) -> None:
         self._core = core
         self._to = to
         self._force = force
-        self._written = lockfile.read_lock(to)
+        self._written = lockfile.read_lock(to.path)
         self._locked = dict(self._written)
+        for draft in stale_drafts(to):
+            remove_tree(Place(to, draft))
         self._staging_dirs = staging_dirs(to)
         for staging_dir in self._staging_dirs:
             note = placing.repair(to, staging_dir)
@@ -110,7 +114,7 @@ class _Run:
         self.flush()
 
     def pull(self, folder: str, skill: Skill) -> Pulled:
-        target = os.path.join(self._to, folder)
+        target = self._to.path_of(folder)
         try:
             entries = content_of(self._core, skill)
         except DatabaseProblem:
@@ -128,10 +132,10 @@ class _Run:
             lockfile.write_lock(self._to, self._locked)
             self._written = dict(self._locked)
         while self._staging_dirs:
-            placing.clear(self._staging_dirs.pop())
+            placing.clear(self._to, self._staging_dirs.pop())
 
     def _put(self, folder: str, skill: Skill, entries: Sequence[Entry]) -> State:
-        found = digest_path(os.path.join(self._to, folder))
+        found = digest_of(Place(self._to, folder))
         known = self._locked.get(folder)
         ours = known is not None and known.digest == found
         if known is not None and ours and known.tree_hash == tree_hash(entries):
@@ -140,11 +144,11 @@ class _Run:
         staging_dir, new = placing.stage(self._to, entries)
         note = placing.Note(folder, found, _locked(skill, entries, new))
         if found == new:
-            placing.clear(staging_dir)
+            placing.clear(self._to, staging_dir)
             self._locked[folder] = note.entry
             return "unchanged"
         if found is not None and not ours and not self._force:
-            placing.clear(staging_dir)
+            placing.clear(self._to, staging_dir)
             return "edited"
         if not self._place(staging_dir, note):
             return "edited"
@@ -157,13 +161,13 @@ class _Run:
         except BaseException:
             with suppress(OSError):
                 if placing.repair(self._to, staging_dir) is None:
-                    placing.clear(staging_dir)
+                    placing.clear(self._to, staging_dir)
             raise
         if placed:
             self._locked[note.folder] = note.entry
             self._staging_dirs.append(staging_dir)
         else:
-            placing.clear(staging_dir)
+            placing.clear(self._to, staging_dir)
         return placed
 
 
@@ -201,19 +205,22 @@ def _is_safe(folder: str) -> bool:
     return check_folder_name(folder) is None and name_key(folder) != lockfile.NAME
 
 
-def _find(core: Core, to: str, folder: str, entry: Locked) -> Pulled:
+def _find(core: Core, to: str, home: Folder | None, folder: str, entry: Locked) -> Pulled:
     """Compare a pulled skill with what the registry has in the place that it came from."""
     place = f"{entry.source}/{entry.folder}"
     try:
         skill = resolve(core.reader, place).skill
     except (SkillNotFound, SkillAmbiguous):
         return Pulled(place, os.path.join(to, folder), "gone")
-    return _compare(skill, to, folder, entry)
+    return _compare(skill, to, home, folder, entry)
 
 
-def _compare(skill: Skill, to: str, folder: str, entry: Locked | None) -> Pulled:
+def _compare(
+    skill: Skill, to: str, home: Folder | None, folder: str, entry: Locked | None
+) -> Pulled:
+    """Compare a skill with its folder in ``home``, which is ``to``, open; None: it is missing."""
     target = os.path.join(to, folder)
-    found = digest_path(target)
+    found = None if home is None else digest_of(Place(home, folder))
     state: State = "unchanged"
     if found is None:
         state = "missing"

@@ -78,7 +78,7 @@ def choose(
     for target in targets:
         source = _existing(known, target, host)
         if source is not None:
-            check_own(core, source.name, source.host)
+            check_own(core, source.name, source.host, source.path)
         if source is None:
             source = _new(core, known, target, scope or "personal", name, register=register)
             known = [*known, source]
@@ -97,7 +97,7 @@ def own_sources(core: Core) -> list[Source]:
     return [one for one in list_sources(core.reader, counted=False) if one.host == core.host]
 
 
-def check_own(core: Core, name: str, host: str) -> None:
+def check_own(core: Core, name: str, host: str, _path: str) -> None:
     """Raise `SourceElsewhere` for a source whose folder is on another machine."""
     if host != core.host:
         raise SourceElsewhere(name=name, host=host)

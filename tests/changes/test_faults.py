@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from registry.changes import locking, protocol, recovery
+from registry.changes import opening, protocol, recovery
 from registry.db import interface as transactions
 from registry.db.sqlite import writer
+from registry.disk import atomic
 from registry.errors import ChangePending, DatabaseProblem, RegistryError
 from tests.changes import faults
 from tests.changes.faults import (
@@ -169,7 +170,7 @@ def test_a_failed_commit_leaves_all_or_nothing(world, change, commit, monkeypatc
     monkeypatch.setattr(transactions.Writer, "transaction", transaction)
     with world.open() as registry, pytest.raises((DatabaseProblem, ChangePending)):
         CHANGES[change](registry)
-    assert ended == failing + 1
+    assert ended > failing  # one more may look whether the row is there
     monkeypatch.undo()
     faults.recover(world)
     assert broken_promises(world, change) == []
@@ -222,7 +223,7 @@ class TestControls:
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_recovery_some_kill_breaks_the_promise(self, world, change, monkeypatch):
-        monkeypatch.setattr(locking, "recover_all", lambda _: 0)
+        monkeypatch.setattr(opening, "recover_all", lambda _: 0)
         assert any(
             killed(here, change, step) and broken_promises(here, change)
             for step, here in each_step(world, change)
@@ -241,13 +242,8 @@ class TestControls:
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_the_check_after_the_rename_some_edit_is_lost(self, world, change, monkeypatch):
-        def blind(_context, path, *_):
-            from registry.disk.atomic import remove_tree
-
-            remove_tree(path)
-
-        monkeypatch.setattr(recovery, "_discard", blind)
-        monkeypatch.setattr(recovery, "_end_exchange", lambda _, entry, __: [(entry.staged, None)])
+        monkeypatch.setattr(recovery, "_check", lambda *_: None)
+        monkeypatch.setattr(recovery, "_end_exchange", lambda *_: [])
         monkeypatch.setattr(protocol, "publish", blind_publish)
 
         def loses(step, here):
@@ -266,12 +262,8 @@ class TestControls:
         assert unsynced_at_the_rename(second, change, monkeypatch, real=False) != set()
 
 
-def blind_publish(_context, entry, name):
-    from registry.disk.atomic import exchange
-    from registry.disk.paths import join
-
-    exchange(entry.staged, join(entry.root, entry.target))
-    return entry
+def blind_publish(_entry, at, _name):
+    atomic.exchange(at.staged, at.live)
 
 
 def unsynced_at_the_rename(world, change, monkeypatch, *, real=True):
@@ -286,7 +278,7 @@ def unsynced_at_the_rename(world, change, monkeypatch, *, real=True):
         fsync(descriptor)
 
     def renamed(source, target):
-        for folder, _, files in os.walk(source):
+        for folder, _, files in os.walk(source.path):
             for path in (folder, *(os.path.join(folder, name) for name in files)):
                 if os.stat(path).st_ino not in synced:
                     missing.add(path)

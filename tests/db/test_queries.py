@@ -5,7 +5,7 @@ import pytest
 from registry.db.queries import known, offered, skills
 from registry.db.queries.candidates import candidates
 from registry.db.queries.filters import Filters
-from registry.db.queries.journal import has_entries, waiting_sources
+from registry.db.queries.journal import has_entries, noted
 from registry.db.queries.manifests import manifests
 from registry.db.queries.sources import list_sources, roots
 from registry.db.queries.summary import registered
@@ -196,7 +196,7 @@ def test_sources_are_listed_the_strongest_first_and_counted_where_asked(library,
     assert roots(reader, host) == [str(tmp_path / name) for name in ("project", "mine", "whole")]
     assert roots(reader, "another machine") == []
     assert registered(reader)[1:] == (3, 10)
-    assert (has_entries(reader), waiting_sources(reader, host)) == (False, set())
+    assert (has_entries(reader), noted(reader, host)) == (False, [])
 
 
 def test_the_whole_is_counted(library):

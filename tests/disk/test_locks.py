@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from registry.disk.beneath import Folder
 from registry.disk.locks import FileLock, FolderLock
 
 
@@ -47,10 +48,11 @@ def test_the_last_who_signed_is_named_and_no_rest_of_a_longer_name(tmp_path):
 def test_a_folder_is_locked_without_a_trace(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
-    with FolderLock(str(folder)) as lock:
-        assert lock.acquire(0)
-        assert not FolderLock(str(folder)).acquire(0)
+    with Folder.open(str(folder)) as one, Folder.open(str(folder)) as other:
+        with FolderLock(one) as lock:
+            assert lock.acquire(0)
+            assert not FolderLock(other).acquire(0)
+            assert not FolderLock(one).acquire(0)
+        with FolderLock(other) as lock:
+            assert lock.acquire(0)
     assert list(folder.iterdir()) == []
-    (folder / "file").write_text("")
-    with pytest.raises(NotADirectoryError):
-        FolderLock(str(folder / "file")).acquire(0)

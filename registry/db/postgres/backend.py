@@ -1,8 +1,10 @@
 """A PostgreSQL server as the database: many machines, one catalogue."""
 
 import os
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 from registry.db.interface import Backend, DatabaseInfo, SyncLock, UsageRow, Writer
 from registry.db.postgres.dialect import (
@@ -17,6 +19,9 @@ from registry.db.queries.summary import problems, registered
 from registry.db.usage import ADD
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
+_WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
+"""What the query of an address may say about where the server is."""
+
 
 class PostgresBackend(Backend):
     """The database at ``url``, where this machine is called ``host``."""
@@ -26,6 +31,8 @@ class PostgresBackend(Backend):
         load_driver(redacted_url(self._url))
         self.host = host
         self.reader: PostgresReader = PostgresReader(self._url)
+        where = {key: self._url.query[key] for key in _WHERE if key in self._url.query}
+        self.identity = f"{self.path} {sorted(where.items())}"
         self._writer: Writer | None = None
 
     def make_current(self) -> None:
@@ -94,8 +101,7 @@ class PostgresBackend(Backend):
         target = os.path.abspath(os.path.expanduser(target))
         if os.path.exists(target) and not overwrite:
             raise UsageProblem(message=f"{target} exists already; remove it or choose another name")
-        draft = SqliteBackend(f"{target}.part")
-        _remove(draft.path)  # what a killed backup left
+        draft = SqliteBackend(f"{target}.{secrets.token_hex(8)}.part")
         try:
             copy(self, draft)
             draft.close()

@@ -7,11 +7,10 @@ from contextlib import closing
 
 from registry.db.interface import Backend, DatabaseInfo, State, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
-from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
-from registry.db.sqlite.lock import SyncLockFile
+from registry.db.sqlite.dialect import BUSY_SECONDS, copy_file, has_wal_reset_bug, translate
+from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.usage import ADD
-from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
 
@@ -22,6 +21,7 @@ class SqliteBackend(Backend):
 
     def __init__(self, path: str) -> None:
         self.reader: SqliteReader = SqliteReader(path)
+        self.identity = os.path.realpath(path)  # by whichever name it was opened
 
     @property
     def writable(self) -> bool:
@@ -70,7 +70,7 @@ class SqliteBackend(Backend):
         A tool call in a process of its own has counted something, and a sync that finds nothing to
         do has looked: neither may pay for an import to say so (DESIGN.md, "Two lanes").
         """
-        with FileLock(f"{self.path}.lock") as lock:
+        with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
                 return False
             try:
@@ -122,18 +122,8 @@ class SqliteBackend(Backend):
         target = os.path.abspath(os.path.expanduser(target))
         if os.path.exists(target) and (not overwrite or os.path.samefile(target, self.path)):
             raise UsageProblem(message=f"{target} exists already; remove it or choose another name")
-        draft = f"{target}.part"
-        try:
-            with (
-                closing(self.reader.connect()) as source,
-                closing(sqlite3.connect(draft)) as copy,
-            ):
-                source.backup(copy)
-            os.replace(draft, target)
-        except (sqlite3.Error, OSError) as error:
-            if os.path.exists(draft):
-                os.unlink(draft)
-            raise DatabaseProblem(path=target, reason=str(error)) from error
+        with closing(self.reader.connect()) as source:
+            copy_file(source, target)
 
 
 def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]:
@@ -144,7 +134,7 @@ def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]
     for row in connection.execute("PRAGMA foreign_key_check").fetchmany(20):
         yield f"a row of {row[0]} refers to a missing row of {row[2]}"
     if path is not None:
-        with FileLock(f"{path}.lock") as lock:
+        with WriterLock(path) as lock:
             if lock.acquire(BUSY_SECONDS):
                 yield from _check_search(connection)
     yield from problems(connection.execute, "SELECT id FROM skill_search_docsize")

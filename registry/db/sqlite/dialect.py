@@ -1,9 +1,13 @@
 """What both lanes to a SQLite file agree on: its version, its waiting time and its errors."""
 
+import os
+import secrets
 import sqlite3
+from contextlib import closing
 from typing import Final
 
 from registry.db.interface import State
+from registry.disk.beneath import WRITE_NEW
 from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, RegistryError
 
 BUSY_SECONDS: Final = 5.0
@@ -42,6 +46,25 @@ def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) ->
     """Tell whether this SQLite has the bug (3.7.0 to 3.51.2) that the write lock closes for us."""
     patched = any(version[:2] == fixed[:2] and version >= fixed for fixed in WAL_RESET_FIXED)
     return (3, 7, 0) <= version <= (3, 51, 2) and not patched
+
+
+def copy_file(connection: sqlite3.Connection, target: str) -> None:
+    """Copy a database to the file ``target``, in the place of what is there, not through a link.
+
+    Raises `DatabaseProblem`.
+    """
+    draft = f"{target}.{secrets.token_hex(8)}.part"
+    try:
+        os.close(os.open(draft, WRITE_NEW, 0o644))
+        try:
+            with closing(sqlite3.connect(draft)) as copy:
+                connection.backup(copy)
+            os.replace(draft, target)
+        except BaseException:
+            os.unlink(draft)
+            raise
+    except (sqlite3.Error, OSError) as error:
+        raise DatabaseProblem(path=target, reason=str(error)) from error
 
 
 def translate(error: Exception, path: str) -> RegistryError:
