@@ -438,6 +438,15 @@ class SkillRegistry:
 
         return add(self.core, path, name=name, scope=scope, priority=priority)
 
+    def adopt_source(self, name: str) -> Source:
+        """Sync and change here a source that was added elsewhere under this host's name.
+
+        Only on a server: a file needs none. Raises `SourceNotFound`, `SourceElsewhere`.
+        """
+        from registry.sync.sources import adopt
+
+        return adopt(self.core, name)
+
     def remove_source(self, name: str) -> Source:
         """Forget a source and its skills; the disk stays as it is. Raises `SourceNotFound`."""
         from registry.sync.sources import remove

@@ -241,10 +241,10 @@ class ChangeRefused(RegistryError):
     sentence = "Nothing was changed at {path}: {reason}."
 
 
-class KeyUnusable(RegistryError):
-    """What this user keeps to know its own changes again can't be used: ``path``, ``reason``."""
+class OwnFileUnusable(RegistryError):
+    """A file or folder that must be this user's alone can't be used: ``path``, ``reason``."""
 
-    sentence = "{path:q} can't be used to know again what you changed: {reason}."
+    sentence = "{path:q}, which tells what you did here yourself, can't be used: {reason}."
 
 
 class ChangePending(RegistryError):
@@ -287,6 +287,15 @@ class SourceElsewhere(RegistryError):
     sentence = (
         "The source {name:q} belongs to {host:q}: sync and change it there. What is read here"
         " comes from the database."
+    )
+
+
+class SourceNotAdopted(SourceElsewhere):
+    """The source claims to be of this host, and this user did not add it: ``name``, ``host``."""
+
+    sentence = (
+        "The source {name:q} was added elsewhere under this host's name ({host:q}): what is in its"
+        " folder here is not read, synced or changed."
     )
 
 

@@ -298,11 +298,20 @@ def keep_library(
     return Kept(database, root)
 
 
+def adopt_all(database: Path | str) -> None:
+    """Let the home of a test remember what was added to a server from another test's."""
+    with SkillRegistry.open(database, settings=Settings()) as registry:
+        for source in registry.sources(counted=False):
+            registry.adopt_source(source.name)
+
+
 @pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """A database of its own: a file that is not there yet, or an address; or the module's."""
     if only_reads(request):
         kept: Kept = request.getfixturevalue("kept")
+        if request.config.getoption("--backend") == "postgresql":
+            adopt_all(kept.database)
         return kept.database
     if request.config.getoption("--backend") == "postgresql":
         return request.getfixturevalue("server_database")

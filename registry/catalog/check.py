@@ -15,7 +15,7 @@ from registry.disk.walk import Walk
 from registry.errors import SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.folder import read_folder
-from registry.sync.sources import check_own, own_sources
+from registry.sync.sources import check_own, is_here, own_sources
 from registry.text import name_key
 
 
@@ -77,7 +77,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
         if looks_like_path and os.path.lexists(path):
             raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
         raise
-    if stored.host != core.host:
+    if not is_here(core, stored.host, stored.root):
         # Its folder is on another machine, which found this when it synced.
         findings = stored_findings(core.reader, stored.id)
         yield Checked(stored.skill.name, stored.path, findings)

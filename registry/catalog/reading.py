@@ -27,6 +27,7 @@ from registry.errors import (
 )
 from registry.model import Diagnostic, Parameter, SkillDetail
 from registry.sync.refresh import refresh
+from registry.sync.sources import is_here
 
 TRIES: Final = 3
 """How often a skill that keeps changing hands is looked up again."""
@@ -63,7 +64,7 @@ class CurrentSkill:
 
     @classmethod
     def _compared(cls, core: Core, stored: StoredSkill) -> Self | None:
-        if stored.host != core.host:
+        if not is_here(core, stored.host, stored.root):
             return cls(stored, None)
         fresh = refresh(core, stored)
         return None if fresh is None else cls(*fresh)

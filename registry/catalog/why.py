@@ -16,7 +16,7 @@ from registry.disk.walk import DEPTH_SEEN
 from registry.errors import SkillNotFound
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
-from registry.sync.sources import own_sources, walk_of
+from registry.sync.sources import is_here, own_sources, walk_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _judged(core: Core, explanation: Explanation, personality: Personality) -> E
 
 def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
     reader, skill = core.reader, stored.skill
-    if stored.host != core.host:
+    if not is_here(core, stored.host, stored.root):
         message = f"its folder is on {stored.host}; what is stored is what is read here"
         yield Diagnostic("elsewhere", "info", message)
     else:

@@ -12,7 +12,7 @@ from registry.db.queries.sources import list_sources
 from registry.disk.beneath import Folder
 from registry.errors import ChangeRefused, RegistryError
 from registry.model import Source
-from registry.sync.sources import check_own
+from registry.sync.sources import check_own, is_here
 
 LOCK_SECONDS: Final = 30.0
 
@@ -36,14 +36,14 @@ class ChangeContext:
     def locked(cls, core: Core, source_id: int, *, inside: bool | None = None) -> "Iterator[Self]":
         """Open a source to change it, with the lock of its state folder held.
 
-        ``inside``: with its state folder in the root. Raises `SourceElsewhere`, `KeyUnusable`,
+        ``inside``: with its state folder in the root. Raises `SourceElsewhere`, `OwnFileUnusable`,
         `SkillInaccessible`, and `ChangeRefused` when the lock stays taken, or something can't be
         had or is not ours.
         """
         known = list_sources(core.reader, counted=False)
         source = next(one for one in known if one.id == source_id)
         check_own(core, source.name, source.host, source.path)
-        roots = tuple(one.path for one in known if one.host == core.host)
+        roots = tuple(one.path for one in known if is_here(core, one.host, one.path))
         seal = Seal.of(core, source)
         try:
             root = Folder.open(source.path)

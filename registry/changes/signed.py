@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 from registry.core import Core
 from registry.disk.atomic import Place, make_path, open_named, write_file
 from registry.disk.private import read_own_file, write_own_file
-from registry.errors import KeyUnusable
+from registry.errors import OwnFileUnusable
 from registry.model import Source
 from registry.settings import data_folder
 
@@ -43,7 +43,7 @@ class Seal:
     def of(cls, core: Core, source: Source) -> Self:
         """Return the seal for a source; the key is made where there is none.
 
-        Raises `KeyUnusable`.
+        Raises `OwnFileUnusable`.
         """
         key = _key(make=True)
         assert key is not None  # noqa: S101  # it was made
@@ -53,7 +53,7 @@ class Seal:
     def known(cls, core: Core, source: Source) -> Self | None:
         """Return the seal for a source; None: this user never signed anything.
 
-        Raises `KeyUnusable`.
+        Raises `OwnFileUnusable`.
         """
         key = _key(make=False)
         return None if key is None else cls(key, core.backend.identity, source.path)
@@ -91,7 +91,7 @@ class Seal:
 
 
 def _key(*, make: bool) -> bytes | None:
-    """Return this user's key, made where there is none and ``make``. Raises `KeyUnusable`."""
+    """Return this user's key, made where there is none and ``make``. Raises `OwnFileUnusable`."""
     folder = str(data_folder())
     try:
         if make:
@@ -102,10 +102,10 @@ def _key(*, make: bool) -> bytes | None:
             key = _read_key(Place(home, KEY), make=make)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise KeyUnusable(path=f"{folder}/{KEY}", reason=reason) from error
+        raise OwnFileUnusable(path=f"{folder}/{KEY}", reason=reason) from error
     if key is not None and len(key) != KEY_BYTES:
         reason = f"it has not the {KEY_BYTES} bytes of a key"
-        raise KeyUnusable(path=f"{folder}/{KEY}", reason=reason)
+        raise OwnFileUnusable(path=f"{folder}/{KEY}", reason=reason)
     return key
 
 

@@ -20,6 +20,7 @@ from registry.errors import (
     SkillInvalid,
 )
 from registry.model import Skill, SkillFile
+from registry.sync.sources import is_here
 
 ATTEMPTS: Final = 3
 """How often a skill that changes while it is read is read."""
@@ -76,7 +77,7 @@ def _bytes(core: Core, stored: StoredSkill, file: SkillFile) -> bytes:
         data = content(core.reader, stored.uid, file.hash)
     except zlib.error:
         data = None
-    here = stored.host == core.host
+    here = is_here(core, stored.host, stored.root)
     if here and (data is None or digest(data) != file.hash):
         try:
             data = read_inside(path, file.size, stored.path, stored.root).data

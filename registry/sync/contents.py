@@ -12,6 +12,7 @@ from registry.db.queries.revisions import missing_contents
 from registry.disk.files import digest, read_inside
 from registry.disk.paths import join
 from registry.errors import RegistryError
+from registry.sync.sources import is_here
 
 if TYPE_CHECKING:
     from registry.db.writes.revisions import Packed
@@ -42,7 +43,7 @@ def _readable(core: Core, versions: Sequence[int] | None) -> "Iterator[Packed]":
     limit = core.settings.limits.skill_bytes
     done: set[str] = set()
     for content_hash, root, folder, path in missing_contents(core.reader, versions, core.host):
-        if content_hash in done:
+        if content_hash in done or not is_here(core, core.host, root):
             continue
         home = join(root, folder)
         try:

@@ -15,7 +15,7 @@ from registry.disk.links import Leads, follow
 from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES
-from registry.sync.sources import target_source
+from registry.sync.sources import is_here, target_source
 from registry.toolsets.base import Context, Json, Tool, schema, shown, text
 
 MAX_BYTES: Final = 1 << 20
@@ -100,7 +100,7 @@ class BasicToolset:
 
     @property
     def _is_here(self) -> bool:
-        return self._source.host == self._core.host
+        return is_here(self._core, self._source.host, self._source.path)
 
     def _stored(self, name: str, missing: Json) -> Json:
         """Return the document of a skill whose folder is on another machine."""

@@ -22,6 +22,7 @@ from registry.errors import (
     SkillExists,
     SkillMissing,
     SkillNotFound,
+    SourceNotAdopted,
     SourceNotFound,
     SourceUnclear,
     UsageProblem,
@@ -44,6 +45,7 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
     SourceUnclear: "Name one of them as source; where there is none, the user has to register a "
     "folder.",
     SourceNotFound: "The user has to register a folder.",
+    SourceNotAdopted: "Only the user can adopt it.",
 }
 
 
