@@ -267,10 +267,10 @@ class SkillRegistry:
 
         Raises `NotInTrash`, `SkillExists`.
         """
-        from registry.catalog.reading import detail
+        from registry.changes.create import told
         from registry.changes.trash import restore
 
-        return detail(self.core, restore(self.core, name, source=source))
+        return told(self.core, restore(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
@@ -315,10 +315,10 @@ class SkillRegistry:
 
     def restore_revision(self, name: str, number: int) -> SkillDetail:
         """Make a skill what it was, as one change. Raises `RevisionNotFound`, and as `update`."""
-        from registry.catalog.reading import detail
+        from registry.changes.create import told
         from registry.changes.history import History
 
-        return detail(self.core, History.of(self.core, name).restore(number))
+        return told(self.core, History.of(self.core, name).restore(number))
 
     def prune(self, *, keep: int = 20, before: str | None = None) -> tuple[int, int]:
         """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.

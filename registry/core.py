@@ -1,6 +1,7 @@
 """What every operation is given: the settings, both lanes to the database, this host, usage."""
 
 import os
+from collections.abc import Callable
 from typing import Self
 
 from registry.db.interface import Backend, Reader, State, Writer
@@ -10,12 +11,17 @@ from registry.settings import Settings
 
 
 class Core:
-    """An open database with the settings it was opened with; safe for many threads."""
+    """An open database with the settings it was opened with; safe for many threads.
+
+    ``on_warning`` is called with words for people, by the thread that has something to say; by
+    default they are logged.
+    """
 
     def __init__(self, backend: Backend, settings: Settings) -> None:
         self.settings = settings
         self.backend = backend
         self.usage = Usage(backend, enabled=settings.usage)
+        self.on_warning: Callable[[str], None] = _log
         self._writer: Writer | None = None
 
     @classmethod
@@ -61,8 +67,18 @@ class Core:
         """What this machine is called in the database: its sources are ours to sync and change."""
         return self.backend.host
 
+    def warn(self, text: str) -> None:
+        """Tell people that something beside what was asked for, and done, did not work."""
+        self.on_warning(text)
+
     def create_database(self) -> None:
         """Create or upgrade the database."""
         self.reader.close()
         self.backend.make_current()
         self.reader.empty = False
+
+
+def _log(text: str) -> None:
+    import logging
+
+    logging.getLogger("registry").warning("%s", text)

@@ -12,6 +12,7 @@ from registry.changes.pending import facts_of
 from registry.changes.recovery import Ends, ends, finish
 from registry.changes.state import OLD, OWNER, RECORD, TREE
 from registry.db.queries.journal import Entry, Kind
+from registry.db.queries.skills import StoredSkill
 from registry.db.writes.journal import add_entry
 from registry.disk.atomic import (
     ExchangeUnsupported,
@@ -88,12 +89,12 @@ def new_entry(
     )
 
 
-def carry_out(context: ChangeContext, entry: Entry, name: str) -> None:
+def carry_out(context: ChangeContext, entry: Entry, name: str) -> StoredSkill | None:
     """Journal, publish, verify and record a staged change. The state lock is held.
 
-    Raises `SkillChangedOnDisk` or `SkillExists` when somebody was faster, `ChangeRefused` when
-    the disk refuses (nothing happened then), `ChangePending` when the database can't be told, and
-    `CrossDevice`.
+    Returns the skill as it is stored now; None: there is none. Raises `SkillChangedOnDisk` or
+    `SkillExists` when somebody was faster, `ChangeRefused` when the disk refuses (nothing happened
+    then), `ChangePending` when the database can't be told, and `CrossDevice`.
     """
     if entry.kind == "create":
         _make_parents(context, entry.target)
@@ -118,7 +119,7 @@ def carry_out(context: ChangeContext, entry: Entry, name: str) -> None:
                 raise ChangePending(path=path, reason=reason) from error
             raise ChangeRefused(path=path, reason=reason) from error
         raise
-    roll_forward_or_back(context, entry)
+    return roll_forward_or_back(context, entry)
 
 
 def _is_done(context: ChangeContext, entry: Entry) -> bool:
@@ -167,25 +168,24 @@ def _swap(staged: Place, live: Place) -> Place:
     return staged
 
 
-def roll_forward_or_back(context: ChangeContext, entry: Entry) -> None:
+def roll_forward_or_back(context: ChangeContext, entry: Entry) -> StoredSkill | None:
     """Roll a change forward or back, on disk and in the database, and say when that must wait."""
     try:
         for pause in (*PAUSES, None):
             try:
                 # Where the entry is struck out, a COMMIT arrived whose answer was lost: writing
                 # down once more what the disk says changes nothing.
-                finish(context, entry)
+                return finish(context, entry)
             except DatabaseUnreachable:
                 if pause is None:
                     raise
                 time.sleep(pause)
-            else:
-                return
     except (DatabaseProblem, SkillInaccessible, OSError) as error:
         path = join(entry.root, entry.target)
         said = error.facts.get("reason") if isinstance(error, SkillInaccessible) else None
         reason = getattr(error, "strerror", None) or said or str(error).rstrip(".")
         raise ChangePending(path=path, reason=reason) from error
+    return None
 
 
 def _make_parents(context: ChangeContext, target: str) -> None:

@@ -16,7 +16,9 @@ from registry.changes.context import ChangeContext
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there, open_place
 from registry.db.queries.journal import Entry
+from registry.db.queries.skills import StoredSkill, by_place
 from registry.db.writes.journal import drop_entry, holds
+from registry.db.writes.statements import InTransaction
 from registry.db.writes.versions import delete_retired, live_version, publish, stage
 from registry.disk.atomic import (
     Place,
@@ -75,17 +77,22 @@ def recover(context: ChangeContext) -> int:
     return len(found)
 
 
-def finish(context: ChangeContext, entry: Entry) -> None:
+def finish(context: ChangeContext, entry: Entry) -> StoredSkill | None:
     """Bring one change to an end on disk, write down what the disk says, then clear up.
 
-    Clearing up comes last: a tree that is removed by half would look like an edit made by hand.
+    Returns the skill as it is stored now, None where there is none. Clearing up comes last: a tree
+    that is removed by half would look like an edit made by hand.
     """
     with ends(context, entry) as at:
         left = repair(context, entry, at)
-        record(context, entry)
-        for place, known in left:
-            _check(context, place, known)
+        stored = record(context, entry)
+        try:
+            for place, known in left:
+                _check(context, place, known)
+        except OSError:
+            return stored  # it is done; what it left is looked at again by the next change
     _clear(context, entry.id)
+    return stored
 
 
 def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
@@ -179,11 +186,12 @@ def _clear(context: ChangeContext, number: str) -> None:
         remove_tree(Place(context.state.ops, number))
 
 
-def record(context: ChangeContext, entry: Entry) -> None:
+def record(context: ChangeContext, entry: Entry) -> StoredSkill | None:
     """Make the database say what the disk says of the entry's folder, and strike the entry out.
 
-    Raises `SkillInaccessible` where the disk does not answer: that a folder can't be read proves
-    neither that it is gone nor what is in it, so the entry stays.
+    Returns what is stored then, read before the commit: after it nothing can fail. Raises
+    `SkillInaccessible` where the disk does not answer: that a folder can't be read proves neither
+    that it is gone nor what is in it, so the entry stays.
     """
     reading = _read(context, entry)
     moment = time.time_ns()
@@ -204,6 +212,7 @@ def record(context: ChangeContext, entry: Entry) -> None:
         if live is not None:
             delete_retired(connection, version=live.id)
         drop_entry(connection, entry)
+        return by_place(InTransaction(connection), entry.source_id, entry.folder)
 
 
 def _read(context: ChangeContext, entry: Entry) -> Reading | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from registry.changes.context import ChangeContext
-from registry.changes.create import recorded
+from registry.changes.create import kept
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.signed import Seal
@@ -110,7 +110,7 @@ def restore(core: Core, name: str, *, source: str | None = None) -> StoredSkill:
         raise NotInTrash(name[:200])
     trashed = found[0]
 
-    def change(context: ChangeContext) -> None:
+    def change(context: ChangeContext) -> StoredSkill | None:
         if exists(context.root, trashed.folder):
             path = join(context.source.path, trashed.folder)
             raise SkillExists(name=trashed.name, path=path)
@@ -130,13 +130,13 @@ def restore(core: Core, name: str, *, source: str | None = None) -> StoredSkill:
                 uid=trashed.uid,
                 created_at=trashed.created_at,
             )
-        carry_out(context, entry, trashed.name)
+        stored = carry_out(context, entry, trashed.name)
         with suppress(OSError):  # it is back; what is left is removed by the next change
             remove_tree(Place(context.state.trash, trashed.id))
+        return stored
 
     source_id = _source_ids(core)[trashed.source]
-    under_lock(core, source_id, change)
-    return recorded(core, source_id, trashed.folder)
+    return kept(core, under_lock(core, source_id, change), trashed.folder)
 
 
 def list_trash(core: Core) -> list[Trashed]:

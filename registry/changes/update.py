@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
 from registry.changes.context import ChangeContext
-from registry.changes.create import recorded
+from registry.changes.create import kept, told
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.state import TREE, open_place
@@ -83,7 +83,7 @@ def update_skill(
             edits[stored.document or "SKILL.md"] = changed.encode()
     if not edits:
         return detail(core, CurrentSkill.of_stored(core, stored).stored)
-    return detail(core, update_files(core, stored, edits, if_hash=if_hash, force=force))
+    return told(core, update_files(core, stored, edits, if_hash=if_hash, force=force))
 
 
 def update_files(
@@ -107,16 +107,14 @@ def update_files(
         check_path(path)
     base = base_of(core, stored, if_hash, force=force)
 
-    def change(context: ChangeContext) -> None:
+    def change(context: ChangeContext) -> StoredSkill | None:
         check = None if force else base
-        if len(edits) == 1:
-            ((path, data),) = edits.items()
-            _update_file(context, base, path, data, check, executable.get(path))
-        else:
-            _update_folder(context, base, edits, check, executable)
+        if len(edits) > 1:
+            return _update_folder(context, base, edits, check, executable)
+        ((path, data),) = edits.items()
+        return _update_file(context, base, path, data, check, executable.get(path))
 
-    under_lock(core, base.source_id, change)
-    return recorded(core, base.source_id, base.folder)
+    return kept(core, under_lock(core, base.source_id, change), base.folder)
 
 
 def base_of(
@@ -156,7 +154,7 @@ def _update_file(
     data: bytes | None,
     check: StoredSkill | None,
     executable: bool | None,  # three states of one file
-) -> None:
+) -> StoredSkill | None:
     target = path if base.folder == ROOT else f"{base.folder}/{path}"
     mode = _mode(context, base, target)
     with ExitStack() as stack:
@@ -181,7 +179,7 @@ def _update_file(
     }
     kind = kinds[before is not None, data is not None]
     entry = new_entry(context, number, kind, base.folder, target=target, base=before, new=new)
-    carry_out(context, entry, base.skill.ref)
+    return carry_out(context, entry, base.skill.ref)
 
 
 def _update_folder(
@@ -190,7 +188,7 @@ def _update_folder(
     edits: Edits,
     check: StoredSkill | None,
     executable: Mapping[str, bool],
-) -> None:
+) -> StoredSkill | None:
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
         raise ChangeRefused(path=base.root, reason=reason)
@@ -212,7 +210,7 @@ def _update_folder(
         sync_tree(staged)
         new = digest_of(staged)
     entry = new_entry(context, number, "update", base.folder, base=before, new=new)
-    carry_out(context, entry, base.skill.ref)
+    return carry_out(context, entry, base.skill.ref)
 
 
 def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:

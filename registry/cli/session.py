@@ -4,6 +4,7 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from registry.cli import escape
 from registry.cli.console import Console
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ class Session:
         """The registry that the global options mean. Raises `RegistryError`."""
         from registry.api import SkillRegistry
 
-        return SkillRegistry.open(self.db, settings=self.settings)
+        opened = SkillRegistry.open(self.db, settings=self.settings)
+        opened.core.on_warning = lambda text: self.console.note(escape.text(text), "yellow")
+        return opened
 
     @cached_property
     def settings(self) -> "Settings":

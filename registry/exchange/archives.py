@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import IO, Final, NamedTuple
 
-from registry.catalog.reading import detail
-from registry.changes.create import create_files
+from registry.changes.create import create_files, told
 from registry.core import Core
 from registry.disk.files import read_file
 from registry.disk.paths import is_ignored, is_safe_relative
@@ -78,7 +77,7 @@ def import_archive(
     if reason is not None:
         raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
     made = create_files(core, home, folder, parsed.name, files, executable)
-    return detail(core, made)
+    return told(core, made)
 
 
 def read_archive(path: str, limits: Limits) -> Unpacked:

@@ -59,17 +59,19 @@ def killed(world: World, change: str, step) -> bool:
     return status != 0
 
 
-def disturbed(world: World, change: str, step, act, kinds) -> bool:
-    """Do a change, with something else done at a step; tell whether it was refused."""
-    with world.open() as registry, at_step(step.number, act, kinds) as passed:
-        try:
-            CHANGES[change](registry)
-        except RegistryError:
-            refused = True
-        else:
-            refused = False
+def disturbed(world: World, change: str, step, act, kinds) -> RegistryError | None:
+    """Do a change, with something else done at a step; return the answer, if it is an error."""
+    with world.open() as registry:
+        registry.core.on_warning = lambda _: None
+        with at_step(step.number, act, kinds) as passed:
+            try:
+                CHANGES[change](registry)
+            except RegistryError as error:
+                answer = error
+            else:
+                answer = None
     assert len(passed) >= step.number
-    return refused
+    return answer
 
 
 def each_step(world, change, kinds=EFFECTS, stride=1):
@@ -138,7 +140,10 @@ def test_an_error_of_the_disk_at_any_step_is_answered_and_undone(
 ):
     monkeypatch.setattr(faults, "every_line", False)  # it comes of a call, not between two lines
     for step, here in each_step(world, change, frozenset({kind})):
-        disturbed(here, change, step, faults.fail(code), frozenset({kind}))
+        answer = disturbed(here, change, step, faults.fail(code), frozenset({kind}))
+        if not isinstance(answer, ChangePending):  # which says that it may be done
+            expected = faults.AFTER if answer is None else faults.BEFORE
+            assert faults.snapshot(here.root) == expected[change], (step, answer)
         faults.recover(here)
         if kind == LOOK:  # what could not be read is known by what a sync finds next
             with here.open() as registry:
@@ -168,8 +173,17 @@ def test_a_failed_commit_leaves_all_or_nothing(world, change, commit, monkeypatc
                 raise DatabaseProblem(path="x", reason="database or disk is full")
 
     monkeypatch.setattr(transactions.Writer, "transaction", transaction)
-    with world.open() as registry, pytest.raises((DatabaseProblem, ChangePending)):
-        CHANGES[change](registry)
+    said: list[str] = []
+    with world.open() as registry:
+        registry.core.on_warning = said.append
+        if commit == "contents":  # when the change itself was committed
+            CHANGES[change](registry)
+            assert faults.snapshot(world.root) == faults.AFTER[change]
+        else:
+            with pytest.raises((DatabaseProblem, ChangePending)):
+                CHANGES[change](registry)
+    assert len(said) == (commit == "contents")
+    assert all("is made, but its files could not be stored" in one for one in said)
     assert ended > failing  # one more may look whether the row is there
     monkeypatch.undo()
     faults.recover(world)

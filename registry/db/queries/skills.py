@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, VISIBLE
-from registry.db.queries.rows import COLUMNS, skill_of
+from registry.db.queries.rows import COLUMNS, Rows, skill_of
 from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
 _FACTS: Final = (
@@ -67,7 +67,7 @@ class StoredSkill(NamedTuple):
         return usable and self.enabled == 1 and not self.skill.shadowed
 
 
-def _select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
+def _select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
     rows = reader.rows(f"{_SELECT} {condition}", values)
     return [StoredSkill._make((*row[:_WIDTH], skill_of(row[_WIDTH:]))) for row in rows]
 
@@ -92,7 +92,7 @@ def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
     return next(iter(_select(reader, "s.id = ?", skill_id)), None)
 
 
-def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
+def by_place(reader: Rows, source_id: int, folder: str) -> StoredSkill | None:
     """Return the skill in a folder of a source; None: there is none."""
     return next(iter(_select(reader, "s.source_id = ? AND s.folder = ?", source_id, folder)), None)
 
