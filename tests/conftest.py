@@ -159,7 +159,7 @@ to see that its way to a server is not broken.
 
 
 LONG = """
-test_faults.py test_kills.py test_pull.py test_corpus.py test_many.py test_states.py
+test_faults.py test_exchanged_links.py test_kills.py test_pull.py test_corpus.py test_many.py test_states.py
 test_processes.py test_client.py test_notices.py test_resources.py
 """.split()
 """Files that take long, which come first: then all workers end at the same time."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     ),
 )
 def command() -> None:
-    """Register, list, adopt and remove the folders that hold skills.
+    """Register, list and remove the folders that hold skills.
 
     Of one name in two sources the stronger scope wins: project, team, personal, community,
     bundled; within a scope the higher priority.
