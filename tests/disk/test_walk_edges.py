@@ -10,6 +10,7 @@ from registry.disk.scanned import ScannedFolder
 from registry.disk.walk import DEPTH_SEEN, Walk
 from registry.settings import Limits
 from tests.conftest import write_skill
+from tests.refusing import meant
 
 
 def walked(root, *roots, **limits):
@@ -230,7 +231,7 @@ def closed(monkeypatch):
         real = os.scandir
 
         def scandir(path):
-            if os.path.basename(path) == name:
+            if os.path.basename(meant(path)) == name:
                 raise error
             return Listing(real(path), lambda e: Entry(e, error) if e.name == name else e)
 
