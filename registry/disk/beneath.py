@@ -180,6 +180,14 @@ class Folder:
         with self.folder(above, PASS) as holder:
             return os.stat(name, dir_fd=holder.fd, follow_symlinks=False)
 
+    def holds(self, path: str) -> bool:
+        """Tell whether there is something at ``path`` below this folder, a link perhaps."""
+        try:
+            self.lstat(path)
+        except OSError:
+            return False
+        return True
+
     def read_link(self, path: str) -> str:
         """Return what the link at ``path`` below this folder says."""
         holder, name = self.parent(path)

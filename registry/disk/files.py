@@ -30,6 +30,8 @@ def _moment(facts: os.stat_result) -> tuple[int, ...]:
 class IsLink(SkillInaccessible):
     """The file, or a folder on its path, is a link: ``path``, ``reason``."""
 
+    code = SkillInaccessible.code
+
 
 def open_home(root: str, folder: str) -> Folder:
     """Open the folder of a skill below the source at ``root``, to read files below it.
@@ -60,15 +62,19 @@ def read_file(path: str, limit: int) -> Content:
 
 def read_below(folder: Folder, path: str, limit: int) -> Content:
     """Read the file at ``path`` below an open folder, no link on the way; raises as `read_file`."""
-    if "/" not in path:
-        return _read(folder.fd, path, folder.path_of(path), limit)
+    whole = folder.path_of(path)
     try:
+        if "/" not in path:
+            return _read(folder.fd, path, whole, limit)
         above, _, name = path.rpartition("/")
-        holder = folder.folder(above, PASS)
+        with folder.folder(above, PASS) as holder:
+            return _read(holder.fd, name, whole, limit)
+    except FileNotFoundError:
+        raise
     except OSError as error:
-        raise _refused(folder.path_of(path), error) from error
-    with holder:
-        return _read(holder.fd, name, folder.path_of(path), limit)
+        raise _refused(whole, error) from error
+    except UnicodeEncodeError as error:  # a name that no file system can hold
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), whole) from error
 
 
 def read_inside(home: Folder, path: str, limit: int, root: str | None = None) -> Content:
