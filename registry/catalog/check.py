@@ -9,6 +9,7 @@ from registry.core import Core
 from registry.db.queries.skills import findings as stored_findings
 from registry.db.queries.skills import look_alikes
 from registry.db.queries.sources import list_sources
+from registry.disk.links import real_path
 from registry.disk.paths import ROOT, is_below, join
 from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
@@ -87,7 +88,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
 
 def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
     """Check all skills below ``path``; ``alone``: only the one in that very folder."""
-    real = os.path.realpath(path)
+    real = real_path(path)
     # Below a source it is reached from there by handles, whatever its name stands for by then.
     sources = own_sources(core)
     for place in (real, path):

@@ -11,7 +11,7 @@ from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.skills import StoredSkill
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
-from registry.disk.links import Leads, follow
+from registry.disk.links import Leads, follow, real_path
 from registry.disk.paths import is_below, is_ignored, join
 from registry.disk.scanned import unreadable
 from registry.disk.walk import DEPTH_SEEN
@@ -119,7 +119,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
 def _path(core: Core, path: str) -> Explanation:
     if os.path.basename(path) in DOCUMENT_NAMES:
         path = os.path.dirname(path)
-    real = os.path.realpath(path)
+    real = real_path(path)
     known = own_sources(core)
     holding = [source for source in known if is_below(real, source.path)]
     if not holding:

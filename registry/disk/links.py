@@ -72,8 +72,16 @@ def _unresolved(path: str, error: OSError, roots: Iterable[str]) -> Link:
         return Link(Leads.NOWHERE, "", None)
     if error.errno == errno.ELOOP:
         return Link(Leads.ROUND, "", None)
-    target = os.path.realpath(path)  # as far as it can be told
+    target = real_path(path)  # as far as it can be told
     return Link(Leads.CLOSED, target if _holding(target, roots) else "", None)
+
+
+def real_path(path: str) -> str:
+    """Return the path without links as far as it can be told; a hint, as all that names say."""
+    try:
+        return os.path.realpath(path)
+    except OSError:  # a link is being replaced
+        return os.path.abspath(path)
 
 
 def _holding(target: str, roots: Iterable[str]) -> str | None:

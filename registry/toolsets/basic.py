@@ -12,7 +12,8 @@ from registry.db.queries import skills
 from registry.db.usage import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import IsLink, open_home, read_inside
-from registry.disk.paths import is_below, is_ignored
+from registry.disk.links import Leads, follow
+from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES
 from registry.sync.sources import target_source
@@ -102,10 +103,10 @@ class BasicToolset:
         try:
             home = open_home(root, folder)
         except IsLink:
-            target = os.path.realpath(os.path.join(root, name))
-            if not is_below(target, root):
+            link = follow(os.path.join(root, name), root, (root,))
+            if link.leads is not Leads.INSIDE:
                 raise
-            folder = os.path.relpath(target, root)
+            folder = os.path.relpath(link.target, root)
             home = open_home(root, folder)
         with home:
             answer = read_document(home, name)
