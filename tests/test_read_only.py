@@ -14,11 +14,9 @@ import pytest
 from registry.api import SkillRegistry
 from registry.settings import Settings
 from tests.conftest import OLD, REPOSITORY, write_skill
+from tests.refusing import bound_by_permissions
 
 pytestmark = pytest.mark.file
-
-DROP = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
-"""Permissions hold for root, too, once these are gone."""
 
 
 class Place:
@@ -52,11 +50,7 @@ class Place:
         return done
 
     def _before(self):
-        if os.geteuid() != 0:
-            return []
-        if shutil.which("setpriv") is None:
-            pytest.skip("as root permissions bind only where setpriv can take rights away")
-        return DROP
+        return bound_by_permissions()
 
     def _close(self):
         raise NotImplementedError
