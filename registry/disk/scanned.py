@@ -108,8 +108,8 @@ class RootUnreadable(Exception):
 class Collector:
     """Gathers the files of one skill, within the limits."""
 
-    def __init__(self, home: str, limits: Limits) -> None:
-        self.home = home
+    def __init__(self, folder: str, limits: Limits) -> None:
+        self.folder = folder
         self.files: list[FileStat] = []
         self.problems: list[Diagnostic] = []
         self._limits = limits

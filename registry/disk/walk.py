@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from registry.disk.beneath import FOLDER, GONE, PASS, Folder, reason_of
 from registry.disk.links import Leads, Link, finding, follow
-from registry.disk.paths import ROOT, entry_order, is_ignored, join, storable
+from registry.disk.paths import ROOT, entry_order, is_below, is_ignored, join, storable
 from registry.disk.scanned import (
     Collector,
     Notice,
@@ -45,7 +45,8 @@ class Walk:
         self.limits = limits
         self.notices: list[Notice] = []
         self._roots = tuple({root, *roots})
-        self._others = frozenset(roots) - {root}
+        others = (one for one in roots if one != root and is_below(one, root))
+        self._others = frozenset(os.path.relpath(one, root) for one in others)
         self._lost = 0
 
     def __iter__(self) -> Iterator[ScannedFolder]:
@@ -60,7 +61,7 @@ class Walk:
                 os.scandir(root.fd).close()
             except OSError as error:
                 raise RootUnreadable(reason_of(error)) from error
-            yield from self._visit(root.fd, ROOT, self.root, ROOT, 0, None, "")
+            yield from self._visit(root.fd, ROOT, ROOT, 0, None, "")
 
     def one(self, folder: str) -> ScannedFolder | None:
         """Look at one folder alone; None: it is gone, or holds no skill any more."""
@@ -75,9 +76,7 @@ class Walk:
                 if level and S_ISLNK(holder.lstat(name).st_mode):
                     yield from self._alone(holder, name, above or ROOT, level)
                 else:
-                    yield from self._visit(
-                        holder.fd, name, join(self.root, folder), folder, level, None, ""
-                    )
+                    yield from self._visit(holder.fd, name, folder, level, None, "")
         except OSError as error:
             if error.errno == errno.ELOOP and not os.path.islink(self.root):
                 return  # below a link nothing is looked at
@@ -87,7 +86,7 @@ class Walk:
         with holder.folder(ROOT) as listed, os.scandir(listed.fd) as listing:
             for entry in listing:
                 if entry.name == name:
-                    found = self._link(entry, holder.path, above, level - 1, None, name, [])
+                    found = self._link(entry, above, level - 1, None, name, [])
                     if found is not None:
                         yield found
 
@@ -95,7 +94,6 @@ class Walk:
         self,
         above: int,
         called: str,
-        path: str,
         folder: str,
         level: int,
         outer: Collector | None,
@@ -103,7 +101,7 @@ class Walk:
     ) -> Iterator[ScannedFolder]:
         """Visit the folder ``called`` so in the open folder ``above``.
 
-        ``path`` tells where it is, ``below`` is its path (with a slash) in the skill of ``outer``.
+        ``below`` is its path (with a slash) in the skill of ``outer``.
         """
         try:
             here = os.open(called, FOLDER, dir_fd=above)
@@ -120,31 +118,27 @@ class Walk:
             if len(entries) > 1:
                 entries.sort(key=lambda entry: entry_order(entry.name))
             collector = outer
-            documents = self._documents(entries, path, folder)
+            documents = self._documents(entries, folder)
             if documents:
-                collector, below = Collector(path, self.limits), ""
-            skills, lost, inside = 0, self._lost, f"{path.rstrip('/')}/"
+                collector, below = Collector(folder, self.limits), ""
+            skills, lost = 0, self._lost
             for entry in entries:
                 name = entry.name
                 try:
                     if entry.is_symlink():
-                        found = self._link(
-                            entry, path, folder, level, collector, below + name, documents
-                        )
+                        found = self._link(entry, folder, level, collector, below + name, documents)
                         if found:
                             skills += 1
                             yield found
                     elif entry.is_dir(follow_symlinks=False):
-                        if is_ignored(name) or inside + name in self._others:
-                            continue
                         child = name if folder == ROOT else f"{folder}/{name}"
+                        if is_ignored(name) or child in self._others:
+                            continue
                         if level >= DEPTH_SEEN:
                             self._too_deep(child, collector, below + name)
                             continue
                         inner = f"{below}{name}/" if collector else ""
-                        for found in self._visit(
-                            here, name, inside + name, child, level + 1, collector, inner
-                        ):
+                        for found in self._visit(here, name, child, level + 1, collector, inner):
                             skills += 1
                             yield found
                     elif collector is not None:
@@ -159,21 +153,22 @@ class Walk:
         elif level == 1 and not skills and lost == self._lost:
             yield ScannedFolder(storable(folder), None, name=storable(folder))
 
-    def _documents(self, entries: list[Entry], path: str, folder: str) -> list[Entry]:
+    def _documents(self, entries: list[Entry], folder: str) -> list[Entry]:
         """Return the skill files among ``entries``, the one that counts first.
 
         A link to another skill's file makes no skill: that one is counted where it really lies.
         """
         documents = [entry for entry in entries if entry.name in DOCUMENT_NAMES]
-        return self._own_documents(documents, path, folder) if documents else documents
+        return self._own_documents(documents, folder) if documents else documents
 
-    def _own_documents(self, named: list[Entry], path: str, folder: str) -> list[Entry]:
+    def _own_documents(self, named: list[Entry], folder: str) -> list[Entry]:
         documents = []
         for entry in named:
             if entry.is_dir(follow_symlinks=False):
                 continue
             if entry.is_symlink():
-                link = follow(join(path, entry.name), path, self._roots)
+                home = join(self.root, folder)
+                link = follow(join(home, entry.name), home, self._roots)
                 if link.leads is Leads.KNOWN and os.path.basename(link.target) in DOCUMENT_NAMES:
                     self._elsewhere(folder, link.target)
                     continue
@@ -211,16 +206,15 @@ class Walk:
     def _link(
         self,
         entry: Entry,
-        path: str,
         folder: str,
         level: int,
         collector: Collector | None,
         where: str,
         documents: list[Entry],
     ) -> ScannedFolder | None:
-        """Take in a link in the folder at ``path``; ``where`` is the link's place in its skill."""
-        place = join(path, entry.name)
-        link = follow(place, collector.home if collector else None, self._roots)
+        """Take in a link in ``folder``; ``where`` is its place in the skill of ``collector``."""
+        home = join(self.root, collector.folder) if collector else None
+        link = follow(join(join(self.root, folder), entry.name), home, self._roots)
         if collector is None:
             return self._outer_link(entry, folder, level, link)
         document = entry in documents
