@@ -277,3 +277,12 @@ class TestClosed:
         found, walk = walked(root)
         assert {name: codes(one) for name, one in found.items()} == {"a": [], "b": []}
         assert told(walk) == []
+
+
+def test_a_document_that_is_a_link_to_another_spelling_of_it_stays_with_its_skill(root):
+    folder = write_skill(root / "a")
+    (folder / "SKILL.md").rename(folder / "skill.md")
+    (folder / "SKILL.md").symlink_to("skill.md")
+    found, walk = walked(root)
+    assert (found["a"].document, codes(found["a"])) == ("SKILL.md", ["second-document"])
+    assert told(walk) == []
