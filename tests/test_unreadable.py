@@ -15,8 +15,6 @@ from registry.settings import Settings
 from tests.conftest import OLD, REPOSITORY, write_skill
 from tests.refusing import bound_by_permissions, refuse
 
-pytestmark = pytest.mark.file
-
 CLOSED = {
     "a folder": "ref",
     "a folder in a folder": "ref/deep",
@@ -204,6 +202,7 @@ def test_a_category_that_is_half_closed_is_not_called_empty(registry, root, run)
     assert rows == [("group/inner/alpha", "ok")]
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("call", ["scandir", "open"])
 def test_a_disk_that_fails_proves_nothing(registry, alpha, database, monkeypatch, tmp_path, call):
     before = known(registry)
