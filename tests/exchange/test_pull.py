@@ -389,7 +389,7 @@ def test_killed_at_each_step_each_skill_is_old_or_new_and_the_next_pull_mends(ki
         assert killed.whole(), step
         assert killed.mended(), step
         steps += 1
-    assert steps > 50
+    assert steps > 35
 
 
 def test_killed_without_the_exchange_nothing_is_lost_either(killed, monkeypatch):
