@@ -8,6 +8,7 @@ encodings that an interpreter chooses, needs one that really starts.
 import ctypes
 import multiprocessing
 import os
+import signal
 import struct
 import sys
 import time
@@ -123,9 +124,10 @@ def _run(
             os.dup2(stream.fileno(), number)
             stream.close()
         sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115  # to the end
-            for number, mode in enumerate(("r", "w", "w"))
+            open(number, mode, buffering, encoding="utf-8", closefd=False)  # noqa: SIM115  # to the end
+            for number, mode, buffering in ((0, "r", -1), (1, "w", -1), (2, "w", 1))
         )
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as it is in the foreground
         os.environ.clear()
         os.environ.update(environ)
         time.tzset()
