@@ -1,25 +1,12 @@
 """Let the system refuse to open, list or look at a place, however a call names it."""
 
 import os
-import shutil
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from registry.disk import beneath
-
-DROP = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
-"""Permissions hold for root, too, once these are gone."""
-
-
-def bound_by_permissions() -> list[str]:
-    """Return what to run a program with so that permissions hold for it; skip where none is."""
-    if os.geteuid() != 0:
-        return []
-    if shutil.which("setpriv") is None:
-        pytest.skip("as root permissions bind only where setpriv can take rights away")
-    return DROP
 
 
 def meant(path: Any, dir_fd: int | None = None) -> str:

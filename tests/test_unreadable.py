@@ -4,16 +4,15 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from registry.api import SkillRegistry
 from registry.errors import SkillInaccessible
 from registry.settings import Settings
-from tests.conftest import OLD, REPOSITORY, write_skill
-from tests.refusing import bound_by_permissions, refuse
+from tests import program
+from tests.conftest import OLD, write_skill
+from tests.refusing import refuse
 
 CLOSED = {
     "a folder": "ref",
@@ -47,20 +46,14 @@ def run(database):
     """Run the program where permissions hold, and return its status, answer and complaints."""
 
     def call(*arguments):
-        done = subprocess.run(
-            [
-                *bound_by_permissions(),
-                *(sys.executable, "-m", "registry", "--db", str(database)),
-                *arguments,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        ran = program.run(
+            ["--db", str(database), *arguments],
+            environ=os.environ,
+            before=program.without_rights if os.geteuid() == 0 else None,
         )
-        assert "Internal error" not in done.stderr
-        assert "Traceback" not in done.stderr
-        return done
+        assert "Internal error" not in ran.err
+        assert "Traceback" not in ran.err
+        return ran
 
     return call
 
@@ -93,8 +86,8 @@ def test_what_was_known_of_a_skill_stays_and_a_finding_says_why(registry, alpha,
     write_skill(alpha, description="Newer.", age=OLD + 5)
     for arguments in (["sync"], ["sync", "--verify"], ["sync"]):
         done = run(*arguments, "--json")
-        assert done.returncode == 0, done.stderr
-        (source,) = json.loads(done.stdout)["sources"]
+        assert done.status == 0, done.err
+        (source,) = json.loads(done.out)["sources"]
         said = [one for one in source["notices"] if one["code"] == "unreadable"]
         assert len(said) == 1
         assert said[0]["folder"].startswith("alpha")
@@ -102,7 +95,7 @@ def test_what_was_known_of_a_skill_stays_and_a_finding_says_why(registry, alpha,
         assert known(registry) == before
         assert unreadable(registry) == [CLOSED[part]]
     if part.startswith("a folder"):
-        assert "Permission denied" in run("why", "mine/alpha").stdout
+        assert "Permission denied" in run("why", "mine/alpha").out
     (alpha / CLOSED[part]).chmod(0o755)
     assert registry.sync().updated == ["alpha"]
     assert unreadable(registry) == []
@@ -115,8 +108,8 @@ def test_reading_gives_the_newest_text_and_says_what_is_closed(registry, alpha, 
     before = known(registry)
     (alpha / CLOSED[part]).chmod(0)
     write_skill(alpha, description="Newer.", age=OLD + 5)
-    assert "description: Newer." in run("show", "alpha", "--raw").stdout
-    shown = json.loads(run("show", "alpha", "--json").stdout)
+    assert "description: Newer." in run("show", "alpha", "--raw").out
+    shown = json.loads(run("show", "alpha", "--json").out)
     assert shown["description"] == "Newer."
     assert [one["path"] for one in shown["diagnostics"] if one["code"] == "unreadable"] == [
         CLOSED[part]
@@ -131,26 +124,26 @@ def test_a_copy_is_whole_or_refused_by_name_and_the_others_still_come(
     registry, alpha, run, tmp_path, part, synced
 ):
     to, site = tmp_path / "to", tmp_path / "site"
-    assert run("pull", "--all", "--to", str(to)).returncode == 0
-    assert run("export", "--all", "--well-known", str(site)).returncode == 0
+    assert run("pull", "--all", "--to", str(to)).status == 0
+    assert run("export", "--all", "--well-known", str(site)).status == 0
     whole = sorted(str(path.relative_to(to)) for path in to.rglob("*"))
     (alpha / CLOSED[part]).chmod(0)
     write_skill(alpha, description="Newer.", age=OLD + 5)
     write_skill(alpha.parent / "beta", description="Newer, too.", age=OLD + 5)
     if synced:
-        assert run("sync").returncode == 0
+        assert run("sync").status == 0
     for command in (
         ["pull", "--all", "--to", str(to)],
         ["export", "--all", "--well-known", str(site)],
     ):
         done = run(*command)
-        assert done.returncode == 1
-        assert str(alpha / CLOSED[part]) in " ".join((done.stdout + done.stderr).split())
-        assert "Permission denied" in done.stdout + done.stderr
+        assert done.status == 1
+        assert str(alpha / CLOSED[part]) in " ".join((done.out + done.err).split())
+        assert "Permission denied" in done.out + done.err
     assert sorted(str(path.relative_to(to)) for path in to.rglob("*")) == whole
     assert "Does one thing well." in (to / "alpha" / "SKILL.md").read_text()
     assert "Newer, too." in (to / "beta" / "SKILL.md").read_text()
-    states = json.loads(run("pull", "--check", "--to", str(to), "--json").stdout)
+    states = json.loads(run("pull", "--check", "--to", str(to), "--json").out)
     assert {one["ref"]: one["state"] for one in states} == {
         "alpha": "unchanged",
         "beta": "unchanged",
@@ -165,18 +158,18 @@ def test_a_new_skill_that_is_not_whole_is_listed_with_its_finding_and_never_copi
     registry.sync(allow_prune=True)
     shutil.move(alpha.parent.parent / "aside", alpha)
     (alpha / CLOSED[part]).chmod(0)
-    assert run("sync").returncode == 0
+    assert run("sync").status == 0
     assert unreadable(registry) == [CLOSED[part]]
     found = registry.resolve("alpha")
     assert (found.status, found.tree_hash) == ("warning", None)
     done = run("pull", "alpha", "--to", str(tmp_path / "to"))
-    assert done.returncode == 1
-    assert str(alpha / CLOSED[part]) in " ".join((done.stdout + done.stderr).split())
+    assert done.status == 1
+    assert str(alpha / CLOSED[part]) in " ".join((done.out + done.err).split())
     assert not (tmp_path / "to" / "alpha").exists()
     (alpha / CLOSED[part]).chmod(0o755)
     assert registry.sync().updated == ["alpha"]
     assert registry.resolve("alpha").status == "ok"
-    assert run("pull", "alpha", "--to", str(tmp_path / "to")).returncode == 0
+    assert run("pull", "alpha", "--to", str(tmp_path / "to")).status == 0
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
@@ -185,8 +178,8 @@ def test_a_skill_that_is_not_whole_is_not_changed(registry, alpha, run, part, fo
     before, text = known(registry), (alpha / "SKILL.md").read_bytes()
     (alpha / CLOSED[part]).chmod(0)
     done = run("update", "alpha", "--description", "Changed.", *force)
-    assert done.returncode == 1
-    assert "Permission denied" in done.stderr
+    assert done.status == 1
+    assert "Permission denied" in done.err
     assert (alpha / "SKILL.md").read_bytes() == text
     assert known(registry) == before
     assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(0,)]
@@ -196,7 +189,7 @@ def test_a_category_that_is_half_closed_is_not_called_empty(registry, root, run)
     write_skill(root / "group" / "inner" / "alpha")
     registry.sync(str(root))
     (root / "group" / "inner").chmod(0)
-    assert run("sync").returncode == 0
+    assert run("sync").status == 0
     (root / "group" / "inner").chmod(0o755)
     rows = registry.core.reader.rows("SELECT folder, status FROM skills WHERE live = 1")
     assert rows == [("group/inner/alpha", "ok")]
