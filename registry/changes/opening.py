@@ -14,8 +14,11 @@ def recover_all(core: Core) -> int:
         if state is None:
             continue
         with state, state.lock() as probe:
-            if not probe.acquire(0):
-                continue  # its owner lives, and ends its change itself
+            try:
+                if not probe.acquire(0):
+                    continue  # its owner lives, and ends its change itself
+            except OSError:
+                continue  # what is wrong with the lock is told by the next change
         from registry.changes.recovery import recover
 
         with ChangeContext.locked(core, source.id) as context:

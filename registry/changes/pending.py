@@ -18,7 +18,7 @@ from registry.db.queries.journal import Entry
 from registry.db.queries.sources import list_sources
 from registry.disk.atomic import Place
 from registry.disk.paths import ROOT, is_safe_relative
-from registry.errors import RegistryError
+from registry.errors import DatabaseProblem, RegistryError
 from registry.model import Source
 from registry.sync.sources import own_sources
 
@@ -50,10 +50,14 @@ def foreign(core: Core) -> list[str]:
     """Say of each unfinished change under this host's name that it is not ours to finish."""
     names = {one.id: one.name for one in list_sources(core.reader, counted=False)}
     ours = {entry.id for source in own_sources(core) for entry in unfinished(core, source)}
+    try:
+        rows = journal.noted(core.reader, core.host)
+    except DatabaseProblem as error:
+        return [f"the journal holds what can't be read: {error}"]
     return [
         f"the journal holds an unfinished change {number!r} of the source {names.get(source)!r} "
         "that you did not begin here, or that was altered: it is left alone"
-        for number, source in journal.noted(core.reader, core.host)
+        for number, source in rows
         if number not in ours
     ]
 

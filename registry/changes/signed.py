@@ -22,7 +22,7 @@ from registry.errors import OwnFileUnusable
 from registry.model import Source
 from registry.settings import data_folder
 
-KEY: Final = "key"
+KEY: Final = "state.key"
 KEY_BYTES: Final = 32
 
 MAX_BYTES: Final = 1 << 20
@@ -59,11 +59,11 @@ class Seal:
         return None if key is None else cls(key, core.backend.identity, source.path)
 
     def write(self, place: Place, purpose: Purpose, number: str, facts: Mapping[str, Any]) -> None:
-        """Write a signed record into a new file, durably."""
+        """Write a signed record into a new file, durably but for what is only staged."""
         text = json.dumps(
             {"record": facts, "signature": self._sign(purpose, number, facts)}, indent=1
         )
-        write_file(place, text.encode(), 0o600)
+        write_file(place, text.encode(), 0o600, durable=purpose != "staging")
 
     def read(self, place: Place, purpose: Purpose, number: str) -> Mapping[str, Any] | None:
         """Return the facts of a record; None: it is missing, or this user did not sign it so."""

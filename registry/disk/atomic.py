@@ -93,13 +93,18 @@ def sync_folder(folder: Folder) -> None:
     folder.sync()
 
 
-def write_file(place: Place, data: bytes, mode: int = 0o644) -> None:
-    """Write a new file (it must not exist) and make its content durable."""
-    _write(place, data, mode)
+def write_file(
+    place: Place,
+    data: bytes,
+    mode: int = 0o644,
+    *,
+    times: tuple[int, int] | None = None,
+    durable: bool = True,
+) -> None:
+    """Write a new file (it must not exist) and make its content ``durable``.
 
-
-def _write(place: Place, data: bytes, mode: int, times: tuple[int, int] | None = None) -> None:
-    """Write a new file; ``times``: of the last access and change, in nanoseconds."""
+    ``times``: of the last access and change, in nanoseconds.
+    """
     descriptor = os.open(place.name, WRITE_NEW, mode, dir_fd=place.folder.fd)
     try:
         view = memoryview(data)
@@ -108,7 +113,8 @@ def _write(place: Place, data: bytes, mode: int, times: tuple[int, int] | None =
         os.fchmod(descriptor, mode)
         if times is not None:
             os.utime(descriptor, ns=times)
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -207,7 +213,7 @@ def _copy_file(source: Place, target: Place) -> None:
         if not S_ISREG(facts.st_mode):
             raise OSError(errno.EINVAL, "a special file can't be copied", source.path)
         times = facts.st_atime_ns, facts.st_mtime_ns
-        _write(target, file.read(), facts.st_mode & 0o777, times)
+        write_file(target, file.read(), facts.st_mode & 0o777, times=times)
 
 
 def remove_tree(place: Place) -> None:

@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from registry.core import Core
 from registry.disk.atomic import Place, make_folders, make_path, open_named
@@ -41,11 +41,17 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What was written to ``path`` (the index), and what was left out: (ref, why)."""
+    """What was written to ``path`` (the index), and what was left out: (ref, why).
+
+    ``failed`` are the refs of those left out that can't be had, whole, at the moment.
+    """
+
+    KEYS: ClassVar = ("path", "skills", "left_out")
 
     path: str
     skills: tuple[Exported, ...]
     left_out: tuple[tuple[str, str], ...]
+    failed: tuple[str, ...] = ()
 
 
 def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
@@ -58,6 +64,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     to = os.path.abspath(os.path.expanduser(to))
     path = os.path.join(to, FOLDER)
     left_out: list[tuple[str, str]] = []
+    failed: list[str] = []
     done: dict[str, Exported] = {}
     try:
         make_path(to)
@@ -71,6 +78,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
                         done[skill.name] = _publish(home, skill, content_of(core, skill))
                     except RegistryError as error:
                         reason = str(error)
+                        failed.append(skill.ref)
                 if reason is not None:
                     left_out.append((skill.ref, reason))
             index = {"$schema": SCHEMA, "skills": [asdict(one) for one in done.values()]}
@@ -82,7 +90,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExportRefused(path=where(path, error), reason=reason) from error
-    return Export(os.path.join(path, INDEX), tuple(done.values()), tuple(left_out))
+    return Export(os.path.join(path, INDEX), tuple(done.values()), tuple(left_out), tuple(failed))
 
 
 def archive(entries: Sequence[Entry]) -> bytes:

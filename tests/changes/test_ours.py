@@ -8,6 +8,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.changes import protocol
 from registry.disk import atomic
+from registry.errors import ChangeRefused
 from registry.settings import Settings
 from tests.changes.planted import NUMBER, digest, plant_row, rows, seen, state_of
 from tests.conftest import OLD, write_skill
@@ -237,6 +238,34 @@ def test_what_a_version_that_did_not_sign_left_is_reported_and_left(
         assert (operation / "tree" / "SKILL.md").exists()
 
 
+@pytest.mark.file
+def test_a_row_that_is_no_text_at_all_is_in_nobodys_way(registry, root, alpha, database):
+    plant_row(registry)
+    with registry.core.writer.transaction() as connection:
+        connection.exec_driver_sql("UPDATE journal SET id = CAST(x'ff' AS TEXT), target = x'00ff'")
+    with opened(database) as again:
+        (said,) = again.check_database()
+        assert "can't be read" in said
+        assert again.update("alpha", description="New.").description == "New."
+
+
+def test_a_change_of_ours_whose_lock_is_none_waits_until_it_is_one(
+    registry, root, alpha, database, tmp_path
+):
+    dies(registry, update)
+    lock = state_of(root, "lock")
+    lock.unlink()
+    lock.symlink_to(tmp_path / "elsewhere")
+    with opened(database) as again:
+        assert rows(again) == 1
+        with pytest.raises(ChangeRefused, match="it is a link"):
+            again.delete("alpha")
+    lock.unlink()
+    with opened(database) as again:
+        assert (rows(again), again.get("alpha").description) == (0, "New.")
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_an_open_without_a_change_of_ours_makes_and_locks_nothing(registry, root, alpha, database):
     plant_row(registry)
     with opened(database) as again:
@@ -244,4 +273,4 @@ def test_an_open_without_a_change_of_ours_makes_and_locks_nothing(registry, root
         assert again.trash() == []
         again.check_database()
     assert not state_of(root).exists()
-    assert not os.path.exists(os.path.expanduser("~/.local/share/skill-registry/key"))
+    assert not os.path.exists(os.path.expanduser("~/.local/share/skill-registry/state.key"))

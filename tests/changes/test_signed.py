@@ -15,7 +15,7 @@ from tests.conftest import REPOSITORY, write_skill
 
 @pytest.fixture
 def key():
-    return os.path.expanduser("~/.local/share/skill-registry/key")
+    return os.path.expanduser("~/.local/share/skill-registry/state.key")
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def test_the_key_is_made_once_and_for_its_user_alone(registry, alpha, key):
     assert (facts.st_size, facts.st_mode & 0o777, facts.st_nlink) == (32, 0o600, 1)
     registry.update("alpha", description="Two.")
     assert os.stat(key).st_ino == facts.st_ino
-    assert os.listdir(os.path.dirname(key)) == ["key"]
+    assert os.listdir(os.path.dirname(key)) == ["state.key"]
 
 
 def test_the_key_follows_the_platforms_data_folder(registry, alpha, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     registry.update("alpha", description="One.")
-    assert (tmp_path / "data" / "skill-registry" / "key").stat().st_size == 32
+    assert (tmp_path / "data" / "skill-registry" / "state.key").stat().st_size == 32
 
 
 def linked(key):
