@@ -2,7 +2,7 @@
 
 - A **file**'s contents are what was written up to its last fsync or fdatasync. Of later writes and
   truncations any subset may have arrived, each write also in part (sectors, a beginning), or as the
-  size alone, which reads as zeros. Its mode is durable only by fsync.
+  size alone, which reads as zeros. A mode, of a folder too, is durable only by fsync.
 - A **name** is durable when its folder was synced since. That ext4 makes the name of a new file
   durable with the file itself is not counted on. Changes of names in one folder happen in their
   order, so a beginning of them arrives; different folders are independent of one another.
@@ -12,7 +12,7 @@
   those where a beginning of all changes of names arrived: they are among what is tried, and are
   called *ordered*.
 
-Not modelled: times, owners, the modes of folders; sectors that can't be read; a disk that lies.
+Not modelled: times, owners; sectors that can't be read; a disk that lies.
 """
 
 import os
@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 from tests.powerloss.recorder import Call
-from tests.powerloss.tree import File, Node, Tree
+from tests.powerloss.tree import File, Folder, Node, Tree
 
 ROOT: Final = 0
 SECTOR: Final = 512
@@ -133,10 +133,11 @@ class History:
 
     def _add_initial(self, inner: str, node: Node) -> None:
         folder, name = self._find(os.path.join(self.base, inner))
-        made = Inode(entries={}) if node is None else Inode()
         if isinstance(node, File):
             made = Inode(data=node.data, mode=node.mode)
-        elif isinstance(node, str):
+        elif isinstance(node, Folder):
+            made = Inode(mode=node.mode, entries={})
+        else:
             made = Inode(target=node)
         self._entries(folder)[name] = self._new(made)
 
@@ -192,7 +193,7 @@ class History:
             return (moved,) if call.kind == "link" else ((folder, name, back), moved)
         made = Inode(mode=call.number)
         if call.kind == "mkdir":
-            made = Inode(entries={})
+            made = Inode(mode=call.number, entries={})
         elif call.kind == "symlink":
             made = Inode(target=os.fsdecode(call.data))
         return ((folder, name, self._new(made)),)
@@ -264,7 +265,7 @@ class History:
         for name, number in entries.get(folder, {}).items():
             path, node = inner + name, self.nodes[number]
             if node.entries is not None:
-                tree[path] = None
+                tree[path] = Folder(node.content(data.get(number, ())).mode)
                 self._fill(tree, f"{path}/", number, entries, data)
             elif node.target is not None:
                 tree[path] = node.target

@@ -3,8 +3,10 @@
 import os
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest import mock
 
 from registry.api import SkillRegistry
 from registry.db.sqlite import upgrade
@@ -21,7 +23,8 @@ def document(name: str, description: str) -> bytes:
 class World:
     """A source with its database, a project that skills are pulled into, and an archive.
 
-    It keeps its place, since the database knows its source by path.
+    It keeps its place, since the database knows its source by path. The user's own folder, too, is
+    in it.
     """
 
     def __init__(self, base: str) -> None:
@@ -30,6 +33,16 @@ class World:
         self.database = f"{self.base}/state/registry.db"
         self.project = f"{self.base}/project/skills"
         self.archive = f"{self.base}/gamma.skill"
+        self.home = f"{self.base}/home"
+
+    @contextmanager
+    def at_home(self) -> Iterator[None]:
+        """Let what a user's programs keep for themselves be in the world."""
+        elsewhere = [name for name in os.environ if name.startswith(("XDG_", "SKILL_REGISTRY_"))]
+        with mock.patch.dict(os.environ, HOME=self.home):
+            for name in elsewhere:
+                del os.environ[name]
+            yield
 
     def open(self) -> SkillRegistry:
         return SkillRegistry.open(self.database, settings=Settings())
@@ -48,6 +61,7 @@ class World:
         self.write("alpha/run.sh", b"echo old\n", 0o755)
         self.write("other/SKILL.md", document("other", "Another."))
         os.mkdir(os.path.dirname(self.project))
+        os.mkdir(self.home, 0o700)
         with zipfile.ZipFile(self.archive, "w") as archive:
             archive.writestr("SKILL.md", document("gamma", "From an archive."))
             archive.writestr("a/c.txt", b"c" * 700)
@@ -86,7 +100,7 @@ class Operation:
         """Fill an empty world for the operation; return what is there then."""
         world.fill()
         if not self.is_new:
-            with world.open() as registry:
+            with world.at_home(), world.open() as registry:
                 registry.sync(world.root)
                 for step in self.before:
                     step(registry, world)
@@ -95,7 +109,7 @@ class Operation:
     def run(self, world: World, acknowledge: Acknowledge) -> None:
         """Do all steps, for real."""
         upgrade.ensure_current = ensure_current
-        with world.open() as registry:
+        with world.at_home(), world.open() as registry:
             for step in self.steps:
                 step(registry, world)
                 acknowledge()

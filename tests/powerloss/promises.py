@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 from registry.api import SkillRegistry
 from registry.db.queries.filters import Filters
 from tests.powerloss.operations import Operation, World
-from tests.powerloss.tree import File, Node, read_tree
+from tests.powerloss.tree import File, Folder, Node, read_tree
 
 Outcome: TypeAlias = Mapping[str, tuple[object, ...]]
 """Of each skill all that is to be seen of it: on disk, in the listing, in the trash, pulled."""
@@ -34,13 +34,15 @@ def _parts(folder: str) -> dict[str, dict[str, object]]:
 
 
 def _seen(node: Node) -> object:
-    return (node.data, bool(node.mode & 0o100)) if isinstance(node, File) else node
+    if isinstance(node, File):
+        return node.data, bool(node.mode & 0o100)
+    return "folder" if isinstance(node, Folder) else node
 
 
 def find(world: World, operation: Operation, *, goes_on: bool = False) -> Found:
     """Open the registry on what is there, look at everything, and, if asked, go on."""
     broken: list[str] = []
-    with world.open() as registry:
+    with world.at_home(), world.open() as registry:
         outcome = _outcome(world, registry)
         broken += registry.check_database()
         if registry.core.reader.rows("SELECT id FROM journal"):

@@ -8,13 +8,16 @@ import pytest
 from tests.powerloss.model import SECTOR, History
 from tests.powerloss.recorder import Call
 from tests.powerloss.states import Cut, all_states, states_without
-from tests.powerloss.tree import File, read_tree, write_tree
+from tests.powerloss.tree import File, Folder, read_tree, write_tree
 
 BASE = "/base"
 OLD = File(b"old", 0o644)
+DIR = Folder(0o755)
 
 
 def call(kind, path, other="", **more):
+    if kind == "mkdir":
+        more["number"] = 0o755
     return Call(kind, f"{BASE}/{path}".rstrip("/"), other and f"{BASE}/{other}", **more)
 
 
@@ -70,9 +73,10 @@ def test_a_truncation_that_was_not_synced_may_be_lost():
     assert {b"old", b"", b"n", b"nld"} <= contents(trees, "f")
 
 
+@pytest.mark.parametrize("start", [{"f": OLD}, {"f": Folder(0o644)}], ids=["file", "folder"])
 @pytest.mark.parametrize(("sync", "modes"), [("fsync", {0o755}), ("fdatasync", {0o644, 0o755})])
-def test_a_mode_is_durable_by_fsync_alone(sync, modes):
-    trees = after({"f": OLD}, call("chmod", "f", number=0o755), call(sync, "f"))
+def test_a_mode_is_durable_by_fsync_alone(start, sync, modes):
+    trees = after(start, call("chmod", "f", number=0o755), call(sync, "f"))
     assert {tree["f"].mode for tree in trees} == modes
 
 
@@ -88,7 +92,7 @@ def test_names_in_one_folder_arrive_in_their_order():
 
 
 def test_names_in_different_folders_arrive_in_any_order():
-    trees = after({"a": None, "b": None}, call("mkdir", "a/1"), call("mkdir", "b/2"))
+    trees = after({"a": DIR, "b": DIR}, call("mkdir", "a/1"), call("mkdir", "b/2"))
     found = {frozenset(tree) - {"a", "b"} for tree in trees}
     assert found == {frozenset(), frozenset({"a/1"}), frozenset({"b/2"}), frozenset({"a/1", "b/2"})}
 
@@ -96,26 +100,26 @@ def test_names_in_different_folders_arrive_in_any_order():
 @pytest.mark.parametrize("synced", ["a", "b", None])
 def test_a_rename_arrives_in_both_folders_or_in_neither(synced):
     calls = [call("rename", "a/f", "b/g"), *([call("fsync", synced)] if synced else [])]
-    trees = after({"a": None, "a/f": OLD, "b": None}, *calls)
+    trees = after({"a": DIR, "a/f": OLD, "b": DIR}, *calls)
     found = {frozenset(tree) - {"a", "b"} for tree in trees}
     assert found == {frozenset({"b/g"}), *([] if synced else [frozenset({"a/f"})])}
 
 
 def test_a_rename_needs_what_happened_in_both_folders_before():
     trees = after(
-        {"a": None, "b": None, "b/f": OLD},
+        {"a": DIR, "b": DIR, "b/f": OLD},
         call("unlink", "b/f"),
         call("mkdir", "a/f"),
         call("rename", "a/f", "b/f"),
         call("fsync", "a"),
     )
     assert trees
-    assert all(tree == {"a": None, "b": None, "b/f": None} for tree in trees)
+    assert all(tree == {"a": DIR, "b": DIR, "b/f": DIR} for tree in trees)
 
 
 def test_an_exchange_swaps_both_or_neither():
-    trees = after({"a": OLD, "b": None, "b/c": None}, call("exchange", "a", "b/c"))
-    before, swapped = {"a": OLD, "b": None, "b/c": None}, {"a": None, "b": None, "b/c": OLD}
+    trees = after({"a": OLD, "b": DIR, "b/c": DIR}, call("exchange", "a", "b/c"))
+    before, swapped = {"a": OLD, "b": DIR, "b/c": DIR}, {"a": DIR, "b": DIR, "b/c": OLD}
     assert all(tree in (before, swapped) for tree in trees)
     assert before in trees
     assert swapped in trees
@@ -168,7 +172,7 @@ def test_a_state_says_what_was_lost():
 
 
 def test_a_tree_is_written_as_it_was_read(tmp_path):
-    tree = {"a": None, "a/f": File(b"1", 0o755), "a/s": "f", "b": None}
+    tree = {"a": DIR, "a/f": File(b"1", 0o755), "a/s": "f", "b": DIR}
     (tmp_path / "base").mkdir()
     write_tree(str(tmp_path / "base"), tree)
     assert read_tree(str(tmp_path / "base")) == tree

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from typing import NamedTuple, TypeAlias
 
 
@@ -12,8 +13,14 @@ class File(NamedTuple):
     mode: int
 
 
-Node: TypeAlias = File | str | None
-"""A file, the target of a link, or (None) a folder."""
+class Folder(NamedTuple):
+    """A folder, without what is in it."""
+
+    mode: int
+
+
+Node: TypeAlias = File | Folder | str
+"""A file, a folder, or the target of a link."""
 Tree: TypeAlias = dict[str, Node]
 """What a folder holds, by relative path."""
 
@@ -25,13 +32,14 @@ def read_tree(base: str) -> Tree:
         for name in (*folders, *files):
             path = os.path.join(folder, name)
             inner = os.path.relpath(path, base)
+            mode = stat.S_IMODE(os.lstat(path).st_mode)
             if os.path.islink(path):
                 tree[inner] = os.readlink(path)
             elif name in folders:
-                tree[inner] = None
+                tree[inner] = Folder(mode)
             elif not name.endswith("-shm"):
                 with open(path, "rb") as file:
-                    tree[inner] = File(file.read(), os.fstat(file.fileno()).st_mode & 0o7777)
+                    tree[inner] = File(file.read(), mode)
     return tree
 
 
@@ -39,8 +47,9 @@ def write_tree(base: str, tree: Tree) -> None:
     """Write a tree into the empty folder ``base``."""
     for inner in sorted(tree):
         path, node = os.path.join(base, inner), tree[inner]
-        if node is None:
-            os.mkdir(path)
+        if isinstance(node, Folder):
+            os.mkdir(path, node.mode)
+            os.chmod(path, node.mode)
         elif isinstance(node, str):
             os.symlink(node, path)
         else:
@@ -59,5 +68,5 @@ def digest(tree: Tree) -> bytes:
         if isinstance(node, File):
             total.update(b"f%o %d " % (node.mode, len(node.data)) + node.data)
         else:
-            total.update(b"d" if node is None else b"l" + node.encode())
+            total.update(b"d%o" % node.mode if isinstance(node, Folder) else b"l" + node.encode())
     return total.digest()
