@@ -72,10 +72,11 @@ class Run:
 
         Each skill must be as after the last acknowledged step, or as after the next.
         """
+        failed: set[tuple[bytes, int]] = set()
         for state in states:
             tree, acknowledged = state.tree(), state.acknowledged
             key = digest(tree), acknowledged
-            if key in self._held:
+            if key in self._held or key in failed:
                 continue
             self.world.become(tree)
             broken = broken_promises(
@@ -84,8 +85,7 @@ class Run:
                 self.legal[acknowledged : acknowledged + 2],
                 goes_on=len(self._held) % GOES_ON == 0,
             )
-            if not broken:
-                self._held.add(key)
+            (failed if broken else self._held).add(key)
             yield Failure(state, broken) if broken else None
 
     def syncs(self, pattern: str) -> set[int]:
