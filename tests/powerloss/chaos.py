@@ -45,15 +45,16 @@ def try_all(name: str, by_chance: int, seed: int, *, unneeded: bool) -> tuple[st
     with folder_for_runs() as folder:
         run = Run(OPERATIONS[name], f"{folder}/world")
         tried = 0
-        times: Counter[str] = Counter()
-        smallest: dict[str, Failure] = {}
+        times: Counter[tuple[bool, str]] = Counter()
+        smallest: dict[tuple[bool, str], Failure] = {}
         states = all_states(run.history, by_chance=by_chance, seed=seed)
         if len(run.history.calls) > LONG:
             states = some_states(run.history, SAMPLE, seed)
         for failure in run.failures(states):
             tried += 1
             if failure is not None:
-                kind = re.sub(r"[0-9a-f]{8,}", "", " ".join(failure.broken))
+                said = re.sub(r"[0-9a-f]{8,}", "", " ".join(failure.broken))
+                kind = failure.state.ordered, said
                 times[kind] += 1
                 if kind not in smallest or failure.state.lost < smallest[kind].state.lost:
                     smallest[kind] = failure

@@ -47,6 +47,8 @@ def find(world: World, operation: Operation, *, goes_on: bool = False) -> Found:
         broken += registry.check_database()
         if registry.core.reader.rows("SELECT id FROM journal"):
             broken.append("the journal is not empty")
+        if not goes_on and not registry.sources():
+            return Found(outcome, broken)  # nothing was registered yet; to begin takes long
         if operation.syncs:
             registry.sync(world.root)
         broken += _differences(world, registry)
