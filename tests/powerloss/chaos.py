@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -20,6 +21,7 @@ from typing import Final
 from tests.powerloss.operations import OPERATIONS
 from tests.powerloss.run import Failure, Run
 from tests.powerloss.states import all_states, some_states
+from tests.powerloss.tracer import CannotTrace
 
 MEMORY: Final = "/dev/shm"
 SHOWN: Final = 8
@@ -67,6 +69,16 @@ def try_all(name: str, by_chance: int, seed: int, *, unneeded: bool) -> tuple[st
     return "\n".join(lines), not smallest
 
 
+def try_safely(name: str, by_chance: int, seed: int, *, unneeded: bool) -> tuple[str, bool]:
+    """Do the same, and say what went wrong in words, which always come through to the parent."""
+    try:
+        return try_all(name, by_chance, seed, unneeded=unneeded)
+    except CannotTrace as error:
+        return f"{name}: can't be recorded here: {error}", False
+    except Exception:  # noqa: BLE001  # the others go on
+        return f"{name}: {traceback.format_exc()}", False
+
+
 def _unneeded(run: Run) -> list[str]:
     return [
         f"{run.place(sync.at)}, call {sync.at}"
@@ -86,7 +98,7 @@ def main() -> int:
     held = True
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         tasks = [
-            pool.submit(try_all, name, chosen.chance, chosen.seed, unneeded=chosen.unneeded)
+            pool.submit(try_safely, name, chosen.chance, chosen.seed, unneeded=chosen.unneeded)
             for name in chosen.operations or OPERATIONS
         ]
         for task in tasks:
