@@ -132,6 +132,19 @@ def test_a_skill_at_the_root_of_its_source_has_a_location(registry, root):
     assert f"\n{root}/SKILL.md\n" in prompt(registry.core).text
 
 
+@pytest.mark.parametrize("style", ["xml", "markdown"])
+def test_marks_of_direction_and_line_ends_in_a_path_are_shown_as_escapes(
+    registry, root, skill, style
+):
+    skill("\u202egnp.txt\u200f/a\nb", name="plain", description="\u200fDescribed.")
+    registry.sync(str(root), name="mine")
+    text = prompt(registry.core, style=style).text
+    assert f"{root}/\\u202egnp.txt\\u200f/a\\nb/SKILL.md" in text
+    assert "\u200fDescribed." in text
+    assert text.count("\u200f") == 1
+    assert "\u202e" not in text
+
+
 def test_what_xml_can_not_hold_is_replaced():
     text = render_prompt([entry("a\x00b", "c\x1b\ufffe]]>", location="/s/\udcff")]).text
     assert "a\ufffdb" in text
