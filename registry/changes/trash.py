@@ -162,6 +162,8 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
             # Out of the trash in one step: what is removed by half must not look restorable.
             with new_operation(context) as (number, operation):
                 rename_new(Place(context.state.trash, trashed.id), Place(operation, "trash"))
+                operation.sync()
+                context.state.trash.sync()
             remove_tree(Place(context.state.ops, number))
 
         under_lock(core, source_ids[trashed.source], change)

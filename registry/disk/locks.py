@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Self
 from registry.disk.beneath import Folder
 
 NOTE_BYTES: Final = 1000
+BEGINNING: Final = b'{"pid": '
 
 
 class NotALock(OSError):
@@ -76,8 +77,7 @@ class FileLock:
         Raises `NotALock` where it holds something else than such a note.
         """
         assert self._descriptor is not None  # noqa: S101  # a programming error
-        known = os.pread(self._descriptor, NOTE_BYTES, 0)
-        if known and _noted(known) is None:
+        if not _may_be_note(os.pread(self._descriptor, NOTE_BYTES, 0)):
             raise self._refusal("it holds something else than who has the lock; move it away")
         note = json.dumps({"pid": os.getpid(), "doing": doing}).encode()
         os.ftruncate(self._descriptor, 0)
@@ -135,6 +135,12 @@ class FolderLock(FileLock):
 
     def _check(self, facts: os.stat_result) -> None:
         """Nothing to ask: whose folder it is says whoever opened it."""
+
+
+def _may_be_note(data: bytes) -> bool:
+    """Tell whether a lock file holds a note, or what a power cut left of one, or nothing."""
+    begins_so = all(byte in {0, wanted} for byte, wanted in zip(data, BEGINNING, strict=False))
+    return begins_so and len(data) < NOTE_BYTES
 
 
 def _noted(data: bytes) -> tuple[int, str] | None:
