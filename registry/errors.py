@@ -104,6 +104,12 @@ class ContentMissing(RegistryError):
     sentence = "{path:q} of revision {number} of {name:q} is not stored."
 
 
+class ContentDamaged(RegistryError):
+    """The stored bytes of a file don't have the hash that they are stored under: ``path``."""
+
+    sentence = "The stored content of {path:q} is damaged."
+
+
 class ArchiveRefused(RegistryError):
     """An archive holds no skill that can be brought in: ``path``, ``reason``."""
 

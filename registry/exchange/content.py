@@ -1,6 +1,5 @@
 """All files of a skill, as they are now, whole and verified."""
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +12,7 @@ from registry.db.queries.skills import StoredSkill
 from registry.disk.files import digest, read_inside, tree_digest
 from registry.disk.paths import is_safe_relative
 from registry.errors import (
+    ContentDamaged,
     FileChanging,
     OutsideSkill,
     RegistryError,
@@ -38,8 +38,8 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     """Return the files of a skill as it is now, by path; a change meanwhile is never half in them.
 
     Raises `SkillInvalid` for what can't be used, `SkillInaccessible` where the bytes of a file are
-    to be had neither from the database nor from the disk, `FileChanging`, `OutsideSkill`, and as
-    `SkillRegistry.get`.
+    to be had neither from the database nor from the disk, `ContentDamaged`, `FileTooLarge`,
+    `FileChanging`, `OutsideSkill`, and as `SkillRegistry.get`.
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
@@ -48,10 +48,7 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
             problems = skills.findings(core.reader, stored.id)
             raise SkillInvalid(name=stored.skill.ref, problems=problems)
         try:
-            entries = [
-                Entry(file.path, _bytes(core, stored, file), file.executable)
-                for file in skills.files(core.reader, stored.id)
-            ]
+            entries = _entries(core, stored)
         except SkillInaccessible as error:
             problem = error  # or it changed in this moment: the next attempt tells
             continue
@@ -65,21 +62,39 @@ def tree_hash(entries: Sequence[Entry]) -> str:
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
 
 
-def _bytes(core: Core, stored: StoredSkill, file: SkillFile) -> bytes:
+def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
+    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
+    files = skills.files(core.reader, stored.id)
+    limits = core.settings.limits
+    if len(files) > limits.files:
+        reason = f"it has {len(files)} files, {limits.files} are allowed"
+        raise SkillInaccessible(path=stored.path, reason=reason)
+    entries: list[Entry] = []
+    room = limits.skill_bytes
+    for file in files:
+        data = _bytes(core, stored, file, room)
+        room -= len(data)
+        entries.append(Entry(file.path, data, file.executable))
+    return entries
+
+
+def _bytes(core: Core, stored: StoredSkill, file: SkillFile, most: int) -> bytes:
     """Return a file's bytes from the database, else from the disk, where they have its hash."""
     path = f"{stored.path}/{file.path}"
     if not is_safe_relative(file.path):
         raise OutsideSkill(path=path)  # a database may have come from elsewhere
     if file.hash is None:
         raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
-    try:
-        data = content(core.reader, stored.uid, file.hash)
-    except zlib.error:
-        data = None
     here = stored.host == core.host
-    if here and (data is None or digest(data) != file.hash):
+    try:
+        data = content(core.reader, stored.uid, file, most)
+    except ContentDamaged:
+        if not here:
+            raise
+        data = None
+    if here and data is None:
         try:
-            data = read_inside(path, file.size, stored.path, stored.root).data
+            data = read_inside(path, min(file.size, most), stored.path, stored.root).data
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:
