@@ -207,6 +207,12 @@ class OutsideSkill(RegistryError):
     sentence = "{path:q} leads out of the skill's folder."
 
 
+class PathRefused(RegistryError):
+    """A file of a skill can't be written anywhere under its path: ``path``, ``reason``."""
+
+    sentence = "{path:q} can't be a file of a skill: {reason}."
+
+
 class FileNotFoundInSkill(RegistryError):
     """The skill has no such file: ``name``, ``path``."""
 

@@ -106,7 +106,7 @@ class Walk:
                     for found in self._visit(entry.path, child, level + 1, collector, inner):
                         skills += 1
                         yield found
-                elif collector is not None:
+                elif collector is not None and name != ".git":  # of a submodule or work tree
                     collector.add(storable(below + name), entry.stat(follow_symlinks=False))
             except FileNotFoundError:
                 continue  # vanished between the listing and the look: the next sync sees to it

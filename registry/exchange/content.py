@@ -10,11 +10,11 @@ from registry.db.queries import skills
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
 from registry.disk.files import digest, read_inside, tree_digest
-from registry.disk.paths import is_safe_relative
+from registry.disk.paths import check_paths
 from registry.errors import (
     ContentDamaged,
     FileChanging,
-    OutsideSkill,
+    PathRefused,
     RegistryError,
     SkillInaccessible,
     SkillInvalid,
@@ -39,7 +39,7 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
 
     Raises `SkillInvalid` for what can't be used, `SkillInaccessible` where the bytes of a file are
     to be had neither from the database nor from the disk, `ContentDamaged`, `FileTooLarge`,
-    `FileChanging`, `OutsideSkill`, and as `SkillRegistry.get`.
+    `FileChanging`, `PathRefused`, and as `SkillRegistry.get`.
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
@@ -69,6 +69,9 @@ def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
     if len(files) > limits.files:
         reason = f"it has {len(files)} files, {limits.files} are allowed"
         raise SkillInaccessible(path=stored.path, reason=reason)
+    bad = check_paths(file.path for file in files)  # a database may have come from elsewhere
+    if bad is not None:
+        raise PathRefused(path=bad[0], reason=bad[1])
     entries: list[Entry] = []
     room = limits.skill_bytes
     for file in files:
@@ -81,8 +84,6 @@ def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
 def _bytes(core: Core, stored: StoredSkill, file: SkillFile, most: int) -> bytes:
     """Return a file's bytes from the database, else from the disk, where they have its hash."""
     path = f"{stored.path}/{file.path}"
-    if not is_safe_relative(file.path):
-        raise OutsideSkill(path=path)  # a database may have come from elsewhere
     if file.hash is None:
         raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
     here = stored.host == core.host
