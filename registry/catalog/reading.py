@@ -182,7 +182,10 @@ def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
     stored = current.stored
     if current.found is None:
         return _stored_bytes(core, stored, path)
-    link = follow(f"{stored.path}/{path}", stored.path, ())
+    try:
+        link = follow(f"{stored.path}/{path}", stored.path, ())
+    except UnicodeEncodeError:  # half characters: no file has such a name
+        raise FileNotFoundInSkill(name=stored.skill.ref, path=path) from None
     if link.leads is Leads.NOWHERE or (stored.folder == ROOT and path == ROOT):
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path)
     if link.leads is not Leads.INSIDE:

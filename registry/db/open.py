@@ -38,6 +38,8 @@ def open_backend(
     """
     if path_or_url is None:
         path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
+    if not isinstance(path_or_url, str | os.PathLike):
+        raise DatabaseProblem(path=type(path_or_url).__name__, reason=f"give {_FORMS}")
     given = os.fspath(path_or_url)
     scheme, separator, _ = given.partition("://")
     if separator and scheme in SCHEMES:
@@ -65,9 +67,17 @@ def file_path(given: str) -> str:
     elif (scheme := _SCHEME.match(given)) is not None:
         reason = f"give {_FORMS}; put ./ before the name of a file that has a colon"
         raise DatabaseProblem(path=scheme[0], reason=reason)
-    if not path or "\0" in path:
-        raise DatabaseProblem(path=path, reason="it is not a path")
+    if not path or "\0" in path or not _is_encodable(path):
+        raise DatabaseProblem(path=ascii(path), reason="it is not a path")
     whole = Path(path)
     with suppress(RuntimeError):  # a ~user that does not exist is an ordinary name
         whole = whole.expanduser()
     return os.path.abspath(whole)
+
+
+def _is_encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -20,7 +20,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from registry import __version__
-from registry.errors import UsageProblem
+from registry.errors import DatabaseProblem, UsageProblem
 from registry.mcp.notices import Notices, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 from registry.mcp.protocol import (
     FRESH,
@@ -34,7 +34,7 @@ from registry.mcp.protocol import (
 )
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
 from registry.sync.watch import Changes, Watcher
-from registry.toolsets.base import Context, Tool, Toolset, shown
+from registry.toolsets.base import Context, Json, Tool, Toolset, shown
 from registry.toolsets.schemas import is_error
 from registry.toolsets.view import View
 
@@ -182,16 +182,22 @@ class SkillServer:
             return failure(f"There is no tool '{shown(params.name)}'. There are: {known}.")
         arguments = params.arguments or {}
         try:
-            answer = await self._run(toolset.call, params.name, arguments)
+            answer, text = await self._run(self._answer, toolset, params.name, arguments)
+        except DatabaseProblem as error:
+            return failure(str(error))
         except Exception:
             log.exception("%s failed", params.name)
             return failure(f"{params.name} failed for a reason of its own; the log has it.")
-        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         return types.CallToolResult(
             content=[types.TextContent(text=text)],
             structured_content=answer,
             is_error=is_error(answer),
         )
+
+    def _answer(self, toolset: Toolset, tool: str, arguments: Any) -> tuple[Json, str]:
+        with self._registry.core.explained():
+            answer = toolset.call(tool, arguments)
+            return answer, json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
     async def _list_resources(
         self, _context: Any, params: types.PaginatedRequestParams | None

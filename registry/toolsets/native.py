@@ -63,13 +63,16 @@ class NativeToolset:
 
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool; see `Toolset.call`."""
-        if tool not in _CHECKS:
+        if str(tool) not in _CHECKS:
             return _error("invalid_arguments", f"No tool '{shown(tool)}': {', '.join(_CHECKS)}.")
         problem = _CHECKS[tool].problem(arguments)
         if problem is not None:
             return _error("invalid_arguments", problem)
+        # A whole number may come with a point: 20.0 is one to JSON Schema.
+        given = {key: int(one) if isinstance(one, float) else one for key, one in arguments.items()}
         try:
-            answer: Json = getattr(self, f"_{tool}")(**arguments)
+            with self._core.explained():
+                answer: Json = getattr(self, f"_{tool}")(**given)
         except RegistryError as error:
             return _error(error.code, _for_models(error))
         return answer
