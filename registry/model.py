@@ -1,7 +1,8 @@
 """The words of the registry as frozen values; everything above speaks in these."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args, overload
 
 JsonValue: TypeAlias = (
@@ -121,14 +122,15 @@ class Skill:
     """One skill as listings show it. Its identity is (source, folder).
 
     ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
-    source's root (``.``: the root itself) and ``path`` the same as an absolute path. No slots:
+    source's root (``.``: the root itself) and ``path`` the same as an absolute path. ``copies``
+    are the refs of others of the same name with the same files, of which one is listed. No slots:
     rows are poured into ``__dict__`` (`db.queries.rows`), which makes a long listing three times
     faster.
     """
 
     KEYS: ClassVar = tuple(
         "ref name description kind category tags scope source path version license author "
-        "created_at updated_at content_hash tree_hash status shadowed".split()
+        "created_at updated_at content_hash tree_hash status shadowed copies".split()
     )
 
     ref: str
@@ -150,6 +152,7 @@ class Skill:
     tree_hash: str | None
     status: Status
     shadowed: bool
+    copies: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -214,10 +217,6 @@ class Page(Sequence[Skill]):
         return self.items[index]
 
 
-_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
-"""Types that are left as they are without a call: a long listing has many of them."""
-
-
 def record(value: object) -> Any:
     """Return ``value`` as JSON: a dataclass becomes an object, with null for what is unknown.
 
@@ -227,7 +226,21 @@ def record(value: object) -> Any:
         return [record(item) for item in value]
     if not is_dataclass(value):
         return value
-    keys: Sequence[str] = getattr(value, "KEYS", ()) or [entry.name for entry in fields(value)]
-    return {
-        key: fact if type(fact := getattr(value, key)) in _SCALARS else record(fact) for key in keys
-    }
+    return {key: record(fact) for key, fact in shallow_record(value).items()}
+
+
+def shallow_record(value: object) -> dict[str, Any]:
+    """Return a dataclass as `record` does, with its values as they are.
+
+    The ``default`` of a JSON encoder, which so writes long listings. Raises TypeError for others.
+    """
+    kind = type(value)
+    if kind not in _READERS:
+        declared = fields(value)  # type: ignore[arg-type]  # for others it raises TypeError
+        keys: Sequence[str] = getattr(kind, "KEYS", ()) or [entry.name for entry in declared]
+        _READERS[kind] = (keys, attrgetter(*keys, keys[0]))  # always more than one: a tuple
+    keys, read = _READERS[kind]
+    return dict(zip(keys, read(value), strict=False))
+
+
+_READERS: Final[dict[type, tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]]] = {}

@@ -9,6 +9,7 @@ from typing import Final
 
 from registry.db.interface import Pattern, Reader
 from registry.db.queries.filters import Filters, where
+from registry.db.queries.rows import hit_of
 from registry.db.queries.skills import hits
 from registry.model import SearchHit
 from registry.text import has_unspaced, name_key, words
@@ -53,12 +54,8 @@ def search(
         )
         found = hits(reader, [skill_id for skill_id, _ in page])
     return [
-        SearchHit(
-            **vars(found[skill_id][1]),
-            score=round(-rank, 4),
-            snippet=make_snippet(found[skill_id][0], found[skill_id][1].description, terms),
-        )
-        for skill_id, rank in page
+        hit_of(skill, round(-rank, 4), make_snippet(body, skill.description, terms))
+        for (body, skill), rank in ((found[skill_id], rank) for skill_id, rank in page)
     ], total
 
 

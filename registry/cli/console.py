@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final, Literal, TextIO
 
 from registry.cli import escape
-from registry.model import record
+from registry.model import record, shallow_record
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "match"]
 
@@ -100,7 +100,10 @@ class Console:
         """Yield each value as one line of JSON in the encoding of stdout, not yet escaped."""
         from json import JSONEncoder
 
-        return map(JSONEncoder(ensure_ascii=not self.is_unicode).encode, values)
+        # Values of dataclasses are turned into objects by the encoder, one after the other.
+        return map(
+            JSONEncoder(ensure_ascii=not self.is_unicode, default=shallow_record).encode, values
+        )
 
     def flush(self) -> None:
         """Flush stdout."""

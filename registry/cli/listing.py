@@ -7,7 +7,7 @@ from registry.cli import escape
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.db.queries.filters import Filters
-from registry.model import Skill, record
+from registry.model import Skill
 
 if TYPE_CHECKING:
     from registry.cli.session import Session
@@ -22,7 +22,7 @@ def emit(
     columns: Sequence[Column[T]],
     *,
     name: Callable[[T], str] | None = None,
-    to_record: Callable[[T], object] = record,
+    to_record: Callable[[T], object] | None = None,
     draw: Callable[[Console, Sequence[T]], Iterator[str]] | None = None,
     plain: Callable[[T], str] | None = None,
 ) -> bool:
@@ -36,10 +36,12 @@ def emit(
         style = "table" if console.is_terminal else "plain"
     if style == "json":
         # One object a line: readable, and written at full speed.
-        rows = ",\n ".join(console.json_lines(map(to_record, items)))
+        rows = ",\n ".join(console.json_lines(map(to_record, items) if to_record else items))
         console.write([f"[{rows}]"], json_text=True)
     elif style == "jsonl":
-        console.write(console.json_lines(map(to_record, items)), json_text=True)
+        console.write(
+            console.json_lines(map(to_record, items) if to_record else items), json_text=True
+        )
     elif style == "table" and draw:
         console.write(draw(console, items))
     elif style == "table":

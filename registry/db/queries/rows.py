@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from registry.model import Skill
+from registry.model import SearchHit, Skill
 
 COLUMNS: Final = (
     "s.ref, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
     "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, "
     "s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash, "
-    "s.status, s.shadowed"
+    "s.status, s.shadowed, s.copies"
 )
 """What a listing selects, in the order of `Skill`'s fields."""
 
@@ -46,7 +46,18 @@ def skill_of(row: tuple[Any, ...]) -> Skill:
         facts["tree_hash"],
         facts["status"],
         shadowed,
+        copies,
     ) = row
     facts["tags"] = tuple(tags.split("\n")) if tags else ()
     facts["shadowed"] = shadowed == 1
+    facts["copies"] = (
+        tuple([ref for ref in copies.split("\n") if ref != facts["ref"]]) if copies else ()
+    )
+    return value
+
+
+def hit_of(skill: Skill, score: float, snippet: str) -> SearchHit:
+    """Turn a skill that was found into a hit, as cheaply as a row into a skill."""
+    value = object.__new__(SearchHit)
+    value.__dict__.update(skill.__dict__, score=score, snippet=snippet)
     return value
