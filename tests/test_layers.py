@@ -32,7 +32,7 @@ ROOMS = [
 
 MAX_ROOMS = 16
 MAX_LINES = {"api.py": 560, "errors.py": 370}
-"""The facade has a method for each operation, the errors a sentence for each, and nothing else."""
+"""The facade has a method for each operation, and the errors a class for each; nothing else."""
 
 
 @functools.cache

@@ -25,7 +25,7 @@ def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Res
         try:
             return _attempt(core, source_id, change, inside=True)
         except CrossDevice as error:
-            path = str(error)
+            path = str(error)  # of the source
             reason = "it holds another file system; changes need renames within one"
             raise ChangeRefused(path=path, reason=reason) from error
 

@@ -112,7 +112,7 @@ def carry_out(context: ChangeContext, entry: Entry, name: str) -> StoredSkill | 
         roll_forward_or_back(context, entry)
         if isinstance(error, OSError):
             if error.errno == errno.EXDEV:
-                raise CrossDevice from error
+                raise CrossDevice(context.source.path) from error
             path = join(entry.root, entry.target)
             reason = error.strerror or str(error)
             if _is_done(context, entry):  # renamed, and then the disk did not confirm it

@@ -11,7 +11,6 @@ from registry.db.postgres.dialect import (
     SYNCING,
     load_driver,
     parse_url,
-    redacted_url,
     to_pyformat,
 )
 from registry.db.postgres.reader import PostgresReader
@@ -28,7 +27,7 @@ class PostgresBackend(Backend):
 
     def __init__(self, url: str, host: str) -> None:
         self._url = parse_url(url)
-        load_driver(redacted_url(self._url))
+        load_driver(self._url)
         self.host = host
         self.reader: PostgresReader = PostgresReader(self._url)
         where = {key: self._url.query[key] for key in _WHERE if key in self._url.query}

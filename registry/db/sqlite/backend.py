@@ -7,7 +7,13 @@ from contextlib import closing
 
 from registry.db.interface import Backend, DatabaseInfo, State, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
-from registry.db.sqlite.dialect import BUSY_SECONDS, copy_file, has_wal_reset_bug, translate
+from registry.db.sqlite.dialect import (
+    BUSY_SECONDS,
+    ERRORS,
+    copy_file,
+    has_wal_reset_bug,
+    translate,
+)
 from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.usage import ADD
@@ -78,7 +84,7 @@ class SqliteBackend(Backend):
                     connection.execute("BEGIN IMMEDIATE")
                     connection.executemany(sql, rows)
                     connection.execute("COMMIT")
-            except sqlite3.Error as error:
+            except ERRORS as error:
                 raise translate(error, self.path) from error
         return True
 
@@ -112,7 +118,7 @@ class SqliteBackend(Backend):
                 sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None)
             ) as connection:
                 return list(_problems(connection, self.path))
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, self.path) from error
 
     def backup(self, target: str, *, overwrite: bool) -> None:

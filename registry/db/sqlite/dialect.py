@@ -18,6 +18,10 @@ WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
 """Patch releases without the bug that can lose a commit when a checkpoint meets a write."""
 
 
+ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""What the driver raises; the second where damage stands in the words of an error of the first."""
+
+
 def schema_state(connection: sqlite3.Connection, path: str) -> State:
     """Read the revision of the database at ``path``.
 
@@ -63,7 +67,7 @@ def copy_file(connection: sqlite3.Connection, target: str) -> None:
         except BaseException:
             os.unlink(draft)
             raise
-    except (sqlite3.Error, OSError) as error:
+    except (*ERRORS, OSError) as error:
         raise DatabaseProblem(path=target, reason=str(error)) from error
 
 
@@ -73,6 +77,8 @@ def translate(error: Exception, path: str) -> RegistryError:
     name = getattr(origin, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return DatabaseBusy(path=path, seconds=BUSY_SECONDS)
+    if isinstance(origin, UnicodeDecodeError):
+        return DatabaseCorrupt(path=path, reason="it holds text that is none")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return DatabaseCorrupt(path=path, reason=str(origin))
     return DatabaseProblem(path=path, reason=str(origin))

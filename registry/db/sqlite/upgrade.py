@@ -11,6 +11,7 @@ from registry.db.interface import State
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.sqlite.dialect import (
     BUSY_SECONDS,
+    ERRORS,
     check_version,
     copy_file,
     schema_state,
@@ -45,7 +46,7 @@ def ensure_current(path: str) -> None:
                 if state is State.BEHIND:
                     _keep_copy(connection, path)
             _upgrade(path)
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, path) from error
 
 
