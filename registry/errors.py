@@ -152,7 +152,10 @@ class SkillAmbiguous(RegistryError):
 
 
 class SkillInvalid(RegistryError):
-    """The skill is kept but can't be used: ``name``, ``problems`` (diagnostics)."""
+    """The skill is kept but can't be used: ``name``, ``problems`` (diagnostics).
+
+    ``path``, where it is known, is the skill's folder.
+    """
 
     sentence = "The skill {name:q} can't be used:"
 

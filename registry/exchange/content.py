@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from registry.catalog.reading import CurrentSkill
+from registry.catalog.reading import CurrentSkill, unusable
 from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.revisions import content
@@ -17,7 +17,6 @@ from registry.errors import (
     OutsideSkill,
     RegistryError,
     SkillInaccessible,
-    SkillInvalid,
 )
 from registry.model import Skill, SkillFile
 
@@ -45,8 +44,7 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     for _ in range(ATTEMPTS):
         stored = CurrentSkill.of(core, f"{skill.source}/{skill.folder}").stored
         if stored.skill.status not in {"ok", "warning"}:
-            problems = skills.findings(core.reader, stored.id)
-            raise SkillInvalid(name=stored.skill.ref, problems=problems)
+            raise unusable(core.reader, stored, stored.skill.ref)
         try:
             entries = [
                 Entry(file.path, _bytes(core, stored, file), file.executable)

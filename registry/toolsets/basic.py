@@ -1,22 +1,26 @@
 """The toolset `basic` (contracts/basic-list_skills.md, basic-get_skill.md; NOTES.md, basic).
 
-It shows one folder of skills as it is: its folders are the skills, whatever is in them.
+It shows one folder of skills as it is: its folders are the skills, whatever is in them, but for
+those that hide themselves from models, or that the personality does not see. Of such it says what
+it says of folders that are not there.
 """
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, read_bytes
 from registry.db.queries import skills
 from registry.db.usage import Place
-from registry.disk.files import read_inside
+from registry.disk.files import digest, read_inside
 from registry.disk.links import Leads, follow
 from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES
 from registry.sync.sources import target_source
 from registry.toolsets.base import Context, Json, Tool, schema, shown, text
+from registry.toolsets.view import View
 
 MAX_BYTES: Final = 1 << 20
 """The contract's "1MB"; a document of exactly this size is read (NOTES.md)."""
@@ -46,6 +50,7 @@ class BasicToolset:
     def __init__(self, context: Context) -> None:
         self._core = context.core
         self._source = target_source(context.core, context.source, to_read=True)
+        self._view = View(replace(context, source=self._source.name))
 
     def tools(self) -> Sequence[Tool]:
         """Return `list_skills` and `get_skill`."""
@@ -71,7 +76,7 @@ class BasicToolset:
             return {"error": f"Skills folder not found at path: {root}"}
         except OSError:
             return {"error": "Permission denied reading skills folder"}
-        folders = skills.folders(self._core.reader, self._source.id)
+        folders = self._view.folders(self._source)
         names = {folder.partition("/")[0] for folder in folders}
         listed = sorted(name for name in names if name != "." and is_valid(name))
         self._core.usage.listed([Place(self._source.name, name) for name in listed])
@@ -86,6 +91,10 @@ class BasicToolset:
             return missing
         if not self._is_here:
             return self._stored(name, missing)
+        return self._read(name, missing)
+
+    def _read(self, name: str, missing: Json) -> Json:
+        """Return the document of a folder here, which may be a link to another of the source."""
         root = self._source.path
         try:
             home = follow(os.path.join(root, name), root, ())
@@ -94,6 +103,8 @@ class BasicToolset:
         except (OSError, ValueError):  # a name that no file system can hold
             return missing
         answer = read_document(home.target, name)
+        if not self._admits(answer, os.path.basename(home.target)):
+            return missing
         if "documentation" in answer:
             self._core.usage.read(self._source.name, os.path.relpath(home.target, root))
         return answer
@@ -108,9 +119,21 @@ class BasicToolset:
         if stored is None:
             return missing
         answer = understood(read_bytes(self._core, CurrentSkill(stored, None)), name)
+        if not self._admits(answer, name):
+            return missing
         if "documentation" in answer:
             self._core.usage.read(self._source.name, name)
         return answer
+
+    def _admits(self, answer: Json, folder: str) -> bool:
+        """Tell whether what was read in a folder may be shown, by what it says of itself now."""
+        text = answer.get("documentation", "")
+        known = skills.by_place(self._core.reader, self._source.id, folder)
+        if known is not None and known.skill.content_hash == digest(text.encode()):
+            return self._view.shows_folder(self._source, known)
+        from registry.document.parse import parse_text
+
+        return self._view.admits(self._source, parse_text(text, folder_name=folder))
 
 
 def is_valid(name: str) -> bool:
