@@ -13,6 +13,7 @@ from registry.catalog.resolve import resolve
 from registry.catalog.similar import near as similar
 from registry.catalog.visibility.decisions import decide_all, decide_document, decisions
 from registry.catalog.visibility.decisions import personality as personality_of
+from registry.catalog.visibility.rules import HIDDEN
 from registry.db.interface import Reader
 from registry.db.queries import offered
 from registry.db.queries import skills as stored_skills
@@ -249,6 +250,8 @@ class View:
         skill = stored.skill
         if not self._is_ours(skill):
             return SkillNotFound(handle, self.near(handle))
+        if stored.hidden:
+            return SkillNotVisible(name=handle, rule=HIDDEN.rule, reason=HIDDEN.reason)
         if skill.status not in {"ok", "warning"}:
             return unusable(self.core.reader, stored, handle)
         found = decisions(self.core.reader, self._personality, self._environ, skill.name)
