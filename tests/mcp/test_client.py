@@ -108,6 +108,17 @@ def test_the_other_toolsets_are_served_too(talk, library, toolset, name, argumen
     talk(conversation, ("stdio", "auto"), "--toolset", toolset)
 
 
+def test_what_a_contract_says_of_its_tools_reaches_the_client(talk, library):
+    async def conversation(client):
+        meta = {one.name: one.meta for one in (await client.list_tools()).tools}
+        for name, most in (("skills_list", 10_000), ("skill_view", 30_000)):
+            said = {"toolset": "skills", "maxResultChars": most, "capabilities": {}}
+            assert said.items() <= meta[name].items()
+
+    talk(conversation, ("stdio", "auto"), "--toolset", "ethos")
+    talk(conversation, ("stdio", "legacy"), "--toolset", "ethos")
+
+
 def test_toolsets_are_served_together_where_their_names_do_not_clash(talk, registry, library):
     async def conversation(client):
         names = {one.name for one in (await client.list_tools()).tools}
