@@ -47,6 +47,12 @@ def library(registry, root, skill):
     return root
 
 
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_argument_is_described(tool):
+    for name, about in tool.parameters["properties"].items():
+        assert about.get("description"), name
+
+
 class TestListing:
     def test_pages_give_every_skill_once_with_the_true_total(self, call, library):
         seen, offset = [], 0
