@@ -57,3 +57,22 @@ def test_with_nothing_registered_it_asks_for_a_folder(cli):
 def test_names_are_the_folders_with_findings(library, cli):
     result = cli("check", "--format", "names")
     assert str(library / "broken") in result.stdout.splitlines()
+
+
+def test_a_folder_without_a_skill_fails(tmp_path, cli):
+    (tmp_path / "blank").mkdir()
+    result = cli("check", str(tmp_path / "blank"))
+    assert result.exit_code == 1
+    assert result.stdout == (
+        f"{tmp_path}/blank: error no-document the folder holds no SKILL.md "
+        "(fix: add a SKILL.md to the folder)\n"
+    )
+
+
+def test_a_document_of_another_spelling_fails_only_when_strict(root, skill, cli):
+    folder = skill("alpha")
+    (folder / "SKILL.md").rename(folder / "SKILL.MD")
+    assert cli("check", str(root)).exit_code == 0
+    result = cli("check", str(root), "--strict")
+    assert result.exit_code == 1
+    assert result.stdout.startswith(f"{folder}/SKILL.MD: warning document-case ")
