@@ -8,7 +8,7 @@ from registry.catalog.visibility.decisions import decide_all, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import Skill
 from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
-from registry.toolsets.fitting import Line, fit
+from registry.toolsets.fitting import Line, fit, strongest
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
@@ -104,19 +104,18 @@ def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
     """
     if not skills:
         return NONE_AVAILABLE
-    lines = [_line(skill) for skill in skills]
-    head = f"{len(lines)} skills available:\n\n"
+    total = len(skills)
+    head = f"{total} skills available:\n\n"
+    lines = [_line(skill) for skill in strongest(skills, limit)]
     whole = head + "\n".join(line.text() for line in lines)
     if len(whole) <= limit:
         return whole
-    total = len(lines)
     ends = [
         _rest(missing, total, limit, longest) for missing, longest in ((total, 0), (0, 0), (0, 1))
     ]
     fitted = fit(lines, limit - len(head) - max(map(len, ends)))
-    missing = len(lines) - len(fitted.lines)
     shown = "".join(f"{line}\n" for line in fitted.lines)
-    return head + shown + _rest(missing, len(lines), limit, fitted.longest)
+    return head + shown + _rest(total - len(fitted.lines), total, limit, fitted.longest)
 
 
 def _rest(missing: int, total: int, limit: int, longest: int) -> str:

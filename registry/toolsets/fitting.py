@@ -1,7 +1,7 @@
 """Lists of skills that a model gets within so many characters, one skill a line."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from registry.model import SCOPES, Scope
 from registry.text import shorten
@@ -11,6 +11,20 @@ MIN_DESCRIPTION: Final = 20
 
 MAX_DESCRIPTION: Final = 1024
 """No description takes more, so that none is at the cost of the others (Agent Skills)."""
+
+
+_RANKS: Final = {scope: rank for rank, scope in enumerate(SCOPES)}
+
+
+class HasScope(Protocol):
+    """A skill in whatever form; the scope is its source's."""
+
+    @property
+    def scope(self) -> Scope:
+        """See `model.Scope`."""
+
+
+T = TypeVar("T", bound=HasScope)
 
 
 class Line(NamedTuple):
@@ -30,6 +44,10 @@ class Line(NamedTuple):
         return f"{self.head}: {description}"
 
 
+SHORTEST: Final = len("- **a**\n")
+"""Characters that the line of a skill takes at the least."""
+
+
 class Fitted(NamedTuple):
     """The lines that fit, in their order.
 
@@ -38,6 +56,20 @@ class Fitted(NamedTuple):
 
     lines: list[str]
     longest: int
+
+
+def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
+    """Return as many skills as can possibly be listed in ``limit`` characters, in their order.
+
+    They are those of the strongest scopes, and of one scope the first: to `fit` it makes no
+    difference that it gets no others, however many there are.
+    """
+    most = limit // SHORTEST + 1
+    return (
+        skills
+        if len(skills) <= most
+        else [skills[index] for index in sorted(_by_scope(skills)[:most])]
+    )
 
 
 def fit(lines: Sequence[Line], room: int) -> Fitted:
@@ -51,12 +83,16 @@ def fit(lines: Sequence[Line], room: int) -> Fitted:
     if longest >= MIN_DESCRIPTION:
         return Fitted([line.text(longest) for line in lines], longest)
     kept: list[int] = []
-    for index in sorted(range(len(lines)), key=lambda i: SCOPES.index(lines[i].scope)):
+    for index in _by_scope(lines):
         room -= len(lines[index].head) + 1
         if room < 0:
             break
         kept.append(index)
     return Fitted([lines[index].head for index in sorted(kept)], 0)
+
+
+def _by_scope(skills: Sequence[HasScope]) -> list[int]:
+    return sorted(range(len(skills)), key=lambda index: _RANKS[skills[index].scope])
 
 
 def _longest(lengths: Iterable[int], room: int) -> int:

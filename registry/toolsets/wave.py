@@ -14,7 +14,7 @@ from registry.errors import (
 )
 from registry.text import shorten
 from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
-from registry.toolsets.fitting import Line, fit
+from registry.toolsets.fitting import Line, fit, strongest
 from registry.toolsets.view import View
 from registry.toolsets.wave_errors import (
     SkillErrorDetails,
@@ -64,18 +64,18 @@ class WaveToolset:
 
         It keeps within the setting ``tool_description_chars``: see `fit`. The text says so.
         """
+        limit = self._view.core.settings.tool_description_chars
         offers = self._view.offers()
         self._view.core.usage.listed(offers)
         lines = [
             Line(f"\u2022 **{one_line(ref)}** ({kind_of(scope)})", one_line(description), scope)
-            for ref, scope, description, _, _ in offers
+            for ref, scope, description, _, _ in strongest(offers, limit)
         ]
         whole = DESCRIPTION + ("\n".join(line.text() for line in lines) or NONE_AVAILABLE)
-        limit = self._view.core.settings.tool_description_chars
         if len(whole) <= limit:
             return whole
-        fitted = fit(lines, limit - len(DESCRIPTION) - len(_rest(len(lines), 0)))
-        note = _rest(len(lines) - len(fitted.lines), fitted.longest)
+        fitted = fit(lines, limit - len(DESCRIPTION) - len(_rest(len(offers), 0)))
+        note = _rest(len(offers) - len(fitted.lines), fitted.longest)
         return DESCRIPTION + "".join(f"{line}\n" for line in fitted.lines) + note
 
     def call(self, tool: str, arguments: Any) -> Json:
