@@ -1,7 +1,6 @@
 """contracts/miniclaw-skill-management.md: criteria, formats, errors, and what its review found."""
 
 import json
-import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -412,15 +411,40 @@ class TestListAndRead:
         assert message.startswith(f"Failed to read file '{path}': ")
         assert "UTF-8" in message
 
-    def test_a_file_that_cannot_be_read_is_an_error(self, call, refused, workspace):
+    @pytest.mark.usefixtures("settled")
+    def test_a_file_that_cannot_be_read_is_an_error(self, call, refused, workspace, deny):
         create(call)
         path = workspace / "weather_lookup" / "SKILL.md"
-        path.unlink()
-        os.mkfifo(path)
+        denied = deny("SKILL.md")
         kind, message = refused("read_skill", name="weather_lookup")
+        assert denied
         assert kind == "FileReadFailed"
         assert message.startswith(f"Failed to read file '{path}': ")
-        assert len(message) > len(f"Failed to read file '{path}': ")
+        assert "Permission denied" in message
+
+    def test_skills_in_nested_folders_are_listed_and_read(self, call, registry, workspace):
+        write_skill(workspace / "weather" / "far_away", body="Ask.\n")
+        registry.sync()
+        assert [skill["name"] for skill in call("list_skills")["skills"]] == ["far_away"]
+        assert "Ask." in call("read_skill", name="far_away")["content"]
+
+    def test_one_toolset_sees_what_was_made_and_deleted_meanwhile(self, registry, workspace):
+        toolset = registry.toolset("miniclaw")
+        assert toolset.call("list_skills", {})["skills"] == []
+        registry.toolset("miniclaw").call("create_skill", WEATHER)
+        assert len(toolset.call("list_skills", {})["skills"]) == 1
+        registry.delete("weather_lookup")
+        assert toolset.call("list_skills", {})["skills"] == []
+        assert not toolset.call("read_skill", {"name": "weather_lookup"})["success"]
+
+    def test_nothing_in_a_skill_is_run(self, call, workspace, tmp_path):
+        mark = tmp_path / "ran"
+        code = f"!`touch {mark}`\n\n```sh\ntouch {mark}\n```\n$(touch {mark})"
+        create(call, implementation=code)
+        assert code in call("read_skill", name="weather_lookup")["content"]
+        call("list_skills")
+        call("delete_skill", name="weather_lookup")
+        assert not mark.exists()
 
     def test_a_name_that_several_have_is_told_apart(self, call, refused, registry, workspace):
         for folder in ("a/same", "b/same"):

@@ -297,12 +297,25 @@ class TestOtherErrors:
         registry.sync(str(root))
         assert refused("bomb")["errorDetails"]["type"] == "skill_malformed"
 
-    def test_a_file_that_cannot_be_read_is_inaccessible(self, refused, registry, root, skill):
+    @pytest.mark.usefixtures("settled")
+    def test_a_file_that_cannot_be_read_is_inaccessible(self, refused, registry, root, skill, deny):
+        folder = skill("closed")
+        registry.sync(str(root))
+        denied = deny("SKILL.md")
+        answer = refused("closed")
+        assert denied
+        assert answer["errorDetails"]["type"] == "skill_inaccessible"
+        assert str(folder / "SKILL.md") in answer["error"]
+        assert "Permission denied" in answer["error"]
+
+    def test_what_is_no_file_is_invalid(self, refused, registry, root, skill):
         folder = skill("closed")
         registry.sync(str(root))
         (folder / "SKILL.md").unlink()
         os.mkfifo(folder / "SKILL.md")
-        assert refused("closed")["errorDetails"]["type"] in {"skill_inaccessible", "skill_invalid"}
+        answer = refused("closed")
+        assert answer["errorDetails"]["type"] == "skill_invalid"
+        assert "a pipe, socket or device has no place in a skill" in answer["error"]
 
     def test_a_folder_that_is_gone_is_not_found(self, refused, registry, places):
         shutil.rmtree(places[0] / "skill-1")
