@@ -49,6 +49,7 @@ def entry(name, description="Does one thing well.", scope="personal", location=N
             tree_hash=None,
             status="ok",
             shadowed=False,
+            copies=(),
         ),
         f"{path}/SKILL.md",
     )
@@ -101,7 +102,8 @@ Does one thing well.
 @pytest.mark.both
 def test_the_markdown_is_one_line_a_skill_by_ref(registry, tmp_path):
     for source in ("one", "two"):
-        write_skill(tmp_path / source / "review", description="|\n  First.\n\n  Second.\n")
+        text = "|\n  First.\n\n  Second.\n"
+        write_skill(tmp_path / source / "review", description=text, body=f"Of {source}.")
         registry.sync(str(tmp_path / source), name=source)
     assert (
         prompt(registry.core, style="markdown").text

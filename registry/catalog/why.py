@@ -93,10 +93,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
     elif skill.status == "invalid":
         yield from (f for f in skills.findings(reader, stored.id) if f.severity == "error")
     elif skill.shadowed:
-        winners = ", ".join(skills.visible_refs(reader, skill.name))
-        message = f"a skill of the same name in a stronger source hides it: {winners}"
-        fix = "rename one of them, or change the sources' scope or priority"
-        yield Diagnostic("shadowed", "warning", message, fix=fix)
+        yield _shadowed(core, skill)
     elif stored.hidden:
         message = "it is listed for people; its own front matter hides it from models"
         fix = "remove disable-model-invocation from the front matter"
@@ -107,7 +104,18 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
             message = f"it is listed, but its name is shared by {', '.join(namesakes)}"
             yield Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
         else:
-            yield Diagnostic("listed", "info", "it is listed")
+            same = f"; the same files lie in {', '.join(skill.copies)}" if skill.copies else ""
+            yield Diagnostic("listed", "info", f"it is listed{same}")
+
+
+def _shadowed(core: Core, skill: Skill) -> Diagnostic:
+    visible = skills.visible_refs(core.reader, skill.name)
+    if listed := sorted(set(visible) & set(skill.copies)):
+        message = f"it is a copy: its files are the same as those of {listed[0]}, which is listed"
+        return Diagnostic("copy", "info", message)
+    message = f"a skill of the same name in a stronger source hides it: {', '.join(visible)}"
+    fix = "rename one of them, or change the sources' scope or priority"
+    return Diagnostic("shadowed", "warning", message, fix=fix)
 
 
 def _path(core: Core, path: str) -> Explanation:
