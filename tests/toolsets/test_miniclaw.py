@@ -448,7 +448,7 @@ class TestListAndRead:
 
     def test_a_name_that_several_have_is_told_apart(self, call, refused, registry, workspace):
         for folder in ("a/same", "b/same"):
-            write_skill(workspace / folder)
+            write_skill(workspace / folder, body=f"# Of {folder}\n")
         registry.sync()
         for tool in ("read_skill", "delete_skill"):
             assert refused(tool, name="same") == (
