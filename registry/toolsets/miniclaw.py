@@ -127,6 +127,8 @@ class MiniclawToolset:
         if len(data) > most:
             raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
         try:
+            if self._view.skills(name):  # "unique", also where it would go elsewhere
+                raise SkillError("NameConflict", name=name)
             source = self._home()
             path = os.path.join(source.path, name)
             files = {DOCUMENT_NAMES[0]: data}

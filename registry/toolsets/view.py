@@ -135,7 +135,8 @@ class View:
     def in_folder(self, name: str) -> CurrentSkill | None:
         """Return the skill in a folder of this name right below a source, whatever it is called.
 
-        Raises `SkillInvalid` for one that can't be used. None: there is none that is shown here.
+        Raises `SkillInvalid` for one that can't be used, `SkillNotVisible` for one that hides
+        itself from models. None: there is none, or none that may be spoken of here.
         """
         for source in list_sources(self.core.reader, counted=False):
             stored = stored_skills.by_place(self.core.reader, source.id, name)
@@ -144,7 +145,10 @@ class View:
                     return self.locate(stored.place)
                 except SkillInvalid as error:
                     raise SkillInvalid(**{**error.facts, "name": name}) from None
-                except RegistryError:  # hidden, or no longer there: nothing is told of it
+                except SkillNotVisible as error:
+                    if error.facts["rule"] == HIDDEN.rule:
+                        raise
+                except RegistryError:  # it is gone, or not for this view
                     continue
         return None
 

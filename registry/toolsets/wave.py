@@ -123,6 +123,8 @@ class WaveToolset:
             found = self._view.in_folder(name)
         except SkillInvalid as error:
             return describe(name, error)
+        except SkillNotVisible:
+            return not_available(name)
         except RegistryError:  # the database itself is what failed
             return None
         if found is None:

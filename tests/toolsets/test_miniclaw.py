@@ -187,6 +187,22 @@ class TestCreate:
             "Skill 'weather_lookup' already exists",
         )
 
+    def test_a_name_must_be_unique_among_all_that_are_listed(
+        self, registry, refused, workspace, tmp_path
+    ):
+        own = tmp_path / "home" / ".miniclaw" / "workspace" / "skills"
+        write_skill(own / "there")
+        registry.sync(str(own))
+        write_skill(workspace / "weather_lookup")
+        registry.sync()
+        assert refused("create_skill", WEATHER) == (
+            "NameConflict",
+            "Skill 'weather_lookup' already exists",
+        )
+        assert not (own / "weather_lookup").exists()
+        bound = registry.toolset("miniclaw", source="miniclaw")
+        assert bound.call("create_skill", WEATHER)["success"]
+
     def test_uniqueness_is_checked_on_disk_too(self, refused, workspace):
         (workspace / "weather_lookup").mkdir()
         assert refused("create_skill", WEATHER) == (

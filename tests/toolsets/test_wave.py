@@ -9,7 +9,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.errors import FileTooLarge, SkillInaccessible
-from registry.settings import Limits, Settings
+from registry.settings import Limits, Settings, parse_settings
 from registry.toolsets import wave
 from registry.toolsets.wave_skills import parse_skill_file
 from tests.conftest import write_skill
@@ -384,10 +384,25 @@ class TestAFolderThatExists:
             "Skill will be available after fixing these issues."
         )
 
-    def test_what_hides_itself_is_not_told_of_by_its_folder(self, refused, registry, root, skill):
+    def test_what_hides_itself_is_not_available_by_its_folder_either(
+        self, refused, registry, root, skill
+    ):
         skill("folder", name="other", extra="disable-model-invocation: true\n")
         registry.sync(str(root))
-        assert refused("folder")["errorDetails"]["type"] == "skill_not_found"
+        assert refused("folder")["error"] == (
+            "Skill 'folder' is not available for model invocation."
+        )
+
+    def test_what_the_personality_does_not_see_is_not_told_of(self, database, root, skill):
+        coder = {"skills": {"global_ingest": {"deny": ["other"]}}}
+        settings = parse_settings({"personalities": {"coder": coder}}, "config.yaml")
+        with SkillRegistry.open(database, settings=settings) as registry:
+            skill("folder", name="other")
+            registry.sync(str(root))
+            toolset = registry.toolset("wave", personality="coder")
+            answer = toolset.call("Skill", {"skill_name": "folder"})
+        assert answer["error"].startswith("Skill 'folder' not found.")
+        assert "other" not in answer["content"]
 
 
 class TestManager:
