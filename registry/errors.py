@@ -152,10 +152,7 @@ class SkillAmbiguous(RegistryError):
 
 
 class SkillInvalid(RegistryError):
-    """The skill is kept but can't be used: ``name``, ``problems`` (diagnostics).
-
-    ``path``, where it is known, is the skill's folder.
-    """
+    """The skill is kept but can't be used: ``name``, ``problems``, if known its ``path``."""
 
     sentence = "The skill {name:q} can't be used:"
 
