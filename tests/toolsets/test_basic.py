@@ -7,10 +7,9 @@ import shutil
 import pytest
 
 from registry.api import SkillRegistry
-from registry.disk import files
 from registry.settings import parse_settings
-from registry.toolsets import basic
 from tests.conftest import write_skill
+from tests.refusing import refuse
 
 MIB = 1 << 20
 RULE = "Skill names must not contain '/', '\\', or '..'"
@@ -41,18 +40,10 @@ def call(registry, folder):
 def denied(monkeypatch):
     """Refuse permission to open or scan a path."""
 
-    def refuse(path):
-        for module, name in ((files.os, "open"), (basic.os, "scandir")):
-            real = getattr(module, name)
+    def deny(path):
+        refuse(monkeypatch, path, PermissionError(13, "Permission denied"), "open", "scandir")
 
-            def call(asked, *rest, real=real):
-                if str(asked) == str(path):
-                    raise PermissionError(13, "Permission denied", str(asked))
-                return real(asked, *rest)
-
-            monkeypatch.setattr(module, name, call)
-
-    return refuse
+    return deny
 
 
 class TestTheTools:
