@@ -123,7 +123,8 @@ class View:
             ).stored
         except SkillInvalid:
             stored = resolve(self.core.reader, handle)
-            if not broken or stored.hidden or self._personality is not None:
+            is_ours = stored.enabled and not stored.hidden and self._personality is None
+            if not broken or not is_ours:
                 raise
             return stored
 

@@ -92,11 +92,12 @@ def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorD
 
     Broken front matter may be why; it is told then.
     """
+    ref = one_line(shown(ref))
     broken = [one for one in findings if one.code.startswith(MALFORMED)]
-    words = [f"name must match directory name: '{shown(ref)}' is not '{shown(name)}'"]
+    words = [f"name must match directory name: '{ref}' is not '{shown(name)}'"]
     words += [one_line(one.message) for one in broken]
     fixes = [one_line(one.fix) for one in broken if one.fix]
-    fixes.append(f"Write `name: {shown(name)}` in the SKILL.md, or invoke '{shown(ref)}'")
+    fixes.append(f"Write `name: {shown(name)}` in the SKILL.md, or invoke '{ref}'")
     kind: SkillErrorType = "skill_malformed" if broken else "skill_invalid"
     message = f"Skill '{shown(name)}' is invalid: {'; '.join(words)}"
     return SkillErrorDetails(kind, shown(name), message, tuple(dict.fromkeys(fixes)))

@@ -545,6 +545,20 @@ class TestDelete:
             assert (kind, message) == ("SkillNotFound", f"Skill '{name}' not found")
             assert (workspace / name / "SKILL.md").exists()
 
+    def test_what_another_view_holds_cannot_be_deleted_broken_or_not(
+        self, registry, workspace, tmp_path
+    ):
+        other = tmp_path / "other"
+        write_skill(other / "sound")
+        write_skill(other / "broken", description="", body="")
+        registry.sync(str(other), name="other", scope="project")
+        for limits in ({"source": "workspace"}, {"scope": "personal"}, {"workdir": str(workspace)}):
+            toolset = registry.toolset("miniclaw", **limits)
+            for name in ("sound", "broken"):
+                answer = toolset.call("delete_skill", {"name": name})
+                assert answer["error"]["type"] == "SkillNotFound", (limits, name)
+                assert (other / name).exists()
+
     def test_a_folder_that_cannot_be_removed_is_said(self, call, refused, workspace, monkeypatch):
         create(call)
 
