@@ -68,11 +68,12 @@ class EthosToolset:
         if tool not in known:
             return _error("input_invalid", _unknown(tool, known))
         try:
-            if tool == "skills_list":
-                skills = self._view.skills()
-                self._view.core.usage.listed(skills)
-                return _value(list_text(skills))
-            return self._read(arguments)
+            with self._view.core.explained():
+                if tool == "skills_list":
+                    skills = self._view.skills()
+                    self._view.core.usage.listed(skills)
+                    return _value(list_text(skills))
+                return self._read(arguments)
         except RegistryError as error:
             return _error("not_available", str(error)[:LIST_CHARS])
 
