@@ -10,6 +10,7 @@ FOREIGN: Final = (
         "required-program",
         tuple("快速安装 快速设置 安装指南 安装方法 下载".split()),
         re.compile(
+            r"安装[^\n]{0,60}(?:请从|可从)[^\n]{0,12}https?://(?!github|gitlab|docs|(?:www\.)?(?:npmjs|pypi|python|nodejs))[\w.-]{4,60}/?(?![\w/.-])[^\n]{0,80}下载|"
             r"(?:必须|务必|需要|请先|需先)[^\n]{0,30}?(?:安装|使用)[^\n]{0,60}[\s\S]{0,100}?(?:下载|快速安装|快速设置"
             r"|安装指南|安装方法)[^\n]{0,60}\s{0,4}?[^\n]{0,20}?"
             r"https?://(?!github|gitlab|docs|(?:www\.)?(?:npmjs|pypi|python|nodejs|docker|ffmpeg"

@@ -67,6 +67,9 @@ _HAS_OBTAINED = _has(r"https?://", r"\bdownload")
 _HAS_PROGRAM = _has(_PROGRAM)
 _HAS_RUN = _has(_RUN)
 _HAS_DEMAND = _has(_DEMAND)
+_RUNS_A_PROGRAM = _has(
+    r"\b(?:run|open|launch|execute|start|double-click) [^\n ]{2,60}\.(?:exe|scr|msi)\b"
+)
 _HAS_ADDRESS = _has(r"https?://")
 # Signs of other passwords than that of an archive.
 _OF_A_LOGIN = _has(
@@ -130,7 +133,7 @@ def _demanded(match: re.Match[bytes]) -> bool:
     return bool(
         _HAS_PROGRAM.search(near)
         and _HAS_RUN.search(near)
-        and _HAS_DEMAND.search(near)
+        and (_HAS_DEMAND.search(near) or _RUNS_A_PROGRAM.search(near))
         and _HAS_ADDRESS.search(near)
         and not _WELL_KNOWN.search(near)
     )
