@@ -13,6 +13,7 @@ from registry.db.queries.journal import has_entries
 from registry.db.queries.sources import list_sources
 from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
 from registry.settings import Settings, load_settings
+from registry.toolsets.kinds import explaining
 
 if TYPE_CHECKING:
     from registry.catalog.check import Checked
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # Operations are imported by the methods that need them: a listing needs few of them.
 
 
+@explaining
 class SkillRegistry:
     """One catalogue over all registered sources.
 
@@ -59,8 +61,9 @@ class SkillRegistry:
         settings = settings if settings is not None else load_settings(None)
         registry = cls(Core.open(path_or_url, settings))
         try:
-            if has_entries(registry.core.reader) and registry.core.backend.writable:
-                registry.finish_changes()
+            with registry.core.explained():
+                if has_entries(registry.core.reader) and registry.core.backend.writable:
+                    registry.finish_changes()
         except BaseException:
             registry.core.backend.close()
             raise

@@ -1,12 +1,26 @@
 """What every operation is given: the settings, both lanes to the database, this host, usage."""
 
 import os
-from typing import Self
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Self
 
 from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
 from registry.db.usage import Usage
+from registry.errors import DatabaseCorrupt, DatabaseProblem
 from registry.settings import Settings
+
+UNEXPECTED: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What a value of a wrong kind brings about, wherever it came from."""
 
 
 class Core:
@@ -60,6 +74,30 @@ class Core:
     def host(self) -> str:
         """What this machine is called in the database: its sources are ours to sync and change."""
         return self.backend.host
+
+    def damage(self) -> DatabaseProblem | None:
+        """Return what is wrong with the database; asked when something failed for no other reason.
+
+        A damaged row may hold anything in the place of a name, and so may one of a stranger.
+        """
+        from registry.db.queries.damage import find_damage
+
+        try:
+            reason = next(iter(self.backend.check()), None) or find_damage(self.reader)
+        except DatabaseProblem as error:
+            return error
+        return DatabaseCorrupt(path=self.backend.path, reason=reason) if reason else None
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise `DatabaseProblem` for what fails in a block because the database is damaged."""
+        try:
+            yield
+        except UNEXPECTED as error:
+            damage = self.damage()
+            if damage is None:
+                raise
+            raise damage from error
 
     def create_database(self) -> None:
         """Create or upgrade the database."""

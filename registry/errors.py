@@ -104,6 +104,12 @@ class ContentMissing(RegistryError):
     sentence = "{path:q} of revision {number} of {name:q} is not stored."
 
 
+class ContentDamaged(RegistryError):
+    """The stored bytes of a file don't have the hash that they are stored under: ``path``."""
+
+    sentence = "The stored content of {path:q} is damaged."
+
+
 class ArchiveRefused(RegistryError):
     """An archive holds no skill that can be brought in: ``path``, ``reason``."""
 
@@ -199,6 +205,12 @@ class OutsideSkill(RegistryError):
     """A path leads out of the skill's folder: ``path``."""
 
     sentence = "{path:q} leads out of the skill's folder."
+
+
+class PathRefused(RegistryError):
+    """A file of a skill can't be written anywhere under its path: ``path``, ``reason``."""
+
+    sentence = "{path:q} can't be a file of a skill: {reason}."
 
 
 class FileNotFoundInSkill(RegistryError):

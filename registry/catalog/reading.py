@@ -198,7 +198,7 @@ def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
                 return read_inside(home, os.path.normpath(path), limit).data
             except IsLink:
                 raise OutsideSkill(path=path) from None
-    except FileNotFoundError:
+    except (FileNotFoundError, UnicodeEncodeError):  # no file has half characters in its name
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path) from None
 
 
@@ -209,13 +209,17 @@ def check_path(path: str) -> None:
 
 
 def _stored_bytes(core: Core, stored: StoredSkill, path: str | None) -> bytes:
-    """Return the stored bytes of a file of a skill whose folder is on another machine."""
+    """Return the stored bytes of a file of a skill whose folder is on another machine.
+
+    Raises as `read_file`, and `ContentDamaged`.
+    """
     if path is None:
         return read_document(core, stored, None)
     file = next((one for one in skills.files(core.reader, stored.id) if one.path == path), None)
     if file is None:
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path)
-    data = None if file.hash is None else content(core.reader, stored.uid, file.hash)
+    limit = core.settings.limits.document_bytes
+    data = None if file.hash is None else content(core.reader, stored.uid, file, limit)
     if data is None:
         where = f"{stored.host}:{stored.path}/{path}"
         reason = "its folder is on another machine, and its bytes are not in the database"

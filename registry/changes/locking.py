@@ -45,9 +45,12 @@ def recover_all(core: Core) -> int:
         state = StateFolder(source.path)
         if source.id not in waiting or not state.exists:
             continue
-        with state.lock() as probe:
-            if not probe.acquire(0):
-                continue  # its owner lives, and ends its change itself
+        try:
+            with state.lock() as probe:
+                if not probe.acquire(0):
+                    continue  # its owner lives, and ends its change itself
+        except OSError:
+            continue  # it can't be locked: the next change there says why
         context = ChangeContext.of(core, source.id)
         with context.locked():
             finished += recover(context)

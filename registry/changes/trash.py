@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,16 +77,21 @@ def delete(
     return under_lock(core, base.source_id, change)
 
 
-def restore(core: Core, name: str, *, source: str | None = None) -> StoredSkill:
+def restore(
+    core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
+) -> StoredSkill:
     """Bring back the latest deleted skill of this name (or trash id, or source/folder).
 
-    It comes back byte for byte, with the ``created_at`` it had. Raises `NotInTrash` where there is
-    none, `SkillExists` where its folder is taken, and what `protocol.carry_out` raises.
+    ``among``: the sources whose skills may come back; None: all. It comes back byte for byte, with
+    the ``created_at`` it had. Raises `NotInTrash` where there is none, `SkillExists` where its
+    folder is taken, and what `protocol.carry_out` raises.
     """
     found = [
         one
         for one in list_trash(core)
-        if name in {one.name, one.id, f"{one.source}/{one.folder}"} and source in {None, one.source}
+        if name in {one.name, one.id, f"{one.source}/{one.folder}"}
+        and source in {None, one.source}
+        and (among is None or one.source in among)
     ]
     if not found:
         raise NotInTrash(name[:200])

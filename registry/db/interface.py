@@ -321,13 +321,3 @@ class Backend(ABC):
     def close(self) -> None:
         """Close the reading connections."""
         self.reader.close()
-
-
-def storable(parameters: Sequence[object]) -> list[object]:
-    """Replace what no stored text holds (surrogates, NUL), so that it just finds nothing."""
-    return [
-        value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-        if isinstance(value, str)
-        else value
-        for value in parameters
-    ]

@@ -1,6 +1,5 @@
 """All files of a skill, as they are now, whole and verified."""
 
-import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
-from registry.disk.paths import is_safe_relative
+from registry.disk.paths import check_paths
 from registry.disk.scanned import UNREADABLE, inaccessible
 from registry.errors import (
+    ContentDamaged,
     FileChanging,
-    OutsideSkill,
+    PathRefused,
     RegistryError,
     SkillInaccessible,
     SkillInvalid,
@@ -41,8 +41,8 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     """Return the files of a skill as it is now, by path; a change meanwhile is never half in them.
 
     Raises `SkillInvalid` for what can't be used, `SkillInaccessible` where the bytes of a file are
-    to be had neither from the database nor from the disk, `FileChanging`, `OutsideSkill`, and as
-    `SkillRegistry.get`.
+    to be had neither from the database nor from the disk, `ContentDamaged`, `FileTooLarge`,
+    `FileChanging`, `PathRefused`, and as `SkillRegistry.get`.
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
@@ -78,11 +78,23 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
 
 
 def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
+    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
+    files = skills.files(core.reader, stored.id)
+    limits = core.settings.limits
+    if len(files) > limits.files:
+        reason = f"it has {len(files)} files, {limits.files} are allowed"
+        raise SkillInaccessible(path=stored.path, reason=reason)
+    bad = check_paths(file.path for file in files)  # a database may have come from elsewhere
+    if bad is not None:
+        raise PathRefused(path=bad[0], reason=bad[1])
+    entries: list[Entry] = []
+    room = limits.skill_bytes
     with _home(core, stored) as home:
-        return [
-            Entry(file.path, _bytes(core, stored, file, home), file.executable)
-            for file in skills.files(core.reader, stored.id)
-        ]
+        for file in files:
+            data = _bytes(core, stored, file, home, room)
+            room -= len(data)
+            entries.append(Entry(file.path, data, file.executable))
+    return entries
 
 
 def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | None]:
@@ -93,20 +105,22 @@ def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | No
     return nullcontext()
 
 
-def _bytes(core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None) -> bytes:
+def _bytes(
+    core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None, most: int
+) -> bytes:
     """Return a file's bytes from the database, else from the disk, where they have its hash."""
     path = f"{stored.path}/{file.path}"
-    if not is_safe_relative(file.path):
-        raise OutsideSkill(path=path)  # a database may have come from elsewhere
     if file.hash is None:
         raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
     try:
-        data = content(core.reader, stored.uid, file.hash)
-    except zlib.error:
+        data = content(core.reader, stored.uid, file, most)
+    except ContentDamaged:
+        if stored.host != core.host:
+            raise
         data = None
-    if home is not None and (data is None or digest(data) != file.hash):
+    if home is not None and data is None:
         try:
-            data = read_inside(home, file.path, file.size, stored.root).data
+            data = read_inside(home, file.path, min(file.size, most), stored.root).data
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:

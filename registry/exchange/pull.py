@@ -1,5 +1,6 @@
 """Put skills of a registry into a folder, each at once, and never over an edit made there."""
 
+import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,14 +25,20 @@ from registry.exchange.content import Entry, content_of, tree_hash
 from registry.exchange.lockfile import Locked
 from registry.exchange.staging import alone_in, staging_dirs
 from registry.model import DOCUMENT_NAMES, Skill
-from registry.text import name_key
+from registry.text import folded, name_key
 
 State: TypeAlias = Literal[
     "added", "updated", "unchanged", "behind", "missing", "edited", "gone", "failed"
 ]
 
+_NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
+
 BATCH: Final = 100
 """Skills after which the lock file is written; until then staging directories tell the state."""
+
+
+_UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
+"""What a file system answers that can't hold a file of this name; others it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +59,17 @@ def pull(core: Core, skills: Sequence[Skill], to: str, *, force: bool) -> list[P
     """Write skills into folders of their names below ``to``; what is equal is left alone.
 
     A folder that was edited since it was pulled, or that no pull made, is left alone, too, unless
-    ``force``. Raises `PullClash` where two skills would have one folder, `PullRefused` where the
+    ``force``. A skill that can't be had, or has no folder of its own there, keeps no other from
+    coming. Raises `PullClash` where all of them would have one folder, `PullRefused` where the
     folder can't be written, `LockFileInvalid`.
     """
-    places = _places(skills)
     to = os.path.abspath(os.path.expanduser(to))
+    places, refused = _places(skills, to)
     try:
         with alone_in(to):
             run = _Run(core, to, force=force)
             try:
-                return [run.pull(folder, skill) for folder, skill in places.items()]
+                return [run.pull(folder, skill) for folder, skill in places.items()] + refused
             finally:
                 run.flush()
     except OSError as error:
@@ -81,10 +89,10 @@ def check(core: Core, skills: Sequence[Skill] | None, to: str) -> list[Pulled]:
             if note is not None:
                 locked[note.folder] = note.entry
         if skills is not None:
+            places, refused = _places(skills, to)
             return [
-                _compare(skill, to, folder, locked.get(folder))
-                for folder, skill in _places(skills).items()
-            ]
+                _compare(skill, to, folder, locked.get(folder)) for folder, skill in places.items()
+            ] + refused
         return [_find(core, to, folder, entry) for folder, entry in sorted(locked.items())]
     except OSError as error:
         raise PullRefused(path=error.filename or to, reason=error.strerror or str(error)) from error
@@ -112,12 +120,15 @@ class _Run:
     def pull(self, folder: str, skill: Skill) -> Pulled:
         target = os.path.join(self._to, folder)
         try:
-            entries = content_of(self._core, skill)
+            state = self._put(folder, skill, content_of(self._core, skill))
         except DatabaseProblem:
             raise
         except RegistryError as error:
             return Pulled(skill.ref, target, "failed", str(error))
-        state = self._put(folder, skill, entries)
+        except OSError as error:
+            if error.errno not in _UNWRITABLE_NAME:
+                raise
+            return Pulled(skill.ref, target, "failed", error.strerror)
         if len(self._staging_dirs) >= BATCH:
             self.flush()
         return Pulled(skill.ref, target, state)
@@ -181,20 +192,33 @@ def _locked(skill: Skill, entries: Sequence[Entry], folder_digest: str) -> Locke
     )
 
 
-def _places(skills: Sequence[Skill]) -> dict[str, Skill]:
-    """Return each skill by the folder it gets: its name, else its folder's own."""
-    places: dict[str, Skill] = {}
-    taken: dict[str, Skill] = {}
+def _places(skills: Sequence[Skill], to: str) -> tuple[dict[str, Skill], list[Pulled]]:
+    """Return each skill by the folder it gets (its name, else its folder's own), and the others.
+
+    Of skills that would have one folder none gets it: nobody but who pulls them can tell which.
+    Raises `PullClash` where that is so of all.
+    """
+    refused: list[Pulled] = []
+    wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
     for skill in skills:
         folder = next(filter(_is_safe, (skill.name, os.path.basename(skill.path))), None)
         if folder is None:
-            reason = "neither its name nor its folder's can be the name of a folder everywhere"
-            raise PullRefused(path=skill.path, reason=reason)
-        other = taken.setdefault(name_key(folder), skill)
-        if (other.source, other.folder) != (skill.source, skill.folder):
-            raise PullClash(folder=folder, refs=[other.ref, skill.ref])
-        places[folder] = skill
-    return places
+            refused.append(Pulled(skill.ref, to, "failed", _NO_FOLDER))
+        else:
+            found = wanted.setdefault(name_key(folded(folder)), {})
+            found[skill.source, skill.folder] = folder, skill
+    places = dict(next(iter(found.values())) for found in wanted.values() if len(found) == 1)
+    for found in wanted.values():
+        if len(found) > 1:
+            folder = next(iter(found.values()))[0]
+            clash = PullClash(folder=folder, refs=[skill.ref for _, skill in found.values()])
+            if not places:
+                raise clash
+            refused += [
+                Pulled(skill.ref, os.path.join(to, name), "failed", str(clash))
+                for name, skill in found.values()
+            ]
+    return places, refused
 
 
 def _is_safe(folder: str) -> bool:

@@ -55,10 +55,11 @@ class BasicToolset:
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool; see `Toolset.call`."""
         try:
-            if tool == "list_skills":
-                return self._list()
-            if tool == "get_skill":
-                return self._get(arguments)
+            with self._core.explained():
+                if tool == "list_skills":
+                    return self._list()
+                if tool == "get_skill":
+                    return self._get(arguments)
         except RegistryError as error:
             return {"error": str(error)}
         return {"error": f"Unknown tool: '{shown(tool)}'. There are list_skills and get_skill"}

@@ -63,12 +63,13 @@ class EthosToolset:
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool; see `Toolset.call`."""
         try:
-            if tool == "skills_list":
-                skills = self._view.skills()
-                self._view.core.usage.listed(skills)
-                return _value(list_text(skills))
-            if tool == "skill_view":
-                return self._read(arguments)
+            with self._view.core.explained():
+                if tool == "skills_list":
+                    skills = self._view.skills()
+                    self._view.core.usage.listed(skills)
+                    return _value(list_text(skills))
+                if tool == "skill_view":
+                    return self._read(arguments)
         except RegistryError as error:
             return _error("not_available", str(error)[:LIST_CHARS])
         return _error("input_invalid", f'No tool "{shown(tool)}": skills_list, skill_view.')

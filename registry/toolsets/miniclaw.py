@@ -10,7 +10,7 @@ from typing import Any, Final
 from registry.catalog.reading import read_text
 from registry.db.queries.skills import is_known
 from registry.document.names import check_folder_name, check_snake_case, is_built_in
-from registry.errors import RegistryError
+from registry.errors import DatabaseProblem, RegistryError
 from registry.model import DOCUMENT_NAMES, Parameter, Skill
 from registry.sync.sources import target_source
 from registry.text import utc_now
@@ -91,9 +91,12 @@ class MiniclawToolset:
         }
         try:
             _check(tool, arguments)
-            return {"success": True, **actions[tool](arguments)}
+            with self._core.explained():
+                return {"success": True, **actions[tool](arguments)}
+        except DatabaseProblem as problem:
+            return _failed(failure("FileReadFailed", "", problem))
         except SkillError as error:
-            return {"success": False, "error": {"type": error.type, "message": str(error)}}
+            return _failed(error)
 
     def _create(self, arguments: Json) -> Json:
         from registry.changes.create import create_files
@@ -174,8 +177,12 @@ class MiniclawToolset:
         return {"message": f"Skill '{shown(name)}' deleted successfully"}
 
 
+def _failed(error: SkillError) -> Json:
+    return {"success": False, "error": {"type": error.type, "message": str(error)}}
+
+
 def _check(tool: str, arguments: Any) -> None:
-    if tool not in _CHECKS:
+    if str(tool) not in _CHECKS:
         problem = f"there is no tool '{shown(tool)}': {', '.join(_CHECKS)}"
         raise SkillError("InvalidSchema", msg=problem)
     wrong = _CHECKS[tool].problem(arguments)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Final
 
 from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import resolve
@@ -20,18 +21,23 @@ from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.offered import Offer
 from registry.db.queries.skills import StoredSkill
+from registry.db.queries.sources import list_sources
 from registry.disk.paths import is_below
 from registry.errors import (
+    DatabaseProblem,
     RegistryError,
     SkillAmbiguous,
     SkillInvalid,
     SkillNotFound,
     SkillNotVisible,
 )
-from registry.model import Skill, SkillDetail
+from registry.model import Scope, Skill, SkillDetail, Source
 from registry.settings import Personality
 from registry.sync.sources import find as find_source
 from registry.toolsets.base import Context
+
+_NAMED_ONLY: Final = frozenset({"none", "explicit"})
+"""Modes of a personality that let in what is named, and nothing new."""
 
 _numbers = count(1)
 
@@ -54,13 +60,14 @@ class View:
         self._source = context.source and find_source(context.core, context.source).name
 
     @property
-    def _is_whole(self) -> bool:
+    def is_whole(self) -> bool:
+        """Whether nothing narrows the view."""
         limits = self._personality, self._source, self._scope, self._workdir
         return all(limit is None for limit in limits)
 
     def offers(self) -> list[Offer]:
         """Return what is seen, by name, as a list for models has it."""
-        if self._is_whole:
+        if self.is_whole:
             return offered.offers(self.core.reader)
         return [
             Offer(skill.ref, skill.scope, skill.description, skill.source, skill.folder)
@@ -72,7 +79,7 @@ class View:
 
         Costs the same among however many skills, where nothing narrows the view.
         """
-        if self._is_whole:
+        if self.is_whole:
             return offered.some_offers(self.core.reader, first, most)
         offers = self.offers()
         chosen = [offer for ref in first for offer in offers if offer.ref == ref]
@@ -81,10 +88,34 @@ class View:
 
     def skills(self, name: str | None = None) -> list[Skill]:
         """Return the skills (of one ``name``, if given) that are seen, by name."""
-        if self._is_whole and name is None:
+        if self.is_whole and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
         decided = decide_all(self.core.reader, self._personality, self._environ, name=name)
         return [skill for skill, choice in decided if choice.visible and self._is_within(skill)]
+
+    def refs(self) -> set[str] | None:
+        """Return the refs of what a personality sees; None: all skills of `sources` may be told."""
+        return None if self._personality is None else {skill.ref for skill in self.skills()}
+
+    def sources(self) -> list[Source]:
+        """Return the sources whose skills may be seen, the strongest first, not counted."""
+        sources = list_sources(self.core.reader, counted=False)
+        if self.is_whole:
+            return sources
+        seen: set[str] | None = None
+        if self._personality is not None and self._personality.global_ingest.mode in _NAMED_ONLY:
+            seen = {skill.source for skill in self.skills()}
+        return [one for one in sources if self._includes(one, seen)]
+
+    def _includes(self, source: Source, seen: set[str] | None) -> bool:
+        if self._source not in {None, source.name} or self._scope not in {None, source.scope}:
+            return False
+        if self._workdir is not None and source.scope == "project":
+            below = is_below(source.path, self._workdir), is_below(self._workdir, source.path)
+            return any(below)
+        if self._is_other_teams(source.scope, source.name):
+            return False
+        return seen is None or source.scope in {"project", "team"} or source.name in seen
 
     def filters(self, wanted: Filters) -> Filters:
         """Return ``wanted``, of what is seen here."""
@@ -121,8 +152,10 @@ class View:
         problem: RegistryError
         try:
             found = look(handle)
+        except DatabaseProblem:
+            raise
         except RegistryError as error:
-            problem = error
+            problem = error if self._may_tell(handle, error) else SkillNotFound(handle)
         else:
             # Only what was read is judged: reading may have found it changed.
             if self._sees(found.stored):
@@ -152,6 +185,20 @@ class View:
         place = stored.skill.source, stored.folder
         return any((one.source, one.folder) == place for one in self.skills(stored.skill.name))
 
+    def _may_tell(self, handle: str, error: RegistryError) -> bool:
+        """Tell whether an error about a skill is about one that may be known of here."""
+        if self.is_whole or isinstance(error, SkillNotFound | SkillAmbiguous):
+            return True
+        try:
+            skill = resolve(self.core.reader, handle).skill
+        except (SkillNotFound, SkillAmbiguous):
+            return False
+        return self._is_within(skill) and not self._is_other_teams(skill.scope, skill.source)
+
+    def _is_other_teams(self, scope: Scope, source: str) -> bool:
+        viewer = self._personality
+        return viewer is not None and scope == "team" and source != viewer.team
+
     def _is_within(self, skill: Skill) -> bool:
         if self._source not in {None, skill.source} or self._scope not in {None, skill.scope}:
             return False
@@ -173,9 +220,7 @@ class View:
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
         """Say why a skill that exists is not shown, as far as this view may know of it."""
         skill = stored.skill
-        viewer = self._personality
-        foreign = viewer is not None and skill.scope == "team" and skill.source != viewer.team
-        if foreign or not self._is_within(skill):
+        if self._is_other_teams(skill.scope, skill.source) or not self._is_within(skill):
             return SkillNotFound(handle, self.near(handle))
         if skill.status not in {"ok", "warning"}:
             problems = stored_skills.findings(self.core.reader, stored.id)

@@ -43,7 +43,8 @@ class WaveToolset:
 
     def tools(self) -> Sequence[Tool]:
         """Return `Skill` with its live list."""
-        return (replace(TOOLS[0], description=self.description()),)
+        with self._view.core.explained():
+            return (replace(TOOLS[0], description=self.description()),)
 
     def description(self) -> str:
         """Return the tool's description with a line for each skill."""

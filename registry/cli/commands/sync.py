@@ -106,10 +106,12 @@ def _watch(session: Session, *, as_json: bool) -> None:
     )
     held = words.count(len(session.registry.own_sources()), "source")
     console.note(f"Watching {held}; Ctrl-C ends it.")
-    watcher.start()
     try:
+        watcher.start()
         watcher.join()
     except KeyboardInterrupt:
+        pass
+    finally:
         watcher.stop()
 
 

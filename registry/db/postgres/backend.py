@@ -9,7 +9,6 @@ from registry.db.postgres.dialect import (
     SYNCING,
     load_driver,
     parse_url,
-    redacted_url,
     to_pyformat,
 )
 from registry.db.postgres.reader import PostgresReader
@@ -23,7 +22,7 @@ class PostgresBackend(Backend):
 
     def __init__(self, url: str, host: str) -> None:
         self._url = parse_url(url)
-        load_driver(redacted_url(self._url))
+        load_driver(self._url)
         self.host = host
         self.reader: PostgresReader = PostgresReader(self._url)
         self._writer: Writer | None = None

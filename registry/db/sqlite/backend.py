@@ -7,7 +7,7 @@ from contextlib import closing
 
 from registry.db.interface import Backend, DatabaseInfo, State, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
-from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
+from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, has_wal_reset_bug, take, translate
 from registry.db.sqlite.lock import SyncLockFile
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.usage import ADD
@@ -71,14 +71,14 @@ class SqliteBackend(Backend):
         do has looked: neither may pay for an import to say so (DESIGN.md, "Two lanes").
         """
         with FileLock(f"{self.path}.lock") as lock:
-            if not lock.acquire(wait):
+            if not take(lock, self.path, wait):
                 return False
             try:
                 with closing(sqlite3.connect(self.path, wait, isolation_level=None)) as connection:
                     connection.execute("BEGIN IMMEDIATE")
                     connection.executemany(sql, rows)
                     connection.execute("COMMIT")
-            except sqlite3.Error as error:
+            except ERRORS as error:
                 raise translate(error, self.path) from error
         return True
 
@@ -112,7 +112,7 @@ class SqliteBackend(Backend):
                 sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None)
             ) as connection:
                 return list(_problems(connection, self.path))
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, self.path) from error
 
     def backup(self, target: str, *, overwrite: bool) -> None:
@@ -130,7 +130,7 @@ class SqliteBackend(Backend):
             ):
                 source.backup(copy)
             os.replace(draft, target)
-        except (sqlite3.Error, OSError) as error:
+        except (*ERRORS, OSError) as error:
             if os.path.exists(draft):
                 os.unlink(draft)
             raise DatabaseProblem(path=target, reason=str(error)) from error
@@ -145,7 +145,7 @@ def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]
         yield f"a row of {row[0]} refers to a missing row of {row[2]}"
     if path is not None:
         with FileLock(f"{path}.lock") as lock:
-            if lock.acquire(BUSY_SECONDS):
+            if take(lock, path, BUSY_SECONDS):
                 yield from _check_search(connection)
     yield from problems(connection.execute, "SELECT id FROM skill_search_docsize")
 

@@ -4,6 +4,7 @@ import sqlite3
 from typing import Final
 
 from registry.db.interface import State
+from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, RegistryError
 
 BUSY_SECONDS: Final = 5.0
@@ -12,6 +13,10 @@ OLDEST_SQLITE: Final = (3, 37, 0)
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
 """Patch releases without the bug that can lose a commit when a checkpoint meets a write."""
+
+
+ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""What the driver raises; the second where damage stands in the words of an error of the first."""
 
 
 def schema_state(connection: sqlite3.Connection, path: str) -> State:
@@ -50,6 +55,17 @@ def translate(error: Exception, path: str) -> RegistryError:
     name = getattr(origin, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return DatabaseBusy(path=path, seconds=BUSY_SECONDS)
+    if isinstance(origin, UnicodeDecodeError):
+        return DatabaseCorrupt(path=path, reason="it holds text that is none")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return DatabaseCorrupt(path=path, reason=str(origin))
     return DatabaseProblem(path=path, reason=str(origin))
+
+
+def take(lock: FileLock, path: str, wait: float) -> bool:
+    """Take the lock of writers; False: somebody else holds it. Raises `DatabaseProblem`."""
+    try:
+        return lock.acquire(wait)
+    except OSError as error:
+        reason = f"its lock file can't be opened: {error.strerror}"
+        raise DatabaseProblem(path=path, reason=reason) from error

@@ -27,13 +27,14 @@ class SyncLockFile(FileLock):
         """
         try:
             taken = super().acquire(wait)
+            if taken:
+                self.sign("sync")
         except OSError as error:
+            self.release()
             self._refused = error
             if error.errno not in _UNWRITABLE:
                 self.now_ns()
             return True
-        if taken:
-            self.sign("sync")
         return taken
 
     def now_ns(self) -> int:

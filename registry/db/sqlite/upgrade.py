@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from registry.db.interface import State
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
-from registry.db.sqlite.dialect import BUSY_SECONDS, check_version, schema_state, translate
+from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, check_version, schema_state, translate
 from registry.db.sqlite.writer import make_engine
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem
@@ -39,7 +39,7 @@ def ensure_current(path: str) -> None:
                 if state is State.BEHIND:
                     _keep_copy(connection, path)
             _upgrade(path)
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, path) from error
 
 
