@@ -158,7 +158,7 @@ class SkillAmbiguous(RegistryError):
 
 
 class SkillInvalid(RegistryError):
-    """The skill is kept but can't be used: ``name``, ``problems`` (diagnostics)."""
+    """The skill is kept but can't be used: ``name``, ``problems``, if known its ``path``."""
 
     sentence = "The skill {name:q} can't be used:"
 

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from registry.catalog.reading import NO_DOCUMENT
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.skills import findings as stored_findings
@@ -33,11 +35,30 @@ def check(core: Core, targets: Sequence[str]) -> list[Checked]:
     """Check the targets; see `SkillRegistry.check`. Raises `SkillNotFound`, `SourceInvalid`."""
     results: dict[str, Checked] = {}
     for target in targets or [source.name for source in own_sources(core)]:
+        found = False
         for result in _target(core, target):
+            found = True
+            results.setdefault(result.path, result)
+        if targets and not found:
+            result = _without_skill(core, target)
             results.setdefault(result.path, result)
     alike = look_alikes(core.reader)
     checked = [_warned(result, alike) for result in results.values()] if alike else results.values()
     return sorted(checked, key=lambda result: (result.name, result.path))
+
+
+def _without_skill(core: Core, target: str) -> Checked:
+    """Say of a target that was named, and holds no skill, that it holds none."""
+    sources = {one.name: one.path for one in list_sources(core.reader, counted=False)}
+    path = sources.get(target) or os.path.abspath(os.path.expanduser(target))
+    if target not in sources and not _looks_like_path(target):
+        with suppress(SkillNotFound):
+            path = resolve(core.reader, target).path
+    return Checked(os.path.basename(path), path, [NO_DOCUMENT])
+
+
+def _looks_like_path(target: str) -> bool:
+    return os.sep in target or target in {".", ".."}
 
 
 def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
@@ -62,7 +83,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
             yield from check_folder(core, source.path)
             return
     path = os.path.abspath(os.path.expanduser(target.replace("\0", "\ufffd")))
-    looks_like_path = os.sep in target or target in {".", ".."}
+    looks_like_path = _looks_like_path(target)
     if os.path.isfile(path) and os.path.basename(path) in DOCUMENT_NAMES:
         yield from check_folder(core, os.path.dirname(path), alone=True)
         return

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
+from registry.db.interface import Reader
 from registry.db.queries import skills
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
@@ -30,6 +31,10 @@ from registry.sync.sources import is_here
 
 TRIES: Final = 3
 """How often a skill that keeps changing hands is looked up again."""
+
+NO_DOCUMENT: Final = Diagnostic(
+    "no-document", "error", "the folder holds no SKILL.md", fix="add a SKILL.md to the folder"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +167,7 @@ def read_document(
     ``problems`` are told where none are stored. Raises as `read_bytes`.
     """
     if name is None:
-        problems = skills.findings(core.reader, stored.id) or problems
-        raise SkillInvalid(name=stored.skill.ref, problems=problems)
+        raise unusable(core.reader, stored, stored.skill.ref, problems)
     try:
         with open_home(stored.root, stored.folder) as home:
             limit = core.settings.limits.document_bytes
@@ -172,13 +176,27 @@ def read_document(
         raise SkillMissing(name=stored.skill.ref, path=f"{stored.path}/{name}") from None
 
 
+def unusable(
+    reader: Reader, stored: StoredSkill, handle: str, noticed: Sequence[Diagnostic] = ()
+) -> SkillInvalid:
+    """Return the error of a skill that can't be used, which was asked for by ``handle``.
+
+    It never comes without a reason; what was ``noticed`` is told where nothing is stored.
+    """
+    problems = skills.findings(reader, stored.id) or tuple(noticed)
+    if all(problem.severity != "error" for problem in problems):
+        problems = (NO_DOCUMENT, *problems)
+    return SkillInvalid(name=handle, problems=problems, path=stored.path)
+
+
 def read_text(core: Core, current: CurrentSkill) -> str:
     """Return the text of SKILL.md. Raises as `read_bytes`, and `NotUtf8`."""
     data = read_bytes(core, current)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NotUtf8(path=current.stored.skill.ref, offset=error.start) from None
+        path = f"{current.stored.path}/{current.stored.document}"
+        raise NotUtf8(path=path, offset=error.start) from None
 
 
 def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from registry.catalog.reading import CurrentSkill
+from registry.catalog.reading import CurrentSkill, unusable
 from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.revisions import content
@@ -20,7 +20,6 @@ from registry.errors import (
     PathRefused,
     RegistryError,
     SkillInaccessible,
-    SkillInvalid,
 )
 from registry.model import Skill, SkillFile
 from registry.sync.sources import is_here
@@ -50,8 +49,7 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
         current = CurrentSkill.of(core, f"{skill.source}/{skill.folder}")
         stored = current.stored
         if stored.skill.status not in {"ok", "warning"}:
-            problems = skills.findings(core.reader, stored.id)
-            raise SkillInvalid(name=stored.skill.ref, problems=problems)
+            raise unusable(core.reader, stored, stored.skill.ref)
         try:
             _check_whole(core, current)
             entries = _entries(core, stored)
@@ -116,7 +114,7 @@ def _bytes(
     try:
         data = content(core.reader, stored.uid, file, most)
     except ContentDamaged:
-        if stored.host != core.host:
+        if not is_here(core, stored.host, stored.root):
             raise
         data = None
     if home is not None and data is None:

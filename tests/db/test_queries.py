@@ -171,7 +171,7 @@ def test_a_skill_is_read_with_its_files_and_text(library, reader):
 def test_what_is_unusual_or_unusable_is_found(library, reader):
     mine = source_id(library, "mine")
     broken = skills.by_place(reader, mine, "broken")
-    assert skills.invalid(reader) == [(broken.id, broken.path)]
+    assert skills.broken(reader) == [broken]
     assert "error" in {finding.severity for finding in skills.findings(reader, broken.id)}
     assert skills.unusual_documents(reader) == {("mine", "old"): "skill.md"}
 

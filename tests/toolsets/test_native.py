@@ -21,7 +21,7 @@ def call(registry):
         answer = registry.toolset("native", **(limits or {})).call(
             tool, {**(arguments or {}), **more}
         )
-        jsonschema.validate(json.loads(json.dumps(answer)), RESULTS[tool])
+        jsonschema.validate(answer, RESULTS[tool])
         json.dumps(answer, ensure_ascii=False).encode()
         return answer
 
@@ -45,6 +45,12 @@ def library(registry, root, skill):
     skill("secret", extra="disable-model-invocation: true\n")
     registry.sync(str(root), name="mine")
     return root
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_argument_is_described(tool):
+    for name, about in tool.parameters["properties"].items():
+        assert about.get("description"), name
 
 
 class TestListing:
@@ -122,6 +128,22 @@ class TestReading:
             data += base64.b64decode(piece["content"])
             offset = piece["next_offset"]
         assert data == bytes(range(256))
+
+    def test_a_folder_without_a_document_says_so(self, call, library):
+        (library / "skill-01" / "SKILL.md").unlink()
+        assert call("read_skill", name="skill-01")["error"] == {
+            "code": "skill_invalid",
+            "message": (
+                "The skill 'skill-01' can't be used:\n  the folder holds no SKILL.md "
+                "(fix: add a SKILL.md to the folder)"
+            ),
+        }
+
+    def test_what_a_broken_skill_that_hides_itself_says_is_not_told(self, code, registry, library):
+        quiet = "disable-model-invocation: true\n"
+        write_skill(library / "broken", description="", body="", extra=quiet)
+        registry.sync()
+        assert code("read_skill", name="broken") == "skill_not_visible"
 
     @pytest.mark.parametrize("path", ["../skill-00/SKILL.md", "/etc/passwd", "a\\b", "..", "x\0y"])
     def test_paths_out_of_the_skill_are_refused(self, code, library, path):

@@ -121,16 +121,19 @@ def is_known(reader: Reader, name: str) -> bool:
     return bool(reader.rows("SELECT 1 FROM skills WHERE name = ? AND live = 1 LIMIT 1", (name,)))
 
 
-def folders(reader: Reader, source_id: int) -> list[str]:
-    """Return the folders of a source's skills and of its folders without a document."""
-    sql = "SELECT folder FROM skills WHERE source_id = ? AND live = 1"
-    return [row[0] for row in reader.rows(sql, (source_id,))]
+def folders(reader: Reader, source_id: int) -> dict[str, int]:
+    """Return the folders of a source's skills, and those without a document.
+
+    The value is 1 for what hides itself from models, else 0.
+    """
+    sql = "SELECT folder, hidden FROM skills WHERE source_id = ? AND live = 1"
+    return dict(reader.rows(sql, (source_id,)))
 
 
-def invalid(reader: Reader) -> list[tuple[int, str]]:
-    """Return (id, path) of the skills that can't be used, by ref."""
-    found = _select(reader, "src.enabled = 1 AND s.status = 'invalid' ORDER BY s.ref")
-    return [(one.id, one.path) for one in found]
+def broken(reader: Reader) -> list[StoredSkill]:
+    """Return the skills that can't be used, and the folders without a document, by ref."""
+    condition = "src.enabled = 1 AND s.status IN ('invalid', 'no_document') ORDER BY s.ref"
+    return _select(reader, condition)
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
