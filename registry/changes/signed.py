@@ -3,7 +3,8 @@
 The journal, a state folder and a trash can be written by others: by whoever may write the database,
 or by a clone that lies around the source. So what a change is about to do, and what was deleted, is
 written down with a signature (HMAC-SHA256) under a key that never leaves the user's own folder, for
-one user, one database and one source. Without it a record is a stranger's, and nothing is done.
+one user, one source and, but for the trash, one database. Without it a record is a stranger's, and
+nothing is done.
 """
 
 import hmac
@@ -82,7 +83,8 @@ class Seal:
             "purpose": purpose,
             "number": number,
             "user": os.geteuid(),
-            "database": self.database,
+            # What was deleted can be restored by whatever database knows its source.
+            "database": None if purpose == "trash" else self.database,
             "root": self.root,
             "facts": facts,
         }

@@ -145,13 +145,13 @@ def restore(
 
 
 def list_trash(core: Core) -> list[Trashed]:
-    """Return what can be restored, the latest first: what this user deleted by this database."""
+    """Return what this user deleted, by whatever database, the latest first."""
     found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
     return sorted(found, key=lambda one: (one.deleted_at, one.id), reverse=True)
 
 
 def foreign_trash(core: Core) -> list[str]:
-    """Return where folders lie in the trash that this user did not delete by this database."""
+    """Return where folders lie in the trash that this user did not delete."""
     return sorted(path for source in own_sources(core) for path in _kept(core, source)[1])
 
 

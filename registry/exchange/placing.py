@@ -6,7 +6,6 @@ tells of.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -26,7 +25,9 @@ from registry.disk.atomic import (
     write_file,
 )
 from registry.disk.beneath import Folder
+from registry.disk.files import read_below
 from registry.disk.private import open_own_folder
+from registry.errors import RegistryError
 from registry.exchange.content import Entry
 from registry.exchange.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
 from registry.exchange.staging import make_staging_dir
@@ -144,9 +145,16 @@ def _swap(one: Place, other: Place, aside: Place) -> None:
 
 def _read_note(staging: Folder) -> Note | None:
     try:
-        with os.fdopen(staging.open_file(NOTE), "rb") as file:
-            data = json.loads(file.read(MAX_BYTES))
+        data = json.loads(read_below(staging, NOTE, MAX_BYTES).data)
         # What lies in a folder that others can write to must not lead out of it.
         return Note(safe_folder(data["folder"]), data["base"], locked_from(data["entry"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (
+        RegistryError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ):
         return None  # not written to its end: the renames come after it

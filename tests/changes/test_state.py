@@ -245,13 +245,16 @@ class TestTrash:
         assert "1 folder in the trash can't be restored by this registry" in ran.stderr
         assert str(state_of(root, "trash")) in ran.stderr
 
-    def test_the_trash_of_another_database_is_not_this_ones(self, registry, root, alpha, tmp_path):
+    def test_what_one_database_deleted_another_of_this_user_restores(
+        self, registry, root, alpha, tmp_path
+    ):
+        """So that a registry that was copied, moved or built anew has its trash."""
         registry.delete("alpha")
         with SkillRegistry.open(tmp_path / "another.db", settings=Settings()) as other:
-            other.sync(str(root), name="mine")
-            assert other.trash() == []
-            assert other.empty_trash() == 0
-        assert [one.name for one in registry.trash()] == ["alpha"]
+            other.sync(str(root), name="mine", allow_prune=True)
+            assert [one.name for one in other.trash()] == ["alpha"]
+            assert other.restore("alpha").folder == "alpha"
+        assert registry.trash() == []
 
 
 def synced(monkeypatch):

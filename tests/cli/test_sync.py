@@ -170,6 +170,7 @@ def test_places_that_were_passed_over_are_told_with_their_folders():
             "folder": "link",
             "code": "link-outside",
             "severity": "warning",
+            "category": "format",
             "path": None,
             "line": None,
             "message": "it leads out",
