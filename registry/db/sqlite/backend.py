@@ -10,6 +10,7 @@ from registry.db.queries.summary import problems, registered
 from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
+from registry.db.target import copy_target, unwritable
 from registry.db.usage import ADD
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
@@ -119,11 +120,12 @@ class SqliteBackend(Backend):
         """Copy the file while it is in use."""
         if self.reader.empty:
             raise UsageProblem(message=f"there is no database at {self.path} yet")
-        target = os.path.abspath(os.path.expanduser(target))
-        if os.path.exists(target) and (not overwrite or os.path.samefile(target, self.path)):
-            raise UsageProblem(message=f"{target} exists already; remove it or choose another name")
+        target = copy_target(target, overwrite=overwrite)
+        if os.path.exists(target) and os.path.samefile(target, self.path):
+            raise UsageProblem(message=f"{target} is the database itself; choose another name")
         draft = f"{target}.part"
         try:
+            open(draft, "ab").close()  # SQLite does not say why it can't
             with (
                 closing(self.reader.connect()) as source,
                 closing(sqlite3.connect(draft)) as copy,
@@ -133,6 +135,8 @@ class SqliteBackend(Backend):
         except (sqlite3.Error, OSError) as error:
             if os.path.exists(draft):
                 os.unlink(draft)
+            if isinstance(error, OSError):
+                raise unwritable(target, error) from error
             raise DatabaseProblem(path=target, reason=str(error)) from error
 
 

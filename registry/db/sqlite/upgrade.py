@@ -11,6 +11,7 @@ from registry.db.interface import State
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.sqlite.dialect import BUSY_SECONDS, check_version, schema_state, translate
 from registry.db.sqlite.writer import make_engine
+from registry.db.target import unwritable
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem
 
@@ -28,8 +29,7 @@ def ensure_current(path: str) -> None:
         if not lock.acquire(UPGRADE_SECONDS):
             raise DatabaseBusy(path=path, seconds=UPGRADE_SECONDS)
     except OSError as error:
-        reason = f"{error.strerror or error} ({error.filename})"
-        raise DatabaseProblem(path=path, reason=reason) from error
+        raise unwritable(path, error) from error
     with lock:
         try:
             with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
