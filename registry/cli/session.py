@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from registry.cli.console import Console
+from registry.errors import DatabaseMissing
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -19,13 +20,23 @@ class Session:
         self.db: str | None = None
         self.config: str | None = None
         self.verbose = False
+        self.starts_new = True
 
     @cached_property
     def registry(self) -> "SkillRegistry":
-        """The registry that the global options mean. Raises `RegistryError`."""
+        """The registry that the global options mean. Raises `RegistryError`.
+
+        A file that was named and is not there is a slip, unless the command ``starts_new`` ones.
+        The default file that is not there yet is an empty registry.
+        """
         from registry.api import SkillRegistry
 
-        return SkillRegistry.open(self.db, settings=self.settings)
+        opened = SkillRegistry.open(self.db, settings=self.settings)
+        is_file = not opened.core.host
+        if self.db and not self.starts_new and is_file and not os.path.lexists(opened.path):
+            opened.close()
+            raise DatabaseMissing(path=opened.path, name="")
+        return opened
 
     @cached_property
     def settings(self) -> "Settings":

@@ -9,6 +9,7 @@ import termios
 from collections.abc import Callable
 from dataclasses import dataclass
 from fcntl import ioctl
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,14 +51,20 @@ Process = Callable[..., Ran]
 @pytest.fixture
 def cli(database: Path) -> Cli:
     """Run a command in this process, in a pipe: ``cli("list", "--json")``."""
+    return partial(run, "--db", str(database))
 
-    def run(*arguments: str, **extra: object) -> Result:
-        result = CliRunner().invoke(program, ["--db", str(database), *arguments], **extra)
-        assert result.exception is None or isinstance(result.exception, SystemExit)
-        assert "Traceback" not in result.output
-        return result
 
+@pytest.fixture
+def newcomer() -> Cli:
+    """Run a command as somebody who has just installed the program, and names no database."""
     return run
+
+
+def run(*arguments: str, **extra: object) -> Result:
+    result = CliRunner().invoke(program, arguments, **extra)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    return result
 
 
 @pytest.fixture

@@ -77,13 +77,13 @@ def test_sync_json_has_exactly_the_documented_keys(root, skill, cli):
     ]
 
 
-def test_a_dry_run_changes_nothing(root, skill, cli):
+def test_a_dry_run_changes_nothing(root, skill, newcomer):
     skill("alpha")
-    result = cli("sync", str(root), "--dry-run")
+    result = newcomer("sync", str(root), "--dry-run")
     assert result.exit_code == 0
     assert "Dry run, nothing was changed: 1 added" in result.stdout
-    assert cli("list", "--json").stdout == "[]\n"
-    assert cli("source", "list", "--json").stdout == "[]\n"
+    assert newcomer("list", "--json").stdout == "[]\n"
+    assert newcomer("source", "list", "--json").stdout == "[]\n"
 
 
 def test_long_lists_are_cut_unless_asked_for(root, skill, cli):

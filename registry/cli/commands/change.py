@@ -104,6 +104,7 @@ def update(
     """
     if not (body or any(given.values())):
         raise click.UsageError("Say what to change.")
+    name = options.named(session.registry, name)
     fields = {key: value for key, value in given.items() if value != ()}
     changed = session.registry.update(
         name, body=_text(body), if_hash=if_hash, force=force, **fields

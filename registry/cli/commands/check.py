@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "skill-registry check pdf-forms ./my-skills  # a skill, and a folder",
     "skill-registry check --strict .             # in a build: warnings fail, too",
     "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
+    starts_new=True,
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.names_or_paths)
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")

@@ -31,7 +31,10 @@ def command() -> None:
 
 
 @session_command(
-    "skill-registry db info", "skill-registry db info --json | jq -r .path", group=command
+    "skill-registry db info",
+    "skill-registry db info --json | jq -r .path",
+    group=command,
+    starts_new=True,
 )
 @options.json_option
 def info(session: Session, *, as_json: bool) -> None:
@@ -112,7 +115,7 @@ def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
     )
 
 
-@session_command("skill-registry db upgrade", group=command)
+@session_command("skill-registry db upgrade", group=command, starts_new=True)
 def upgrade(session: Session) -> None:
     """Create the database, or bring it to the newest schema.
 

@@ -34,6 +34,7 @@ class Address(click.ParamType[tuple[str, int]]):
     "skill-registry mcp --read-only --personality coder",
     "skill-registry mcp --toolset wave",
     "skill-registry mcp --http 127.0.0.1:8080    # at http://127.0.0.1:8080/mcp",
+    starts_new=True,
 )
 @click.option(
     "--toolset",

@@ -40,10 +40,12 @@ def command(
 ) -> None:
     """Show one skill.
 
-    NAME is a skill's name or ref, as "list" prints it. What is shown is what is on disk now. On a
-    terminal --raw and --path show characters that would steer it as escapes.
+    NAME is a skill's name or ref, as "list" prints it, or the path of its folder. What is
+    shown is what is on disk now. On a terminal --raw and --path show characters that would steer it
+    as escapes.
     """
     console = session.console
+    name = options.named(session.registry, name)
     if personality is not None:
         name = options.view_of(session.registry, personality).locate(name).stored.place
     if part == "raw" or revision is not None:

@@ -58,6 +58,7 @@ def list_(session: Session, *, style: str | None) -> None:
     "skill-registry source add ~/.claude/skills",
     "skill-registry source add ~/work/skills --scope team --priority 10",
     group=command,
+    starts_new=True,
 )
 @click.argument("folder", type=click.Path())
 @click.option(
@@ -104,7 +105,10 @@ def remove(session: Session, *, name: str, as_json: bool) -> None:
 
 
 @session_command(
-    "skill-registry source discover", "skill-registry source discover ~/work/project", group=command
+    "skill-registry source discover",
+    "skill-registry source discover ~/work/project",
+    group=command,
+    starts_new=True,
 )
 @click.argument("project", type=click.Path(), default=".", required=False)
 @options.format_options

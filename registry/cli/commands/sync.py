@@ -27,6 +27,7 @@ MAX_SHOWN: Final = 20
     "skill-registry sync ~/work/skills --scope team --name work",
     "skill-registry sync --dry-run --json | jq .removed",
     "skill-registry sync --watch                # and whenever something changes",
+    starts_new=True,
 )
 @click.argument(
     "targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.sources_or_folders

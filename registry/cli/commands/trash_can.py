@@ -25,6 +25,7 @@ def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_
     The whole folder goes, and "restore" brings it back. A skill that was edited by hand since the
     last sync is left alone.
     """
+    name = options.named(session.registry, name)
     gone = session.registry.delete(name, if_hash=if_hash, force=force)
     done = f"Deleted {escape.line(gone.name)}; 'skill-registry restore {gone.id}' brings it back."
     session.console.answer(gone, [done], as_json=as_json)
