@@ -52,7 +52,7 @@ def test_every_kind_of_change_has_its_marker(root, skill, cli, settled):
     assert lines == [
         "+ new",
         "~ edited",
-        "\u2192 moving (was in moving)",
+        "\u2192 moving (moving \u2192 elsewhere)",
         "- removed",
         "1 added, 1 updated, 1 moved, 1 removed, 1 unchanged, 0 invalid (… s)",
     ]
