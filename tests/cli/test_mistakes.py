@@ -154,3 +154,65 @@ def test_a_word_inside_a_group_is_told_ours(newcomer, group, typed, told):
     ran = newcomer(group, typed)
     assert ran.exit_code == 2
     assert f"Did you mean {told}" in ran.stderr
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_check_of_a_folder_into_which_nothing_was_pulled_fails(library, cli, tmp_path, there):
+    place = tmp_path / "pulled"
+    if there:
+        place.mkdir()
+    ran = cli("pull", "--check", "--to", str(place))
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert f"There is no {place}/skills.lock.json" in ran.stderr
+    assert cli("pull", "haiku", "--to", str(place)).exit_code == 0
+    assert cli("pull", "--check", "--to", str(place)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "command", [["sync"], ["sync", "--dry-run"], ["source", "add"]], ids=" ".join
+)
+@pytest.mark.parametrize("place", ["/", "~", "~/..", "~/."])
+def test_a_home_folder_is_no_source(newcomer, command, place):
+    ran = newcomer(*command, place)
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert "name a folder below it" in ran.stderr
+    assert newcomer("source", "list", "--format", "names").stdout == ""
+
+
+def test_a_folder_in_the_home_folder_is_a_source(newcomer, tmp_path):
+    write_skill(tmp_path / "home" / ".claude" / "skills" / "alpha")
+    assert newcomer("sync", "~/.claude/skills").exit_code == 0
+
+
+class TestNesting:
+    """A source inside another takes over the skills that lie in it."""
+
+    @pytest.fixture
+    def team(self, cli, tmp_path):
+        for folder in ("one", "below/two", "below/three"):
+            write_skill(tmp_path / "team" / folder)
+        cli("sync", str(tmp_path / "team"))
+        return tmp_path / "team"
+
+    @pytest.mark.parametrize("command", [["sync"], ["source", "add"]], ids=" ".join)
+    def test_a_source_inside_another_says_whose_skills_it_takes(self, cli, team, command):
+        ran = cli(*command, str(team / "below"))
+        assert "inside the source team" in ran.stderr
+        assert "2 skills of it belong to the new source alone" in ran.stderr
+        assert "(team has 3 now, then 1)" in ran.stderr
+        cli("sync")
+        counts = {
+            one["name"]: one["skills"] for one in json.loads(cli("source", "list", "--json").stdout)
+        }
+        assert counts == {"team": 1, "below": 2}
+
+    def test_a_source_around_another_says_what_stays(self, cli, tmp_path):
+        write_skill(tmp_path / "team" / "below" / "two")
+        cli("sync", str(tmp_path / "team" / "below"))
+        ran = cli("sync", str(tmp_path / "team"))
+        assert "holds the source below, which keeps its 1 skill." in ran.stderr
+
+    def test_a_source_beside_another_says_nothing(self, cli, team, tmp_path):
+        write_skill(tmp_path / "team-two" / "four")
+        assert cli("sync", str(tmp_path / "team-two")).stderr == ""
+        assert cli("sync", str(team)).stderr == ""

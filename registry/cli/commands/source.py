@@ -11,6 +11,7 @@ from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
+from registry.cli.nested import tell_nesting
 from registry.cli.session import Session
 from registry.model import SCOPES, Scope, Source
 
@@ -81,6 +82,7 @@ def add(
 
     The next sync reads its skills.
     """
+    tell_nesting(session, [folder])
     source = session.registry.add_source(folder, name=name, scope=scope, priority=priority)
     shown, path = escape.line(source.name), escape.line(source.path)
     done = f"Registered the source {shown} ({source.scope}): {path}"
