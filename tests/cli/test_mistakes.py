@@ -216,3 +216,22 @@ class TestNesting:
         write_skill(tmp_path / "team-two" / "four")
         assert cli("sync", str(tmp_path / "team-two")).stderr == ""
         assert cli("sync", str(team)).stderr == ""
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize("command", [["list"], ["search", "haiku"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (["--tag", "form"], "No skill has the tag 'form'; nearest: 'forms'."),
+        (["--tag", "FORM s"], "No skill has the tag 'FORM s'; nearest: 'forms'."),
+        (["--any-tag", "pdfs", "--tag", "pdf"], "No skill has the tag 'pdfs'; nearest: 'pdf'."),
+        (["--tag", "xyzzy"], "No skill has the tag 'xyzzy'."),
+        (["--kind", "workflows"], "No skill has the kind 'workflows'; nearest: 'workflow'."),
+        (["--category", "doc"], "No skill has the category 'doc'; nearest: 'documents'."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_value_that_no_skill_has_is_told_with_the_nearest(library, cli, command, option, told):
+    ran = cli(*command, *option)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", f"{told}\n")

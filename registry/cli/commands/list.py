@@ -10,7 +10,6 @@ from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_nothing_found
 from registry.cli.session import Session
-from registry.db.queries.filters import Filters
 from registry.model import Skill
 
 COLUMNS: Final[Sequence[Column[Skill]]] = (
@@ -70,6 +69,6 @@ def command(session: Session, /, *, style: str | None, **given: Any) -> None:
     page = session.registry.list(chosen, **given)
     told = emit(session.console, style, page.items, COLUMNS)
     if not page.total:
-        tell_nothing_found(session, narrowed=chosen not in (Filters(), Filters(all=True)))
+        tell_nothing_found(session, chosen, narrowed=False)
     elif told:
         session.console.note(f"{len(page):,} of {page.total:,} skills", "dim")

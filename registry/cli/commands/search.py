@@ -56,10 +56,7 @@ def command(
     hits, total = session.registry.search(text, chosen, **given)
     told = emit(session.console, style, hits, COLUMNS, draw=partial(draw_hits, query=text))
     if not total:
-        if session.registry.sources():
-            session.console.note("No skills match.")
-        else:
-            tell_nothing_found(session, narrowed=True)
+        tell_nothing_found(session, chosen, narrowed=True)
     elif told:
         session.console.note(f"{len(hits):,} of {words.count(total, 'hit')}", "dim")
 
