@@ -15,7 +15,7 @@ COMMANDS: Final = {
     "sync": "Bring the registry in line with the folders on disk.",
     "list": "List skills.",
     "search": "Find skills by what they do.",
-    "show": "Show one skill.",
+    "show": "Show one skill, or several.",
     "why": "Explain why a skill is, or isn't, listed.",
     "tags": "Count the skills of each tag.",
     "kinds": "Count the skills of each kind.",

@@ -47,7 +47,14 @@ def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator
     if skill.body and skill.body.strip():
         yield ""
         yield console.style("-" * min(width, 40), "dim")
-        yield escape.text(skill.body.strip("\r\n"))
+        body = skill.body.strip("\r\n")
+        yield from _body(console, body, width) if console.is_terminal else [escape.text(body)]
+
+
+def _body(console: Console, body: str, width: int) -> Iterator[str]:
+    from registry.cli.markdown import render
+
+    return render(console, body, width)
 
 
 def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[str, str | None]]:

@@ -110,6 +110,7 @@ def terminal(database: Path, tmp_path: Path) -> Process:
                 "PYTHONPATH": str(REPOSITORY),
                 "SKILL_REGISTRY_DB": str(database),
                 "TERM": "xterm-256color",
+                "PAGER": "cat",
                 **environ,
             },
             cwd=tmp_path,
