@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "stats": "Say what the registry holds, how big and how fresh it is.",
     "create": "Create a skill, on disk and in the registry at once.",
     "update": "Change a skill and leave every other byte as it was.",
+    "edit": "Open a skill's SKILL.md in your editor, then sync and check it.",
     "delete": "Move a skill to the trash.",
     "restore": "Bring a deleted skill back.",
     "trash": "List what was deleted, or end it for good.",

@@ -47,12 +47,13 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None) -> No
     if not text:
         console.note("Nothing is different.")
     elif console.is_terminal:
-        console.write(_painted(console, line) for line in text.splitlines())
+        console.write(painted(console, line) for line in text.splitlines())
     else:
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
-def _painted(console: Console, line: str) -> str:
+def painted(console: Console, line: str) -> str:
+    """Return a line of a unified diff, escaped and in its colour."""
     shown = escape.text(line)
     if line.startswith(("+++", "---")):
         return console.style(shown, "bold")
