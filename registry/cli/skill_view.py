@@ -73,8 +73,8 @@ def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[st
     yield "Version", _one(skill.version)
     yield "Author", _one(skill.author)
     yield "License", _one(skill.license)
-    yield "Created", words.moment(skill.created_at)
-    yield "Updated", words.moment(skill.updated_at)
+    yield "Created", words.moment(skill.created_at, local=console.is_terminal)
+    yield "Updated", words.moment(skill.updated_at, local=console.is_terminal)
     yield "Works with", _one(skill.compatibility)
     yield "Needs tools", ", ".join(map(escape.line, skill.required_tools))
 

@@ -197,3 +197,24 @@ def test_progress_is_patient_and_then_draws():
         assert progress._bar is not None
         (task,) = progress._bar.tasks
         assert (task.description, task.completed, task.total) == ("importing [red]x", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("stamp", "told"),
+    [
+        ("2026-03-31T12:29:30Z", "just now"),
+        ("2026-03-31T12:30:30Z", "just now"),
+        ("2026-03-31T12:29:00Z", "1 minute ago"),
+        ("2026-03-31T10:30:00Z", "2 hours ago"),
+        ("2026-03-30T12:30:00Z", "1 day ago"),
+        ("2026-03-28T12:00:00Z", "3 days ago"),
+        ("2026-01-10T12:00:00Z", "2 months ago"),
+        ("2025-01-10T12:00:00Z", "14 months ago"),
+        ("2020-03-31T12:30:00Z", "6 years ago"),
+        ("2027-03-31T12:30:00Z", "2027-03-31T12:30:00Z"),
+        ("never", "never"),
+        ("9999-99-99T99:99:99Z", "9999-99-99T99:99:99Z"),
+    ],
+)
+def test_how_long_ago(stamp, told):
+    assert words.ago(stamp, 1_774_960_200.0) == told

@@ -59,11 +59,12 @@ def test_no_line_is_wider_than_the_terminal(wide_library, terminal, command, col
 
 
 def test_a_table_at_80_columns(library, terminal):
-    assert terminal("list", NO_COLOR="1").out == (
-        "SKILL      KIND      UPDATED     DESCRIPTION\n"
-        "haiku                2023-11-14  Write a haiku about anything.\n"
-        "pdf-forms  workflow  2023-11-14  Fill PDF forms from a table of values.\n"
-        "review               2023-11-14  Review a pull request.\n"
+    out = terminal("list", NO_COLOR="1").out
+    assert re.sub(r"\d+ years ago", "N years ago", out) == (
+        "SKILL      KIND      UPDATED      DESCRIPTION\n"
+        "haiku                N years ago  Write a haiku about anything.\n"
+        "pdf-forms  workflow  N years ago  Fill PDF forms from a table of values.\n"
+        "review               N years ago  Review a pull request.\n"
         "3 of 3 skills\n"
     )
 
@@ -128,3 +129,27 @@ def test_sync_on_a_terminal_ends_with_its_summary(library, terminal):
 def test_columns_of_the_environment_count(library, terminal, process):
     narrow = process("list", "--format", "table", COLUMNS="30")
     assert max(map(width_of, narrow.out.splitlines())) <= 30
+
+
+def test_the_time_that_a_list_is_sorted_by_is_shown(library, terminal):
+    out = terminal("list", "--sort", "created", columns=100, NO_COLOR="1").out
+    assert out.startswith("SKILL      KIND      TAGS            CREATED")
+    assert "UPDATED" not in out
+    assert out.index("haiku") < out.index("pdf-forms") < out.index("review")
+
+
+def test_a_table_in_a_pipe_has_times_in_utc(library, process):
+    assert " 2023-11-14T22:13:20Z " in process("list", "--format", "table", COLUMNS="100").out
+    assert "2024-06-01T00:00:00Z" in process("list", "--sort", "created", "--format", "table").out
+    assert "2023-11-14 22:13 UTC" in process("show", "haiku").out
+
+
+def test_one_skill_has_its_times_in_the_zone_of_the_terminal(library, terminal):
+    assert "2023-11-15 07:13 HERE" in terminal("show", "haiku", TZ="HERE-9").out
+    assert "2023-11-14 22:13 UTC" in terminal("show", "haiku", TZ="UTC").out
+
+
+@pytest.mark.parametrize("command", [["source", "list"], ["history", "haiku"]], ids=" ".join)
+def test_listings_say_how_long_ago_something_was(library, terminal, process, command):
+    assert re.search("just now|minutes? ago", terminal(*command, columns=160, NO_COLOR="1").out)
+    assert " ago" not in process(*command, "--format", "table", COLUMNS="160").out

@@ -69,7 +69,7 @@ def _state(one: "Revision") -> str:
 
 COLUMNS: Final[Sequence[Column["Revision"]]] = (
     Column("REVISION", lambda one: str(one.number), right=True),
-    Column("SEEN", lambda one: one.seen_at),
+    Column("SEEN", lambda one: one.seen_at, time=True),
     Column("FILES", lambda one: str(len(one.files)), right=True),
     Column("BYTES", lambda one: f"{sum(file.size for file in one.files):,}", right=True),
     Column("STATE", _state),

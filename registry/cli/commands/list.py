@@ -32,9 +32,17 @@ COLUMNS: Final[Sequence[Column[Skill]]] = (
         max_width=20,
     ),
     Column("TAGS", lambda skill: ", ".join(skill.tags), only="table", drop=6, max_width=24),
-    Column("UPDATED", lambda skill: words.day(skill.updated_at), only="table", drop=4),
+    Column("UPDATED", lambda skill: skill.updated_at, only="table", time=True, drop=4),
     Column("DESCRIPTION", lambda skill: skill.description, prose=True, flexible=True, min_width=40),
 )
+
+BY_CREATION: Final = tuple(
+    column._replace(title="CREATED", value=lambda skill: skill.created_at)
+    if column.title == "UPDATED"
+    else column
+    for column in COLUMNS
+)
+"""What is sorted by is shown."""
 
 
 @session_command(
@@ -67,7 +75,8 @@ def command(session: Session, /, *, style: str | None, **given: Any) -> None:
     """
     chosen = options.filters(session, given)
     page = session.registry.list(chosen, **given)
-    told = emit(session.console, style, page.items, COLUMNS)
+    columns = BY_CREATION if given["sort"] == "created" else COLUMNS
+    told = emit(session.console, style, page.items, columns)
     if not page.total:
         tell_nothing_found(session, chosen, narrowed=False)
     elif told:

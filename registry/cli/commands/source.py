@@ -136,12 +136,10 @@ def discover(session: Session, *, project: str, style: str | None) -> None:
             session.console.note(f"  skill-registry sync {escape.line(path)}{scope}")
 
 
-def _last(source: Source) -> str:
+def _result(source: Source) -> str | None:
     if not source.enabled:
         return "off"
-    result = source.last_result
-    when = words.moment(source.last_sync_at)
-    return when if result in {None, "ok"} else f"{when} ({result})"
+    return None if source.last_result == "ok" else source.last_result
 
 
 SOURCES: Final[Sequence[Column[Source]]] = (
@@ -150,7 +148,10 @@ SOURCES: Final[Sequence[Column[Source]]] = (
     Column("PRIORITY", lambda source: str(source.priority or ""), only="table", right=True, drop=5),
     Column("SKILLS", lambda source: source.skills, right=True, drop=2),
     Column("HOST", lambda source: source.host, only="table", drop=3),
-    Column("SYNCED", _last, only="table", drop=4),
+    Column(
+        "SYNCED", lambda source: source.last_sync_at or "never", only="table", time=True, drop=4
+    ),
+    Column("RESULT", _result, only="table", drop=4),
     Column("FOLDER", lambda source: source.path, flexible=True, cut="start"),
 )
 

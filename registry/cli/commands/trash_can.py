@@ -93,6 +93,6 @@ def empty(session: Session, *, yes: bool) -> None:
 COLUMNS: Final[Sequence[Column["Trashed"]]] = (
     Column("ID", lambda one: one.id),
     Column("SKILL", lambda one: one.name),
-    Column("DELETED", lambda one: one.deleted_at),
+    Column("DELETED", lambda one: one.deleted_at, time=True),
     Column("SOURCE", lambda one: one.source),
 )
