@@ -96,9 +96,9 @@ def terminal(database: Path, tmp_path: Path) -> Process:
     It has patience: on a busy machine, too, it draws no bar.
     """
 
-    def run(*arguments: str, columns: int = 80, **environ: str) -> Ran:
+    def run(*arguments: str, columns: int = 80, rows: int = 50, **environ: str) -> Ran:
         ours, theirs = pty.openpty()
-        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         env = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
         child = subprocess.Popen(
             [sys.executable, "-c", PATIENT, *arguments],

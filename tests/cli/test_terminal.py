@@ -153,3 +153,46 @@ def test_one_skill_has_its_times_in_the_zone_of_the_terminal(library, terminal):
 def test_listings_say_how_long_ago_something_was(library, terminal, process, command):
     assert re.search("just now|minutes? ago", terminal(*command, columns=160, NO_COLOR="1").out)
     assert " ago" not in process(*command, "--format", "table", COLUMNS="160").out
+
+
+@pytest.fixture(scope="module")
+def many(new_database, tmp_path_factory):
+    def fill(root):
+        for number in range(40):
+            body = "".join(f"Line {line}.\n" for line in range(30)) + "- **Needle**: in `hay`.\n"
+            write_skill(root / f"body-{number:02}", description="Sews.", body=body)
+        write_skill(root / "about", description="Find the needle.", body="# Needle\n\nneedle\n")
+
+    return keep_library(new_database(), tmp_path_factory.mktemp("many"), fill)
+
+
+class TestSearch:
+    @pytest.fixture
+    def database(self, many):
+        return many.database
+
+    def test_the_best_hits_of_a_search_fit_on_the_screen(self, terminal, process):
+        out = terminal("search", "needle", rows=40, NO_COLOR="1").out
+        assert out.startswith("about  Find the needle.\n")
+        assert out.count("\n") <= 38
+        assert out.endswith("18 of 41 hits\n")
+        assert terminal("search", "needle", "--limit", "30", rows=40).out.count("body-") == 29
+        assert process("search", "needle").out.count("\n") == 20
+
+    def test_a_match_in_the_description_is_not_told_again(self, terminal, process):
+        lines = terminal("search", "needle", NO_COLOR="1").out.splitlines()
+        assert lines[0] == "about  Find the needle."
+        assert lines[1] == "body-00  Sews."
+        assert process("search", "needle").out.startswith("about\tFind the needle.\n")
+
+    def test_a_place_that_matched_has_no_markup(self, terminal, process):
+        for out in (
+            terminal("search", "needle", NO_COLOR="1").out,
+            process("search", "needle").out,
+        ):
+            assert "Line 29. Needle: in hay." in out
+            assert "**" not in out
+
+    def test_a_match_that_the_first_line_cuts_off_is_shown_below_it(self, terminal):
+        out = terminal("search", "needle", columns=20, NO_COLOR="1").out
+        assert out.startswith("about  Find the nee…\n    Find the needle.\n")
