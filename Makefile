@@ -8,7 +8,7 @@ SERVER := $(VENV)/.server
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test chaos lint bench docs clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ lint: $(READY)  ## style and types
 test: lint $(SERVER)  ## everything that must hold, with a file and with a server as the database
 	$(BIN)/python -m pytest $(TWO)
 	$(BIN)/python -m pytest $(TWO) --backend postgresql
+
+chaos: $(READY)  ## cut the power at every call of every operation; `make test` tries a part of it
+	$(BIN)/python -m tests.powerloss.chaos
 
 bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py

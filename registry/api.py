@@ -16,6 +16,7 @@ from registry.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from registry.catalog.check import Checked
+    from registry.catalog.copies import Copies
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
@@ -107,6 +108,15 @@ class SkillRegistry:
     ) -> tuple[Sequence[SearchHit], int]:
         """Return a page of hits, the best first, and how many skills match in all."""
         return search(self.core.reader, query, filters or Filters(), limit=limit, offset=offset)
+
+    def copies(self, name: str | None = None) -> "Sequence[Copies]":
+        """Return the names that lie in several places; for one skill also what is nearly alike.
+
+        Raises `SkillNotFound`, `SkillAmbiguous`.
+        """
+        from registry.catalog.copies import copies
+
+        return copies(self.core.reader, name)
 
     def get(self, name: str) -> SkillDetail:
         """Return everything of one skill, as it is on disk now.

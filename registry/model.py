@@ -122,14 +122,15 @@ class Skill:
     """One skill as listings show it. Its identity is (source, folder).
 
     ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
-    source's root (``.``: the root itself) and ``path`` the same as an absolute path. No slots:
+    source's root (``.``: the root itself) and ``path`` the same as an absolute path. ``copies``
+    are the refs of others of the same name with the same files, of which one is listed. No slots:
     rows are poured into ``__dict__`` (`db.queries.rows`), which makes a long listing three times
     faster.
     """
 
     KEYS: ClassVar = tuple(
         "ref name description kind category tags scope source path version license author "
-        "created_at updated_at content_hash tree_hash status shadowed".split()
+        "created_at updated_at content_hash tree_hash status shadowed copies".split()
     )
 
     ref: str
@@ -151,6 +152,7 @@ class Skill:
     tree_hash: str | None
     status: Status
     shadowed: bool
+    copies: tuple[str, ...]
 
 
 @dataclass(frozen=True)

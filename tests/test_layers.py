@@ -31,7 +31,7 @@ ROOMS = [
 """From the roof to the ground; those on one floor do not know each other."""
 
 MAX_ROOMS = 16
-MAX_LINES = {"api.py": 500}
+MAX_LINES = {"api.py": 560}
 """The facade has a method for each operation, and nothing else."""
 
 

@@ -48,6 +48,7 @@ def entry(name, description="Does one thing well.", scope="personal", location=N
             tree_hash=None,
             status="ok",
             shadowed=False,
+            copies=(),
         ),
         f"{path}/SKILL.md",
     )
@@ -100,7 +101,8 @@ Does one thing well.
 @pytest.mark.both
 def test_the_markdown_is_one_line_a_skill_by_ref(registry, tmp_path):
     for source in ("one", "two"):
-        write_skill(tmp_path / source / "review", description="|\n  First.\n\n  Second.\n")
+        text = "|\n  First.\n\n  Second.\n"
+        write_skill(tmp_path / source / "review", description=text, body=f"Of {source}.")
         registry.sync(str(tmp_path / source), name=source)
     assert (
         prompt(registry.core, style="markdown").text
@@ -128,6 +130,19 @@ def test_a_skill_at_the_root_of_its_source_has_a_location(registry, root):
     write_skill(root, name="whole")
     registry.sync(str(root))
     assert f"\n{root}/SKILL.md\n" in prompt(registry.core).text
+
+
+@pytest.mark.parametrize("style", ["xml", "markdown"])
+def test_marks_of_direction_and_line_ends_in_a_path_are_shown_as_escapes(
+    registry, root, skill, style
+):
+    skill("\u202egnp.txt\u200f/a\nb", name="plain", description="\u200fDescribed.")
+    registry.sync(str(root), name="mine")
+    text = prompt(registry.core, style=style).text
+    assert f"{root}/\\u202egnp.txt\\u200f/a\\nb/SKILL.md" in text
+    assert "\u200fDescribed." in text
+    assert text.count("\u200f") == 1
+    assert "\u202e" not in text
 
 
 def test_what_xml_can_not_hold_is_replaced():

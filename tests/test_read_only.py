@@ -13,7 +13,9 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.settings import Settings
+from tests import program
 from tests.conftest import OLD, REPOSITORY, write_skill
+from tests.program import Ran
 
 pytestmark = pytest.mark.file
 
@@ -36,20 +38,15 @@ class Place:
         self.closed_before = set(os.listdir(self.folder))
         self._close()
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess:
-        return self.python("-m", "registry", "--db", str(self.seen), *arguments)
-
-    def python(self, *arguments: str) -> subprocess.CompletedProcess:
-        done = subprocess.run(
-            [*self._before(), sys.executable, *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    def run(self, *arguments: str) -> Ran:
+        ran = program.run(
+            ["--db", str(self.seen), *arguments],
+            environ=os.environ,
             cwd=self.folder.parent,
+            before=program.without_rights if self._before() else None,
         )
         assert set(os.listdir(self.folder)) == self.closed_before
-        return done
+        return ran
 
     def _before(self):
         if os.geteuid() != 0:
@@ -157,10 +154,10 @@ def test_everything_that_reads_is_answered(place):
     place.close()
     for command in READS:
         ran = place.run(*command)
-        assert ran.returncode == 0, (command, ran.stderr)
+        assert ran.status == 0, (command, ran.err)
         if command == ["db", "info"]:
-            assert "journal\twal" in ran.stdout
-        assert "Error" not in ran.stderr, command
+            assert "journal\twal" in ran.out
+        assert "Error" not in ran.err, command
     with SkillRegistry.open(place.folder.parent / "copy.db", settings=Settings()) as copy:
         assert [skill.name for skill in copy.list()] == ["alpha"]
 
@@ -169,8 +166,8 @@ def test_a_skill_that_was_edited_since_is_read_as_it_is_on_disk(place, root):
     place.close()
     write_skill(root / "alpha", description="Writes.", body="# Alpha\n\nWrites haiku.\n")
     ran = place.run("tools", "call", "read_skill", '{"name": "alpha"}')
-    assert "Writes haiku." in ran.stdout
-    shown = json.loads(place.run("show", "alpha", "--json").stdout)
+    assert "Writes haiku." in ran.out
+    shown = json.loads(place.run("show", "alpha", "--json").out)
     assert (shown["description"], shown["front_matter"]["description"]) == ("Writes.", "Writes.")
 
 
@@ -178,8 +175,8 @@ def test_a_sync_that_finds_only_other_times_has_nothing_to_do(place, root):
     place.close()
     os.utime(root / "alpha" / "SKILL.md", (OLD + 5000, OLD + 5000))
     ran = place.run("sync")
-    assert ran.returncode == 0, ran.stderr
-    assert "1 unchanged" in ran.stdout + ran.stderr
+    assert ran.status == 0, ran.err
+    assert "1 unchanged" in ran.out + ran.err
 
 
 def test_what_writes_is_refused_in_words(place, root):
@@ -191,9 +188,9 @@ def test_what_writes_is_refused_in_words(place, root):
         ["source", "remove", "mine"],
     ):
         ran = place.run(*command)
-        assert (ran.returncode, ran.stdout) == (3, ""), command
-        assert "can't be used" in ran.stderr
-        assert "Internal" not in ran.stderr
+        assert (ran.status, ran.out) == (3, ""), command
+        assert "can't be used" in ran.err
+        assert "Internal" not in ran.err
 
 
 def test_a_change_that_waits_to_be_finished_keeps_nobody_from_reading(place):
@@ -206,7 +203,7 @@ def test_a_change_that_waits_to_be_finished_keeps_nobody_from_reading(place):
         connection.commit()
     place.close()
     ran = place.run("list")
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.status, ran.err) == (0, "")
 
 
 def test_a_log_that_needs_writing_to_be_read_is_said_with_the_way_out(place):
@@ -219,9 +216,9 @@ def test_a_log_that_needs_writing_to_be_read_is_said_with_the_way_out(place):
     shutil.move(aside, f"{place.database}-wal")
     place.close()
     ran = place.run("list", "--json")
-    assert (ran.returncode, ran.stdout) == (3, "")
-    assert "-wal" in ran.stderr
-    assert "copy both files" in ran.stderr
+    assert (ran.status, ran.out) == (3, "")
+    assert "-wal" in ran.err
+    assert "copy both files" in ran.err
     place.open()
     with SkillRegistry.open(place.database, settings=Settings()) as registry:
         assert registry.list().items[0].description == "In the log."
@@ -233,7 +230,7 @@ def test_a_writer_elsewhere_can_be_read_beside(place):
         writer.execute("UPDATE skills SET description = 'Live.'")
         place.close()
         ran = place.run("list", "--json")
-        assert json.loads(ran.stdout)[0]["description"] == "Live."
+        assert json.loads(ran.out)[0]["description"] == "Live."
         place.open()
 
 
@@ -279,5 +276,5 @@ def test_an_older_schema_is_not_upgraded_but_named(place, monkeypatch):
         connection.commit()
     place.close()
     ran = place.run("list")
-    assert ran.returncode == 3
-    assert "db upgrade" in ran.stderr
+    assert ran.status == 3
+    assert "db upgrade" in ran.err

@@ -18,7 +18,7 @@ def test_a_listed_skill_is_listed(registry, root, skill):
 
 
 def test_a_shadowed_skill_names_what_hides_it(registry, tmp_path):
-    write_skill(tmp_path / "weak" / "alpha")
+    write_skill(tmp_path / "weak" / "alpha", body="Another way.")
     write_skill(tmp_path / "strong" / "alpha")
     registry.sync(str(tmp_path / "weak"), scope="community")
     registry.sync(str(tmp_path / "strong"), scope="project")

@@ -1,7 +1,7 @@
 """The operation `check`: all findings about folders or registered skills, read from disk now."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from registry.catalog.resolve import resolve
@@ -9,8 +9,9 @@ from registry.core import Core
 from registry.db.queries.skills import findings as stored_findings
 from registry.db.queries.skills import look_alikes
 from registry.db.queries.sources import list_sources
-from registry.disk.paths import ROOT, join
-from registry.disk.scanned import RootMissing, RootUnreadable
+from registry.disk.links import real_path
+from registry.disk.paths import ROOT, is_below, join
+from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
@@ -84,18 +85,32 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
         findings = stored_findings(core.reader, stored.id)
         yield Checked(stored.skill.name, stored.path, findings)
     else:
-        yield from check_folder(core, stored.path, alone=True)
+        yield from _check_below(core, stored.root, stored.folder, stored.path, alone=True)
 
 
 def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
     """Check all skills below ``path``; ``alone``: only the one in that very folder."""
-    root = os.path.realpath(path)
+    real = real_path(path)
+    # Below a source it is reached from there by handles, whatever its name stands for by then.
+    sources = own_sources(core)
+    for place in (real, path):
+        holding = [one.path for one in sources if is_below(place, one.path)]
+        if holding:
+            root = max(holding, key=len)
+            yield from _check_below(core, root, os.path.relpath(place, root), path, alone=alone)
+            return
+    yield from _check_below(core, real, ROOT, path, alone=alone)
+
+
+def _check_below(
+    core: Core, root: str, folder: str, path: str, *, alone: bool
+) -> Iterator[Checked]:
     # What lies inside another source is checked too when its parent is asked for.
     roots = [source.path for source in own_sources(core)] if alone else []
     walk = Walk(root, core.settings.limits, roots)
     try:
-        for found in [walk.one(ROOT)] if alone else walk:
-            if found is not None and found.is_skill:
+        for found in _found(walk, folder, alone=alone):
+            if found.is_skill:
                 reading = read_folder(root, found, core.settings.limits, {})
                 name = reading.document.name if reading.document else found.name
                 yield Checked(name, join(root, found.folder), reading.findings)
@@ -104,5 +119,14 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
     except RootUnreadable as error:
         raise SourceInvalid(path=path, reason=str(error)) from None
     for notice in walk.notices:
-        if notice.diagnostic.severity != "info" and not alone:
+        # What can't be read of a skill is told with it.
+        told = notice.lost and notice.folder == folder if alone else True
+        if told and notice.diagnostic.severity != "info":
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])
+
+
+def _found(walk: Walk, folder: str, *, alone: bool) -> Iterable[ScannedFolder]:
+    if alone:
+        found = walk.one(folder)
+        return [] if found is None else [found]
+    return walk if folder == ROOT else walk.below(folder)

@@ -22,6 +22,11 @@ MIN_DESCRIPTION: Final = 40
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_DISTURBING: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
+"""Controls, line ends and marks of direction: in a path they can only mislead."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -140,11 +145,11 @@ def _entry(entry: Entry, style: Style, cap: int | None = None) -> str:
     skill = entry.skill
     description = skill.description if cap is None else _shorten(skill.description, cap)
     if style == "markdown":
-        return f"- **{_line(skill.ref)}**: {_line(description)} ({_line(entry.location)})"
+        return f"- **{_place(skill.ref)}**: {_line(description)} ({_place(entry.location)})"
     return (
         f"<skill>\n<name>\n{_xml(skill.name)}\n</name>\n"
         f"<description>\n{_xml(description)}\n</description>\n"
-        f"<location>\n{_xml(entry.location)}\n</location>\n</skill>"
+        f"<location>\n{_xml(_place(entry.location))}\n</location>\n</skill>"
     )
 
 
@@ -181,6 +186,10 @@ def _shorten(text: str, cap: int) -> str:
 
 def _xml(text: str) -> str:
     return _NOT_IN_XML.sub("\ufffd", html.escape(text))
+
+
+def _place(text: str) -> str:
+    return _DISTURBING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _line(text: str) -> str:

@@ -11,10 +11,9 @@ from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
-from registry.disk import files as disk_files
-from registry.disk.links import Leads, follow
+from registry.disk.files import IsLink, open_home, read_inside
 from registry.disk.paths import ROOT, is_safe_relative
-from registry.disk.scanned import ScannedFolder
+from registry.disk.scanned import ScannedFolder, inaccessible
 from registry.errors import (
     FileNotFoundInSkill,
     NotUtf8,
@@ -37,7 +36,8 @@ class CurrentSkill:
     """A skill whose stored version is what is on disk now.
 
     ``found`` is None where the folder is on another machine, and what is stored is what can be
-    known. ``is_behind``: it could not be brought up to date, since nothing can be written.
+    known. ``is_behind``: it could not be brought up to date, since nothing can be written or a part
+    of it can't be read.
     """
 
     stored: StoredSkill
@@ -61,6 +61,11 @@ class CurrentSkill:
         """Bring the stored version of a skill that was found already up to date; raises as `of`."""
         return cls._compared(core, stored) or cls.of(core, stored.place)
 
+    def check_whole(self) -> None:
+        """Raise `SkillInaccessible` where a part of it can't be read, naming that."""
+        for finding in self.found.unread if self.found is not None else ():
+            raise inaccessible(self.stored.path, finding)
+
     @classmethod
     def _compared(cls, core: Core, stored: StoredSkill) -> Self | None:
         if stored.host != core.host:
@@ -77,8 +82,8 @@ def get(core: Core, handle: str) -> SkillDetail:
 def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
     """Return everything of a skill, as it is on disk now. Raises `SkillNotFound`.
 
-    Where the database can't be written, what the skill file says now takes the place of what can't
-    be brought up to date.
+    What the skill file says now takes the place of what can't be brought up to date, and what can't
+    be read is told.
     """
     known = detail(core, current.stored)
     if not current.is_behind or current.found is None or current.found.document is None:
@@ -92,11 +97,13 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
         return known
     if not document.usable:
         return known
+    unread = [one for one in current.found.unread if one not in known.diagnostics]
     return replace(
         known,
         description=document.description,
         body=document.body,
         front_matter=document.front_matter,
+        diagnostics=(*known.diagnostics, *unread),
     )
 
 
@@ -156,12 +163,12 @@ def read_document(
     if name is None:
         problems = skills.findings(core.reader, stored.id) or problems
         raise SkillInvalid(name=stored.skill.ref, problems=problems)
-    path = f"{stored.path}/{name}"
     try:
-        limit = core.settings.limits.document_bytes
-        return disk_files.read_inside(path, limit, stored.path, stored.root).data
+        with open_home(stored.root, stored.folder) as home:
+            limit = core.settings.limits.document_bytes
+            return read_inside(home, name, limit, stored.root).data
     except FileNotFoundError:
-        raise SkillMissing(name=stored.skill.ref, path=path) from None
+        raise SkillMissing(name=stored.skill.ref, path=f"{stored.path}/{name}") from None
 
 
 def read_text(core: Core, current: CurrentSkill) -> str:
@@ -182,13 +189,15 @@ def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
     stored = current.stored
     if current.found is None:
         return _stored_bytes(core, stored, path)
-    link = follow(f"{stored.path}/{path}", stored.path, ())
-    if link.leads is Leads.NOWHERE or (stored.folder == ROOT and path == ROOT):
+    if stored.folder == ROOT and path == ROOT:
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path)
-    if link.leads is not Leads.INSIDE:
-        raise OutsideSkill(path=path)
+    limit = core.settings.limits.document_bytes
     try:
-        return disk_files.read_file(link.target, core.settings.limits.document_bytes).data
+        with open_home(stored.root, stored.folder) as home:
+            try:
+                return read_inside(home, os.path.normpath(path), limit).data
+            except IsLink:
+                raise OutsideSkill(path=path) from None
     except FileNotFoundError:
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path) from None
 

@@ -10,8 +10,10 @@ from registry.catalog.visibility.decisions import personality as personality_of
 from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.skills import StoredSkill
-from registry.disk.links import Leads, follow
+from registry.disk.beneath import GONE, PASS, Folder, reason_of
+from registry.disk.links import Leads, follow, real_path
 from registry.disk.paths import is_below, is_ignored, join
+from registry.disk.scanned import unreadable
 from registry.disk.walk import DEPTH_SEEN
 from registry.errors import SkillNotFound
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
@@ -80,8 +82,12 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
         message = f"its folder is on {stored.host}; what is stored is what is read here"
         yield Diagnostic("elsewhere", "info", message)
     else:
-        found = walk_of(core, stored.root).one(stored.folder)
-        if found is None:
+        walk = walk_of(core, stored.root)
+        found = walk.one(stored.folder)
+        lost = [notice.diagnostic for notice in walk.notices if notice.lost]
+        if lost:
+            yield from lost
+        elif found is None:
             fix = "run: skill-registry sync"
             yield Diagnostic("gone", "warning", "the folder is gone since the last sync", fix=fix)
         elif found.fingerprint != stored.fingerprint:
@@ -93,10 +99,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
     elif skill.status == "invalid":
         yield from (f for f in skills.findings(reader, stored.id) if f.severity == "error")
     elif skill.shadowed:
-        winners = ", ".join(skills.visible_refs(reader, skill.name))
-        message = f"a skill of the same name in a stronger source hides it: {winners}"
-        fix = "rename one of them, or change the sources' scope or priority"
-        yield Diagnostic("shadowed", "warning", message, fix=fix)
+        yield _shadowed(core, skill)
     elif stored.hidden:
         message = "it is listed for people; its own front matter hides it from models"
         fix = "remove disable-model-invocation from the front matter"
@@ -107,13 +110,24 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
             message = f"it is listed, but its name is shared by {', '.join(namesakes)}"
             yield Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
         else:
-            yield Diagnostic("listed", "info", "it is listed")
+            same = f"; the same files lie in {', '.join(skill.copies)}" if skill.copies else ""
+            yield Diagnostic("listed", "info", f"it is listed{same}")
+
+
+def _shadowed(core: Core, skill: Skill) -> Diagnostic:
+    visible = skills.visible_refs(core.reader, skill.name)
+    if listed := sorted(set(visible) & set(skill.copies)):
+        message = f"it is a copy: its files are the same as those of {listed[0]}, which is listed"
+        return Diagnostic("copy", "info", message)
+    message = f"a skill of the same name in a stronger source hides it: {', '.join(visible)}"
+    fix = "rename one of them, or change the sources' scope or priority"
+    return Diagnostic("shadowed", "warning", message, fix=fix)
 
 
 def _path(core: Core, path: str) -> Explanation:
     if os.path.basename(path) in DOCUMENT_NAMES:
         path = os.path.dirname(path)
-    real = os.path.realpath(path)
+    real = real_path(path)
     known = own_sources(core)
     holding = [source for source in known if is_below(real, source.path)]
     if not holding:
@@ -128,7 +142,7 @@ def _path(core: Core, path: str) -> Explanation:
             return explained
         link = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
         return replace(explained, path=path, reasons=(link, *explained.reasons))
-    return Explanation(None, path, listed=False, reasons=(_unstored(core, source, folder, real),))
+    return Explanation(None, path, listed=False, reasons=(_unstored(core, source, folder),))
 
 
 def _no_source(path: str, is_linked: bool) -> Diagnostic:
@@ -143,21 +157,32 @@ def _no_source(path: str, is_linked: bool) -> Diagnostic:
     return Diagnostic("not-in-source", "error", "it lies in no registered source", fix=fix)
 
 
-def _unstored(core: Core, source: Source, folder: str, real: str) -> Diagnostic:
-    if not os.path.isdir(real):
-        return Diagnostic("missing", "error", "there is no such folder")
+def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
+    try:
+        with Folder.passing(source.path) as root, root.folder(folder, PASS) as home:
+            has_document = any(home.holds(name) for name in DOCUMENT_NAMES)
+    except OSError as error:
+        if error.errno in GONE:
+            return Diagnostic("missing", "error", "there is no such folder")
+        return unreadable(reason_of(error), None, "error")
     ignored = [part for part in folder.split(os.sep) if is_ignored(part)]
     if ignored:
         message = f"folders named {ignored[0]} are passed over"
         return Diagnostic("ignored", "error", message, fix="move the skill elsewhere")
-    if not any(os.path.lexists(f"{real}/{name}") for name in DOCUMENT_NAMES):
-        outer = skills.innermost(core.reader, source.id, folder)
-        if outer is not None:
-            message = f"it is a part of the skill in {join(source.path, outer)}"
-            return Diagnostic("part-of-skill", "info", message)
-        message = "the folder holds no SKILL.md"
-        return Diagnostic("no-document", "error", message, fix="add a SKILL.md, then sync")
+    if not has_document:
+        return _without_document(core, source, folder)
     if folder.count(os.sep) + 1 > DEPTH_SEEN:
         return Diagnostic("too-deep", "error", f"it lies deeper than {DEPTH_SEEN} folders")
     fix = f"run: skill-registry sync {source.name}"
     return Diagnostic("not-synced", "error", "it was added since the last sync", fix=fix)
+
+
+def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
+    # Deeper than this nothing is stored.
+    seen = os.sep.join(folder.split(os.sep)[: DEPTH_SEEN + 2])
+    outer = skills.innermost(core.reader, source.id, seen)
+    if outer is not None:
+        message = f"it is a part of the skill in {join(source.path, outer)}"
+        return Diagnostic("part-of-skill", "info", message)
+    message = "the folder holds no SKILL.md"
+    return Diagnostic("no-document", "error", message, fix="add a SKILL.md, then sync")

@@ -154,9 +154,9 @@ def record(context: ChangeContext, entry: Entry) -> None:
     moment = time.time_ns()
     with context.core.writer.transaction() as connection:
         live = live_version(connection, entry.source_id, entry.folder)
-        if reading is not None and reading.transient and (live is None or live.content_hash):
+        if reading is not None and reading.unread and (live is None or live.content_hash):
             # It was readable a moment ago, or when it was stored last.
-            raise _unanswered(entry, reading.findings[0].message)
+            raise _unanswered(entry, reading.unread[0].message)
         if reading is not None:
             previous = None if live is None else Previous(live.id, live.uid, live.created_at)
             version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)

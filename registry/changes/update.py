@@ -28,7 +28,7 @@ from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
 from registry.errors import ChangeRefused, NotUtf8, SkillChangedOnDisk
 from registry.model import Parameter, SkillDetail
-from registry.sync.hashing import content_now
+from registry.sync.hashing import whole_hash
 from registry.sync.sources import check_own
 
 Edits = Mapping[str, bytes | None]
@@ -118,11 +118,13 @@ def base_of(
 
     Without a hash to compare, the change is based on what the database knew: an edit made by hand
     since then is refused later, under the lock. With one, what is on disk now counts. Raises
-    `SkillChangedOnDisk`.
+    `SkillChangedOnDisk`, `SkillInaccessible` where a part of it can't be read.
     """
     if if_hash is None and not force:
         return stored
-    current = CurrentSkill.of_stored(core, stored).stored
+    now = CurrentSkill.of_stored(core, stored)
+    now.check_whole()
+    current = now.stored
     if if_hash is not None and current.skill.content_hash != if_hash:
         raise SkillChangedOnDisk(name=current.skill.ref, path=current.path)
     return current
@@ -131,13 +133,14 @@ def base_of(
 def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
     """Raise `SkillChangedOnDisk` unless the folder is what the stored version says it is.
 
-    None: nothing is compared, the change is forced.
+    None: nothing is compared, the change is forced. Raises `SkillInaccessible` where a part of it
+    can't be read.
     """
     if stored is None:
         return
     limits = context.core.settings.limits
     found = Walk(stored.root, limits, context.roots).one(stored.folder)
-    if found is None or content_now(stored.root, found, limits) != stored.skill.tree_hash:
+    if found is None or whole_hash(stored.root, found, limits) != stored.skill.tree_hash:
         raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
 
 

@@ -64,6 +64,7 @@ def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[st
         state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
     yield "Ref", escape.line(skill.ref)
     yield "Status", console.style(state, style)
+    yield "Also in", ", ".join(map(escape.line, skill.copies))
     yield "Kind", _one(skill.kind)
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))

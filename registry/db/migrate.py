@@ -29,12 +29,18 @@ def engine_at(url: str) -> "Engine":
 
 
 def run_migrations(connection: "Connection") -> None:
-    """Bring the database of ``connection`` to the newest revision, inside its transaction."""
+    """Bring the database of ``connection`` to the newest revision, inside its transaction.
+
+    What is kept beside the skills and follows from them all is worked out anew.
+    """
     from alembic import command
     from alembic.config import Config
+
+    from registry.db.writes.names import refresh_names
 
     config = Config()
     # The ini parser behind Config reads a bare % as the start of a reference.
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+    refresh_names(connection, None)

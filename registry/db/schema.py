@@ -72,6 +72,8 @@ skills = Table(
     Column("position", Text, nullable=False),
     Column("ref", Text, nullable=False, server_default=""),
     Column("shadowed", Integer, nullable=False, server_default=text("0")),
+    # The refs of all that have this name and these files, itself among them, one a line.
+    Column("copies", Text, nullable=False, server_default=""),
     Column("name", Text, nullable=False),
     Column("name_key", Text, nullable=False),
     Column("description", Text, nullable=False),

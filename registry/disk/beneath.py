@@ -25,7 +25,11 @@ _RETRIES: Final = 8
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 WRITE_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_PASS: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+PASS: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""For folders that are only passed through: permission to list them is not needed."""
+
+GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+"""What the system says where nothing can be; anything else proves nothing."""
 
 
 class _How(ctypes.Structure):
@@ -45,8 +49,8 @@ def _openat2() -> Callable[..., int] | None:
         syscall: Callable[..., int] = ctypes.CDLL(None, use_errno=True).syscall
     except (OSError, AttributeError):
         return None
-    how = _How(_PASS, 0, _BENEATH)
-    here = os.open("/", _PASS)
+    how = _How(PASS, 0, _BENEATH)
+    here = os.open("/", PASS)
     try:
         opened = syscall(_OPENAT2, here, b".", ctypes.byref(how), ctypes.sizeof(how))
     finally:
@@ -61,13 +65,12 @@ def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
     """Open ``path``, relative to the open ``folder``, and return its descriptor.
 
     Raises OSError: as `os.open`, ELOOP where any part is a link (the last one included), EXDEV
-    where the path is absolute or has ``..``.
+    where the path is absolute or has ``..``, EINVAL where it has a NUL.
     """
-    if path.startswith("/") or ".." in path.split("/"):
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+    _check(path)
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
     if "/" not in path:
-        return os.open(path or ".", flags, mode, dir_fd=folder)
+        return _open_part(folder, path or ".", flags, mode)
     call = _openat2()
     if call is not None:
         how = _How(flags, mode if flags & os.O_CREAT else 0, _BENEATH | _NO_SYMLINKS)
@@ -84,28 +87,46 @@ def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
     return _walk(folder, path, flags, mode)
 
 
+def reason_of(error: OSError) -> str:
+    """Say in words why something below a folder could not be opened."""
+    match error.errno:
+        case errno.ELOOP:
+            return "it, or a folder on its path, is a link"
+        case errno.EXDEV:
+            return "its path leads out of the folder that it is to be in"
+        case _:
+            return error.strerror or str(error)
+
+
+def _check(path: str) -> None:
+    if path.startswith("/") or ".." in path.split("/"):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+    if "\0" in path:  # where the system would take the path to end
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+
+
 def _walk(folder: int, path: str, flags: int, mode: int) -> int:
     """Open ``path`` one part at a time."""
-    *above, name = (part for part in path.split("/") if part not in {"", "."})
+    *above, name = [part for part in path.split("/") if part not in {"", "."}] or ["."]
     held = -1
     try:
         for part in above:
-            inner = _pass(folder if held < 0 else held, part)
+            inner = _open_part(folder if held < 0 else held, part, PASS)
             if held >= 0:
                 os.close(held)
             held = inner
-        return os.open(name, flags, mode, dir_fd=folder if held < 0 else held)
+        return _open_part(folder if held < 0 else held, name, flags, mode)
     finally:
         if held >= 0:
             os.close(held)
 
 
-def _pass(folder: int, name: str) -> int:
+def _open_part(folder: int | None, name: str, flags: int, mode: int = 0) -> int:
     try:
-        return os.open(name, _PASS, dir_fd=folder)
+        return os.open(name, flags, mode, dir_fd=folder)
     except NotADirectoryError:
         # What O_DIRECTORY says of a link, too; openat2 tells them apart.
-        if not os.path.islink(f"/dev/fd/{folder}/{name}"):
+        if not os.path.islink(name if folder is None else f"/dev/fd/{folder}/{name}"):
             raise
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
 
@@ -129,16 +150,22 @@ class Folder:
 
         For the roots that a user named; what is below them is opened by `folder`.
         """
-        return cls(os.open(path, FOLDER), path)
+        return cls(_open_part(None, path, FOLDER), path)
 
-    def folder(self, path: str) -> "Folder":
+    @classmethod
+    def passing(cls, path: str) -> Self:
+        """Open the folder as `open`, only to reach what is below it: it can't be listed."""
+        return cls(_open_part(None, path, PASS), path)
+
+    def folder(self, path: str, flags: int = FOLDER) -> "Folder":
         """Open a folder below this one (``.``: this one anew). Raises as `open_beneath`."""
-        return Folder(open_beneath(self.fd, path, FOLDER), self.path_of(path))
+        return Folder(open_beneath(self.fd, path, flags), self.path_of(path))
 
     def parent(self, path: str) -> "tuple[Folder, str]":
         """Open the folder that holds ``path``; return it with the last part's name."""
+        _check(path)
         above, _, name = path.rpartition("/")
-        return self.folder(above or "."), name
+        return self.folder(above), name
 
     def open_file(self, path: str, flags: int = READ, mode: int = 0o600) -> int:
         """Open a file below this folder and return its descriptor. Raises as `open_beneath`."""
@@ -146,11 +173,20 @@ class Folder:
 
     def lstat(self, path: str) -> os.stat_result:
         """Return what stat says of ``path`` below this folder; a link is described itself."""
+        _check(path)
         if "/" not in path:
             return os.stat(path or ".", dir_fd=self.fd, follow_symlinks=False)
-        holder, name = self.parent(path)
-        with holder:
+        above, _, name = path.rpartition("/")
+        with self.folder(above, PASS) as holder:
             return os.stat(name, dir_fd=holder.fd, follow_symlinks=False)
+
+    def holds(self, path: str) -> bool:
+        """Tell whether there is something at ``path`` below this folder, a link perhaps."""
+        try:
+            self.lstat(path)
+        except OSError:
+            return False
+        return True
 
     def read_link(self, path: str) -> str:
         """Return what the link at ``path`` below this folder says."""

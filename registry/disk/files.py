@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from stat import S_ISREG
 from typing import Final
 
-from registry.disk.links import Leads, follow
+from registry.disk.beneath import GONE, PASS, READ, Folder, reason_of
+from registry.disk.paths import ROOT, is_below, join
 from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
 
 ATTEMPTS: Final = 3
@@ -27,44 +28,100 @@ def _moment(facts: os.stat_result) -> tuple[int, ...]:
 
 
 class IsLink(SkillInaccessible):
-    """The file is a link: ``path``, ``reason``."""
+    """The file, or a folder on its path, is a link: ``path``, ``reason``."""
+
+    code = SkillInaccessible.code
+
+
+def open_home(root: str, folder: str) -> Folder:
+    """Open the folder of a skill below the source at ``root``, to read files below it.
+
+    What is read by one handle is of one folder, whatever takes its place meanwhile. Raises
+    `SkillInaccessible` (`IsLink`: a part of its path below the root is a link); FileNotFoundError
+    goes through.
+    """
+    try:
+        source = Folder.passing(root)
+        if folder == ROOT:
+            return source
+        with source:
+            return source.folder(folder, PASS)
+    except OSError as error:
+        raise _refused(join(root, folder), error) from error
 
 
 def read_file(path: str, limit: int) -> Content:
-    """Read the regular file at ``path``, at most ``limit`` bytes.
+    """Read the regular file at ``path``, which a user named, at most ``limit`` bytes.
 
     A file that changes meanwhile is read again, up to three times. Raises `SkillInaccessible` (not
     a regular file, no permission, input/output error; `IsLink`), `FileTooLarge`, `FileChanging`;
     FileNotFoundError goes through.
     """
+    return _read(None, path, path, limit)
+
+
+def read_below(folder: Folder, path: str, limit: int) -> Content:
+    """Read the file at ``path`` below an open folder, no link on the way; raises as `read_file`."""
+    whole = folder.path_of(path)
+    try:
+        if "/" not in path:
+            return _read(folder.fd, path, whole, limit)
+        above, _, name = path.rpartition("/")
+        with folder.folder(above, PASS) as holder:
+            return _read(holder.fd, name, whole, limit)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _refused(whole, error) from error
+    except UnicodeEncodeError as error:  # a name that no file system can hold
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), whole) from error
+
+
+def read_inside(home: Folder, path: str, limit: int, root: str | None = None) -> Content:
+    """Read as `read_below`, and through links that lead to a place in ``home`` or in ``root``.
+
+    What the links say is a hint where to look: what is read is opened from there by handles. A
+    link that leads nowhere is FileNotFoundError.
+    """
+    try:
+        return read_below(home, path, limit)
+    except IsLink as link:
+        try:
+            target = os.path.realpath(home.path_of(path), strict=True)
+        except OSError as error:
+            if error.errno in GONE:
+                raise _refused(home.path_of(path), error) from error
+            raise link from error
+        if is_below(target, home.path):
+            return read_below(home, os.path.relpath(target, home.path), limit)
+        if root is None or not is_below(target, root):
+            raise
+        with open_home(root, ROOT) as source:
+            return read_below(source, os.path.relpath(target, root), limit)
+
+
+def _refused(path: str, error: OSError) -> Exception:
+    """Return what is raised for a file that can't be opened."""
+    if error.errno in GONE:
+        return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    kind = IsLink if error.errno == errno.ELOOP else SkillInaccessible
+    return kind(path=path, reason=reason_of(error))
+
+
+def _read(holder: int | None, name: str, path: str, limit: int) -> Content:
+    """Read the file ``name`` in the open folder ``holder``; ``path`` is for messages."""
     for _ in range(ATTEMPTS):
-        content = _read_once(path, limit)
+        content = _read_once(holder, name, path, limit)
         if content is not None:
             return content
     raise FileChanging(path=path)
 
 
-def read_inside(path: str, limit: int, home: str, root: str) -> Content:
-    """Read as `read_file`, and through a link that leads to a place in ``home`` or ``root``."""
+def _read_once(holder: int | None, name: str, path: str, limit: int) -> Content | None:
     try:
-        return read_file(path, limit)
-    except IsLink:
-        link = follow(path, home, (root,))
-        if link.leads not in {Leads.INSIDE, Leads.KNOWN}:
-            raise
-        return read_file(link.target, limit)
-
-
-def _read_once(path: str, limit: int) -> Content | None:
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        descriptor = os.open(path, flags)
-    except FileNotFoundError:
-        raise
+        descriptor = os.open(name, READ, dir_fd=holder)
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise IsLink(path=path, reason="it is a link") from error
-        raise SkillInaccessible(path=path, reason=error.strerror or str(error)) from error
+        raise _refused(path, error) from error
     try:
         before = os.fstat(descriptor)
         if not S_ISREG(before.st_mode):
@@ -77,7 +134,7 @@ def _read_once(path: str, limit: int) -> Content | None:
             chunks.append(chunk)
             size += len(chunk)
         after = os.fstat(descriptor)
-        now = os.lstat(path)
+        now = os.stat(name, dir_fd=holder, follow_symlinks=False)
     except FileNotFoundError:
         return None  # replaced while it was read
     except OSError as error:

@@ -1,11 +1,17 @@
-"""Symbolic links: where they lead, decided without trusting them."""
+"""Symbolic links: where they lead, decided without trusting them.
+
+What the name of a target says is a hint where to look. What is told of it is what is found there
+by handles, from the root of the source that holds it: no link on the way.
+"""
 
 import errno
 import os
 from collections.abc import Iterable
 from enum import Enum
+from stat import S_ISDIR
 from typing import NamedTuple
 
+from registry.disk.beneath import GONE, Folder
 from registry.disk.paths import is_below
 from registry.model import Diagnostic, Severity
 
@@ -22,27 +28,64 @@ class Leads(Enum):
 
 
 class Link(NamedTuple):
-    """A link looked at: ``target`` is its real path ('' where there is none)."""
+    """A link looked at: ``target`` is its real path ('' where none can be told).
+
+    ``facts`` are had below the sources alone.
+    """
 
     leads: Leads
     target: str
     facts: os.stat_result | None
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether it leads to a folder; out of the sources, as far as its name tells."""
+        if self.facts is None:
+            return self.leads is Leads.OUTSIDE and os.path.isdir(self.target)
+        return S_ISDIR(self.facts.st_mode)
+
 
 def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
-    """Say where the link at ``path`` leads, for a skill in ``home`` and sources at ``roots``."""
+    """Say where the link at ``path`` leads, for a skill in ``home`` and sources at ``roots``.
+
+    The roots are resolved, and a home is below one of them.
+    """
     try:
         target = os.path.realpath(path, strict=True)
-        facts = os.stat(target)
-    except FileNotFoundError:
-        return Link(Leads.NOWHERE, "", None)
     except OSError as error:
-        round_about = error.errno == errno.ELOOP
-        return Link(Leads.ROUND if round_about else Leads.CLOSED, "", None)
-    if home is not None and is_below(target, home):
-        return Link(Leads.INSIDE, target, facts)
-    known = any(is_below(target, root) for root in roots)
-    return Link(Leads.KNOWN if known else Leads.OUTSIDE, target, facts)
+        return _unresolved(path, error, roots)
+    holding = _holding(target, roots)
+    if holding is None:
+        return Link(Leads.OUTSIDE, target, None)
+    try:
+        with Folder.passing(holding) as root:
+            facts = root.lstat(os.path.relpath(target, holding))
+    except OSError as error:
+        # Not what its name said a moment ago: it is being changed.
+        return Link(Leads.NOWHERE if error.errno in GONE else Leads.CLOSED, target, None)
+    inside = home is not None and is_below(target, home)
+    return Link(Leads.INSIDE if inside else Leads.KNOWN, target, facts)
+
+
+def _unresolved(path: str, error: OSError, roots: Iterable[str]) -> Link:
+    if error.errno in GONE:
+        return Link(Leads.NOWHERE, "", None)
+    if error.errno == errno.ELOOP:
+        return Link(Leads.ROUND, "", None)
+    target = real_path(path)  # as far as it can be told
+    return Link(Leads.CLOSED, target if _holding(target, roots) else "", None)
+
+
+def real_path(path: str) -> str:
+    """Return the path without links as far as it can be told; a hint, as all that names say."""
+    try:
+        return os.path.realpath(path)
+    except OSError:  # a link is being replaced
+        return os.path.abspath(path)
+
+
+def _holding(target: str, roots: Iterable[str]) -> str | None:
+    return next((root for root in roots if is_below(target, root)), None)
 
 
 def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:

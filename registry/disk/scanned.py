@@ -2,14 +2,15 @@
 
 import os
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from stat import S_ISREG
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from registry.disk.paths import is_safe_relative
-from registry.model import DOCUMENT_NAMES, Diagnostic
+from registry.errors import SkillInaccessible
+from registry.model import DOCUMENT_NAMES, Diagnostic, Severity
 from registry.settings import Limits
 
 WALK_CODES: Final = frozenset(
@@ -17,6 +18,21 @@ WALK_CODES: Final = frozenset(
     "second-document skill-too-large special-file too-deep too-many-files unreadable".split()
 )
 """The findings a walk makes by itself, before any file is read."""
+
+UNREADABLE: Final = "unreadable"
+"""The finding about a part of a skill that the disk does not give out, which proves nothing."""
+_SAYING: Final = "it can't be read: "
+
+
+def unreadable(reason: str, path: str | None, severity: Severity = "warning") -> Diagnostic:
+    """Return the finding that ``path`` can't be read, and why."""
+    return Diagnostic(UNREADABLE, severity, _SAYING + reason, fix="grant read access", path=path)
+
+
+def inaccessible(home: str, finding: Diagnostic) -> SkillInaccessible:
+    """Return the error that an `unreadable` finding of the skill in ``home`` is for its reader."""
+    path = f"{home}/{finding.path}" if finding.path else home
+    return SkillInaccessible(path=path, reason=finding.message.removeprefix(_SAYING))
 
 
 class FileStat(NamedTuple):
@@ -50,6 +66,17 @@ class ScannedFolder:
         return self.document is not None or bool(self.problems)
 
     @property
+    def unread(self) -> list[Diagnostic]:
+        """What of it could not be looked at, so that the files are not all there are."""
+        return [problem for problem in self.problems if problem.code == UNREADABLE]
+
+    def with_unread(self, findings: Iterable[Diagnostic]) -> Self:
+        """Return the same with what turned out to be unreadable when its files were read."""
+        return replace(
+            self, problems=[*self.problems, *(f for f in findings if f not in self.problems)]
+        )
+
+    @property
     def fingerprint(self) -> str:
         """A digest of everything stat says of the folder and of what the walk noticed there."""
         facts = (self.document, self.files, [problem.code for problem in self.problems])
@@ -81,8 +108,8 @@ class RootUnreadable(Exception):
 class Collector:
     """Gathers the files of one skill, within the limits."""
 
-    def __init__(self, home: str, limits: Limits) -> None:
-        self.home = home
+    def __init__(self, folder: str, limits: Limits) -> None:
+        self.folder = folder
         self.files: list[FileStat] = []
         self.problems: list[Diagnostic] = []
         self._limits = limits

@@ -1,18 +1,28 @@
 """Walk a source: every skill folder with what stat says of its files, in a stable order.
 
-A walk reads no file and follows no link out of the sources. It yields children before their
+A walk reads no file and follows no link out of the sources: each folder is opened from the handle
+of the one above it, and is what it was when it was opened, whatever its name stands for by now. It
+yields children before their
 parent, in the order of `paths.position`, so that it can be merged with the database's rows.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from stat import S_ISDIR
+from stat import S_ISLNK
 from typing import Final, TypeAlias
 
+from registry.disk.beneath import FOLDER, GONE, PASS, Folder, reason_of
 from registry.disk.links import Leads, Link, finding, follow
-from registry.disk.paths import ROOT, entry_order, is_ignored, join, storable
-from registry.disk.scanned import Collector, Notice, RootMissing, RootUnreadable, ScannedFolder
+from registry.disk.paths import ROOT, entry_order, is_below, is_ignored, join, storable
+from registry.disk.scanned import (
+    Collector,
+    Notice,
+    RootMissing,
+    RootUnreadable,
+    ScannedFolder,
+    unreadable,
+)
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.settings import Limits
 
@@ -35,17 +45,23 @@ class Walk:
         self.limits = limits
         self.notices: list[Notice] = []
         self._roots = tuple({root, *roots})
-        self._others = frozenset(roots) - {root}
-        self._direct = root
+        others = (one for one in roots if one != root and is_below(one, root))
+        self._others = frozenset(os.path.relpath(one, root) for one in others)
+        self._lost = 0
 
     def __iter__(self) -> Iterator[ScannedFolder]:
         try:
-            os.scandir(self.root).close()
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise RootMissing(self.root) from error
+            root = Folder.open(self.root)
         except OSError as error:
-            raise RootUnreadable(error.strerror or str(error)) from error
-        yield from self._visit(self.root, ROOT, 0, None, "")
+            if error.errno in GONE:
+                raise RootMissing(self.root) from error
+            raise RootUnreadable(reason_of(error)) from error
+        with root:
+            try:
+                os.scandir(root.fd).close()
+            except OSError as error:
+                raise RootUnreadable(reason_of(error)) from error
+            yield from self._visit(root.fd, ROOT, ROOT, 0, None, "")
 
     def one(self, folder: str) -> ScannedFolder | None:
         """Look at one folder alone; None: it is gone, or holds no skill any more."""
@@ -53,85 +69,106 @@ class Walk:
 
     def below(self, folder: str) -> Iterator[ScannedFolder]:
         """Look at one folder and everything in it, no other way than a whole walk would."""
-        path = join(self.root, folder)
-        if folder == ROOT:
-            return self._visit(path, folder, 0, None, "")
-        parent, level = os.path.dirname(path), folder.count("/") + 1
-        if parent != self._direct and os.path.realpath(parent) != parent:
-            return iter(())
-        self._direct = parent  # neighbours are looked at one after the other
-        if os.path.islink(path):
-            return self._alone(parent, folder, level)
-        return self._visit(path, folder, level, None, "")
+        level = 0 if folder == ROOT else folder.count("/") + 1
+        above, _, name = folder.rpartition("/")
+        try:
+            with Folder.passing(self.root) as root, root.folder(above, PASS) as holder:
+                if level and S_ISLNK(holder.lstat(name).st_mode):
+                    yield from self._alone(holder, name, above or ROOT, level)
+                else:
+                    yield from self._visit(holder.fd, name, folder, level, None, "")
+        except OSError as error:
+            if error.errno == errno.ELOOP and not os.path.islink(self.root):
+                return  # below a link nothing is looked at
+            self._unreadable(folder, None, "", error)
 
-    def _alone(self, parent: str, folder: str, level: int) -> Iterator[ScannedFolder]:
-        with suppress(FileNotFoundError), os.scandir(parent) as listing:
-            above, _, name = folder.rpartition("/")
+    def _alone(self, holder: Folder, name: str, above: str, level: int) -> Iterator[ScannedFolder]:
+        with holder.folder(ROOT) as listed, os.scandir(listed.fd) as listing:
             for entry in listing:
                 if entry.name == name:
-                    found = self._link(entry, above or ROOT, level - 1, None, name, [])
+                    found = self._link(entry, above, level - 1, None, name, [])
                     if found is not None:
                         yield found
 
-    def _visit(  # noqa: C901, PLR0912  # one flat loop: it runs once for every entry on disk
-        self, path: str, folder: str, level: int, outer: Collector | None, below: str
+    def _visit(  # noqa: C901, PLR0912  # one flat loop: it runs for every entry on disk
+        self,
+        above: int,
+        called: str,
+        folder: str,
+        level: int,
+        outer: Collector | None,
+        below: str,
     ) -> Iterator[ScannedFolder]:
-        """Visit a folder; ``below`` is its path (with a slash) in the skill of ``outer``."""
+        """Visit the folder ``called`` so in the open folder ``above``.
+
+        ``below`` is its path (with a slash) in the skill of ``outer``.
+        """
         try:
-            with os.scandir(path) as listing:
-                entries = list(listing)
+            here = os.open(called, FOLDER, dir_fd=above)
         except OSError as error:
             self._unreadable(folder, outer, below.rstrip("/"), error)
             return
-        if len(entries) > 1:
-            entries.sort(key=lambda entry: entry_order(entry.name))
-        collector = outer
-        documents = self._documents(entries, path, folder)
-        if documents:
-            collector, below = Collector(path, self.limits), ""
-        skills = 0
-        for entry in entries:
-            name = entry.name
+        try:
             try:
-                if entry.is_symlink():
-                    found = self._link(entry, folder, level, collector, below + name, documents)
-                    if found:
-                        skills += 1
-                        yield found
-                elif entry.is_dir(follow_symlinks=False):
-                    if is_ignored(name) or level >= DEPTH_SEEN or entry.path in self._others:
-                        continue
-                    child = name if folder == ROOT else f"{folder}/{name}"
-                    inner = f"{below}{name}/" if collector else ""
-                    for found in self._visit(entry.path, child, level + 1, collector, inner):
-                        skills += 1
-                        yield found
-                elif collector is not None:
-                    collector.add(storable(below + name), entry.stat(follow_symlinks=False))
-            except FileNotFoundError:
-                continue  # vanished between the listing and the look: the next sync sees to it
+                with os.scandir(here) as listing:
+                    entries = list(listing)
             except OSError as error:
-                self._unreadable(folder, collector, below + name, error)
+                self._unreadable(folder, outer, below.rstrip("/"), error)
+                return
+            if len(entries) > 1:
+                entries.sort(key=lambda entry: entry_order(entry.name))
+            collector = outer
+            documents = self._documents(entries, folder)
+            if documents:
+                collector, below = Collector(folder, self.limits), ""
+            skills, lost = 0, self._lost
+            for entry in entries:
+                name = entry.name
+                try:
+                    if entry.is_symlink():
+                        found = self._link(entry, folder, level, collector, below + name, documents)
+                        if found:
+                            skills += 1
+                            yield found
+                    elif entry.is_dir(follow_symlinks=False):
+                        child = name if folder == ROOT else f"{folder}/{name}"
+                        if is_ignored(name) or child in self._others:
+                            continue
+                        if level >= DEPTH_SEEN:
+                            self._too_deep(child, collector, below + name)
+                            continue
+                        inner = f"{below}{name}/" if collector else ""
+                        for found in self._visit(here, name, child, level + 1, collector, inner):
+                            skills += 1
+                            yield found
+                    elif collector is not None:
+                        collector.add(storable(below + name), entry.stat(follow_symlinks=False))
+                except OSError as error:
+                    # What vanished since the listing is seen to by the next sync.
+                    self._unreadable(folder, collector, below + name, error)
+        finally:
+            os.close(here)
         if documents and collector:
             yield self._skill(folder, level, documents, collector)
-        elif level == 1 and not skills:
+        elif level == 1 and not skills and lost == self._lost:
             yield ScannedFolder(storable(folder), None, name=storable(folder))
 
-    def _documents(self, entries: list[Entry], path: str, folder: str) -> list[Entry]:
+    def _documents(self, entries: list[Entry], folder: str) -> list[Entry]:
         """Return the skill files among ``entries``, the one that counts first.
 
         A link to another skill's file makes no skill: that one is counted where it really lies.
         """
         documents = [entry for entry in entries if entry.name in DOCUMENT_NAMES]
-        return self._own_documents(documents, path, folder) if documents else documents
+        return self._own_documents(documents, folder) if documents else documents
 
-    def _own_documents(self, named: list[Entry], path: str, folder: str) -> list[Entry]:
+    def _own_documents(self, named: list[Entry], folder: str) -> list[Entry]:
         documents = []
         for entry in named:
             if entry.is_dir(follow_symlinks=False):
                 continue
             if entry.is_symlink():
-                link = follow(entry.path, path, self._roots)
+                home = join(self.root, folder)
+                link = follow(join(home, entry.name), home, self._roots)
                 if link.leads is Leads.KNOWN and os.path.basename(link.target) in DOCUMENT_NAMES:
                     self._elsewhere(folder, link.target)
                     continue
@@ -175,29 +212,32 @@ class Walk:
         where: str,
         documents: list[Entry],
     ) -> ScannedFolder | None:
-        link = follow(entry.path, collector.home if collector else None, self._roots)
-        is_folder = link.facts is not None and S_ISDIR(link.facts.st_mode)
+        """Take in a link in ``folder``; ``where`` is its place in the skill of ``collector``."""
+        home = join(self.root, collector.folder) if collector else None
+        link = follow(join(join(self.root, folder), entry.name), home, self._roots)
         if collector is None:
-            return self._outer_link(entry, folder, level, link, is_folder)
+            return self._outer_link(entry, folder, level, link)
         document = entry in documents
         usable = link.leads is Leads.INSIDE or (document and link.leads is Leads.KNOWN)
-        if usable and link.facts is not None and not is_folder:
+        if usable and link.facts is not None and not link.is_folder:
             collector.add(storable(where), link.facts)
-        elif link.leads is Leads.INSIDE and is_folder:
+        elif link.leads is Leads.INSIDE and link.is_folder:
             pass  # what it leads to is counted where it really lies
+        elif link.leads is Leads.CLOSED and link.target:
+            self._lose(folder, collector, where, "its target can't be looked at")
         elif entry.name not in DOCUMENT_NAMES or document:
             collector.problems.append(finding(link, storable(where), fatal=document))
         return None
 
     def _outer_link(
-        self, entry: Entry, folder: str, level: int, link: Link, is_folder: bool
+        self, entry: Entry, folder: str, level: int, link: Link
     ) -> ScannedFolder | None:
         child = entry.name if folder == ROOT else f"{folder}/{entry.name}"
         if link.leads is Leads.KNOWN:
-            if is_folder:
+            if link.is_folder:
                 self._elsewhere(child, link.target)
             return None
-        if link.facts is not None and not is_folder:
+        if link.leads is Leads.OUTSIDE and not link.is_folder:
             return None
         problem = finding(link, None, fatal=False)
         holds_skill = link.leads is Leads.OUTSIDE and any(
@@ -212,15 +252,24 @@ class Walk:
         message = f"a link to {storable(target)}; what it holds is counted there"
         self.notices.append(Notice(storable(folder), Diagnostic("link-known", "info", message)))
 
+    def _too_deep(self, folder: str, collector: Collector | None, where: str) -> None:
+        message = f"nothing is looked for deeper than {DEPTH_SEEN} folders below the source"
+        fix = "move it up, or register a folder nearer to it as a source"
+        if collector is not None:
+            collector.note("too-deep", message, fix, storable(where))
+        else:
+            problem = Diagnostic("too-deep", "warning", message, fix=fix)
+            self.notices.append(Notice(storable(folder), problem))
+
     def _unreadable(
         self, folder: str, collector: Collector | None, where: str, error: OSError
     ) -> None:
-        if isinstance(error, FileNotFoundError | NotADirectoryError):
-            return
-        message = f"it can't be read: {error.strerror}"
-        problem = Diagnostic(
-            "unreadable", "warning", message, fix="grant read access", path=storable(where) or None
-        )
+        if error.errno not in GONE:
+            self._lose(folder, collector, where, reason_of(error))
+
+    def _lose(self, folder: str, collector: Collector | None, where: str, reason: str) -> None:
+        problem = unreadable(reason, storable(where) or None)
         if collector is not None:
             collector.problems.append(problem)
+        self._lost += 1
         self.notices.append(Notice(storable(folder), problem, lost=True))

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,8 +11,10 @@ from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
-from registry.disk.files import digest, read_inside, tree_digest
+from registry.disk.beneath import Folder
+from registry.disk.files import digest, open_home, read_inside, tree_digest
 from registry.disk.paths import is_safe_relative
+from registry.disk.scanned import UNREADABLE, inaccessible
 from registry.errors import (
     FileChanging,
     OutsideSkill,
@@ -43,15 +46,14 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
-        stored = CurrentSkill.of(core, f"{skill.source}/{skill.folder}").stored
+        current = CurrentSkill.of(core, f"{skill.source}/{skill.folder}")
+        stored = current.stored
         if stored.skill.status not in {"ok", "warning"}:
             problems = skills.findings(core.reader, stored.id)
             raise SkillInvalid(name=stored.skill.ref, problems=problems)
         try:
-            entries = [
-                Entry(file.path, _bytes(core, stored, file), file.executable)
-                for file in skills.files(core.reader, stored.id)
-            ]
+            _check_whole(core, current)
+            entries = _entries(core, stored)
         except SkillInaccessible as error:
             problem = error  # or it changed in this moment: the next attempt tells
             continue
@@ -65,7 +67,33 @@ def tree_hash(entries: Sequence[Entry]) -> str:
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
 
 
-def _bytes(core: Core, stored: StoredSkill, file: SkillFile) -> bytes:
+def _check_whole(core: Core, current: CurrentSkill) -> None:
+    """Raise `SkillInaccessible` for a skill of which not all files are known."""
+    current.check_whole()
+    stored = current.stored
+    if stored.skill.tree_hash is None or current.found is None:
+        for finding in skills.findings(core.reader, stored.id):
+            if finding.code == UNREADABLE:
+                raise inaccessible(stored.path, finding)
+
+
+def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
+    with _home(core, stored) as home:
+        return [
+            Entry(file.path, _bytes(core, stored, file, home), file.executable)
+            for file in skills.files(core.reader, stored.id)
+        ]
+
+
+def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | None]:
+    """Open the folder of a skill, once for all its files; None: nothing can be read there."""
+    if stored.host == core.host:
+        with suppress(RegistryError, OSError):
+            return open_home(stored.root, stored.folder)
+    return nullcontext()
+
+
+def _bytes(core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None) -> bytes:
     """Return a file's bytes from the database, else from the disk, where they have its hash."""
     path = f"{stored.path}/{file.path}"
     if not is_safe_relative(file.path):
@@ -76,15 +104,14 @@ def _bytes(core: Core, stored: StoredSkill, file: SkillFile) -> bytes:
         data = content(core.reader, stored.uid, file.hash)
     except zlib.error:
         data = None
-    here = stored.host == core.host
-    if here and (data is None or digest(data) != file.hash):
+    if home is not None and (data is None or digest(data) != file.hash):
         try:
-            data = read_inside(path, file.size, stored.path, stored.root).data
+            data = read_inside(home, file.path, file.size, stored.root).data
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:
         reason = "its content is neither stored nor on disk as it was synced"
-        if not here:
+        if stored.host != core.host:
             reason = f"its folder is on {stored.host}, and its content is not in the database"
         raise SkillInaccessible(path=path, reason=reason)
     return data

@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from registry.core import Core
 from registry.disk.files import digest
@@ -39,11 +39,17 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What was written to ``path`` (the index), and what was left out: (ref, why)."""
+    """What was written to ``path`` (the index), and what was left out: (ref, why).
+
+    ``failed`` are the refs of those left out that can't be had, whole, at the moment.
+    """
+
+    KEYS: ClassVar = ("path", "skills", "left_out")
 
     path: str
     skills: tuple[Exported, ...]
     left_out: tuple[tuple[str, str], ...]
+    failed: tuple[str, ...] = ()
 
 
 def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
@@ -55,6 +61,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     """
     home = os.path.join(os.path.abspath(os.path.expanduser(to)), FOLDER)
     left_out: list[tuple[str, str]] = []
+    failed: list[str] = []
     done: dict[str, Exported] = {}
     try:
         os.makedirs(home, exist_ok=True)
@@ -67,6 +74,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
                     done[skill.name] = _publish(home, skill, content_of(core, skill))
                 except RegistryError as error:
                     reason = str(error)
+                    failed.append(skill.ref)
             if reason is not None:
                 left_out.append((skill.ref, reason))
         index = {"$schema": SCHEMA, "skills": [asdict(one) for one in done.values()]}
@@ -78,7 +86,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExportRefused(path=error.filename or home, reason=reason) from error
-    return Export(os.path.join(home, INDEX), tuple(done.values()), tuple(left_out))
+    return Export(os.path.join(home, INDEX), tuple(done.values()), tuple(left_out), tuple(failed))
 
 
 def archive(entries: Sequence[Entry]) -> bytes:

@@ -1,6 +1,6 @@
 """Carry out a plan: read and stage in batches, publish at once, clear away what is dead."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Final, NamedTuple
@@ -16,10 +16,12 @@ from registry.db.writes.versions import (
     publish,
     refresh_fingerprints,
     replace_notices,
+    replace_unread,
     stage,
 )
-from registry.disk.scanned import ScannedFolder
+from registry.disk.scanned import UNREADABLE, ScannedFolder
 from registry.disk.walk import Walk
+from registry.model import Diagnostic
 from registry.sync.folder import Previous, is_racy, make_version, read_folder, signed
 from registry.sync.planning import Plan
 from registry.sync.report import Progress
@@ -41,6 +43,13 @@ class PublishedVersion(NamedTuple):
     replaces: int | None
     folder: str
     status: str
+
+
+class Unread(NamedTuple):
+    """What can't be read of a folder now, and whether its document can."""
+
+    findings: Sequence[Diagnostic]
+    has_document: bool
 
 
 def apply_plan(
@@ -76,6 +85,8 @@ def apply_plan(
         live = publish(connection, list(staged), removed)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.report.notices)
+            if part.unread:
+                replace_unread(connection, part.source.id, UNREADABLE, part.unread)
             record_sync(connection, part.source.id, now, part.report.outcome)
     clear(writer)
     if len(live) >= STATISTICS_AFTER:
@@ -123,7 +134,7 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Iterator[NewVer
             continue  # vanished since the scan: the next sync sees to it
         what = (part.walk, found, before, part.source.id)
         new = read_version(core.reader, *what, scan_ns, now, with_contents=with_contents)
-        if new is not None:
+        if isinstance(new, NewVersion):
             yield new
 
 
@@ -137,15 +148,15 @@ def read_version(
     now: str,
     *,
     with_contents: bool = False,
-) -> NewVersion | None:
-    """Read a folder into a new version; None: it can't be read now, and ``before`` stays.
+) -> NewVersion | Unread:
+    """Read a folder into a new version, unless a part can't be read: then ``before`` stays.
 
     ``with_contents``: with the bytes of all files that are read.
     """
     trusted = known_hashes(reader, before.id) if before and not before.racy else {}
     reading = read_folder(walk.root, found, walk.limits, trusted, with_contents=with_contents)
-    if reading.transient and before is not None and before.skill.status != "no_document":
-        return None
+    if reading.unread and before is not None and before.skill.status != "no_document":
+        return Unread(reading.unread, reading.data is not None)
     previous = Previous(before.id, before.uid, before.skill.created_at) if before else None
     return make_version(reading, source_id, scan_ns, now, previous)
 

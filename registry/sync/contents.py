@@ -4,13 +4,14 @@ Bytes are read once more after a version was stored, and only kept where they st
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from contextlib import suppress
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from registry.core import Core
 from registry.db.queries.revisions import missing_contents
-from registry.disk.files import digest, read_inside
-from registry.disk.paths import join
+from registry.disk.files import digest, open_home, read_inside
 from registry.errors import RegistryError
 
 if TYPE_CHECKING:
@@ -41,14 +42,15 @@ def _readable(core: Core, versions: Sequence[int] | None) -> "Iterator[Packed]":
 
     limit = core.settings.limits.skill_bytes
     done: set[str] = set()
-    for content_hash, root, folder, path in missing_contents(core.reader, versions, core.host):
-        if content_hash in done:
-            continue
-        home = join(root, folder)
-        try:
-            data = read_inside(f"{home}/{path}", limit, home, root).data
-        except (RegistryError, OSError):
-            continue  # it was readable a moment ago; the next version of the skill brings it back
-        if digest(data) == content_hash:
-            done.add(content_hash)
-            yield pack(content_hash, data)
+    missing = missing_contents(core.reader, versions, core.host)
+    for (root, folder), files in groupby(missing, key=itemgetter(1, 2)):
+        # What was readable a moment ago and is no more, the next version of the skill brings back.
+        with suppress(RegistryError, OSError), open_home(root, folder) as home:
+            for content_hash, _, _, path in files:
+                if content_hash in done:
+                    continue
+                with suppress(RegistryError, OSError):
+                    data = read_inside(home, path, limit, root).data
+                    if digest(data) == content_hash:
+                        done.add(content_hash)
+                        yield pack(content_hash, data)

@@ -40,8 +40,9 @@ class Previous:
 class Reading:
     """A folder as it was read: its document, the hash of each file, and all findings.
 
-    ``data`` is None where the document could not be read; ``transient`` says that the reason may
-    pass (no permission, changing), so that what was known before should be kept.
+    ``data`` is None where the document could not be read. ``unread`` are the findings about what
+    the disk does not give out (no permission, input/output error): they prove nothing, so that what
+    was known before is kept.
     """
 
     found: ScannedFolder
@@ -49,7 +50,7 @@ class Reading:
     document: Document | None
     hashes: Mapping[str, str | None]
     findings: tuple[Diagnostic, ...]
-    transient: bool = False
+    unread: tuple[Diagnostic, ...] = ()
     contents: tuple[Packed, ...] = ()
 
 
@@ -77,8 +78,9 @@ def read_folder(
         if with_contents and path != found.document:
             packed.append(pack(content_hash, content))
 
-    hashes, findings, data, transient = hash_files(root, found, known, limits, take)
+    hashes, findings, unread, data = hash_files(root, found, known, limits, take)
     findings = [*found.problems, *findings]
+    unread = [*found.unread, *unread]
     document = None
     if data is not None:
         document = parse_document(data, folder_name=found.name)
@@ -102,7 +104,7 @@ def read_folder(
                     _placed(finding, found.document) for finding in rule if finding.code not in told
                 )
     findings.sort(key=lambda finding: finding.sort_key)
-    return Reading(found, data, document, hashes, tuple(findings), transient, tuple(packed))
+    return Reading(found, data, document, hashes, tuple(findings), tuple(unread), tuple(packed))
 
 
 def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:
@@ -140,8 +142,8 @@ def make_version(
         "document": found.document,
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
-        # What could not be read for a passing reason must look changed to the next sync.
-        "fingerprint": "" if reading.transient else found.fingerprint,
+        # What could not be read must look changed to the next sync.
+        "fingerprint": "" if reading.unread else found.fingerprint,
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
         "hidden": int(said.hidden),

@@ -1,12 +1,14 @@
 """Bring one stored skill in line with its folder: no answer is older than the disk."""
 
 import time
+from collections.abc import Sequence
 
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill, by_place
-from registry.disk.scanned import ScannedFolder
+from registry.disk.scanned import ScannedFolder, inaccessible
 from registry.disk.walk import Walk
-from registry.errors import SkillInaccessible, SkillMissing
+from registry.errors import SkillMissing
+from registry.model import Diagnostic
 from registry.sync.contents import store_contents
 from registry.sync.hashing import content_now
 from registry.sync.sources import walk_of
@@ -16,15 +18,16 @@ from registry.text import utc_text
 def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
     """Return a skill as it is stored after it was compared with its folder, and what is there.
 
-    Last, whether what is stored stays behind the disk, since nothing can be written. None: another
-    process replaced it in this moment. Raises `SkillMissing`, `SkillInaccessible`.
+    Last, whether what is stored stays behind the disk, since nothing can be written, or a part of
+    the folder can't be read: its ``unread`` says which. None: another process replaced it in this
+    moment. Raises `SkillMissing`, `SkillInaccessible`.
     """
     walk = walk_of(core, stored.root)
     found = walk.one(stored.folder)
     if found is None:
         for notice in walk.notices:
             if notice.lost:
-                raise SkillInaccessible(path=stored.path, reason=notice.diagnostic.message)
+                raise inaccessible(stored.path, notice.diagnostic)
         raise SkillMissing(name=stored.skill.ref, path=stored.path)
     # Timestamps that were too new prove nothing: then contents are compared.
     if found.fingerprint == stored.fingerprint and (
@@ -33,22 +36,34 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
         return stored, found, False
     if not core.backend.writable:
         return stored, found, True  # whoever may only read gets the newest text, and older facts
-    _reimport(core, walk, stored, found)
+    unread = _reimport(core, walk, stored, found)
+    if unread:
+        return stored, found.with_unread(unread), True
     newer = by_place(core.reader, stored.source_id, stored.folder)
     return None if newer is None else (newer, found, False)
 
 
-def _reimport(core: Core, walk: Walk, stored: StoredSkill, found: ScannedFolder) -> None:
-    """Store a folder as it is now, unless a change made meanwhile wins."""
+def _reimport(
+    core: Core, walk: Walk, stored: StoredSkill, found: ScannedFolder
+) -> Sequence[Diagnostic]:
+    """Store a folder as it is now, unless a change made meanwhile wins.
+
+    Returns what can't be read: what is stored stays. Raises `SkillInaccessible` where that is the
+    document.
+    """
     from registry.db.writes.versions import delete_retired, publish, stage
-    from registry.sync.apply import read_version
+    from registry.sync.apply import Unread, read_version
 
     now = time.time_ns()
     new = read_version(core.reader, walk, found, stored, stored.source_id, now, utc_text(now))
-    if new is None:
-        raise SkillInaccessible(path=stored.path, reason="it can't be read at the moment")
+    if isinstance(new, Unread):
+        if not new.has_document:
+            about = (one for one in new.findings if one.path == found.document)
+            raise inaccessible(stored.path, next(about, new.findings[0]))
+        return new.findings
     with core.writer.transaction() as connection:
         staged = stage(connection, [new])
         live = publish(connection, staged, [])
         delete_retired(connection, version=stored.id if live else staged[0])
     store_contents(core, live)
+    return ()

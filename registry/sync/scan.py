@@ -13,9 +13,9 @@ from registry.db.queries.known import (
 )
 from registry.db.queries.skills import findings
 from registry.disk.paths import ROOT, position
-from registry.disk.scanned import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder
+from registry.disk.scanned import UNREADABLE, WALK_CODES, RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
-from registry.model import Source
+from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.hashing import hash_files
 from registry.sync.report import Progress, SourceReport
@@ -37,7 +37,8 @@ class SourcePlan:
     """What is to be done for one source, as folders and version ids; contents are read later.
 
     ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
-    whose content is unchanged though stat says otherwise.
+    whose content is unchanged though stat says otherwise. ``unread`` has, by version, the folder
+    and the findings of skills that stay as they were since parts of them can't be read by now.
     """
 
     source: Source
@@ -47,6 +48,7 @@ class SourcePlan:
     placeholders: list[str] = field(default_factory=list)
     updates: dict[str, int] = field(default_factory=dict)
     touches: dict[str, int] = field(default_factory=dict)
+    unread: dict[int, tuple[str, list[Diagnostic]]] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
     gone_placeholders: list[int] = field(default_factory=list)
     unchanged: int = 0
@@ -77,7 +79,14 @@ class SourcePlan:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write, but for skills that went."""
-        work = (self.new, self.placeholders, self.updates, self.touches, self.gone_placeholders)
+        work = (
+            self.new,
+            self.placeholders,
+            self.updates,
+            self.touches,
+            self.unread,
+            self.gone_placeholders,
+        )
         return not any(work) and not self.notices_changed
 
 
@@ -115,10 +124,8 @@ def plan_source(
             plan.unchanged += row.status != "no_document"
         else:
             (plan.gone_placeholders if row.status == "no_document" else plan.gone).append(row.id)
-    report.notices = sorted(
-        ((notice.folder, notice.diagnostic) for notice in plan.walk.notices),
-        key=lambda entry: (entry[0], entry[1].code),
-    )
+    report.notices += ((notice.folder, notice.diagnostic) for notice in plan.walk.notices)
+    report.notices.sort(key=lambda entry: (entry[0], entry[1].code))
     stored = notice_digest(reader, source.id)
     plan.notices_changed = [(folder, d.code) for folder, d in report.notices] != stored
     return plan
@@ -181,16 +188,23 @@ def _examine(
     before = known_hashes(reader, row.id)
     # Equal stat facts stand for an equal file only where they were old when they were taken.
     trusted = {} if verify or row.racy else before
-    hashes, _, _, transient = hash_files(plan.source.path, found, trusted, plan.walk.limits)
-    same = hashes == {path: content for path, (_, content) in before.items()}
+    hashed = hash_files(plan.source.path, found, trusted, plan.walk.limits)
+    stored = findings(reader, row.id)
+    unread = [*found.unread, *hashed.unread]
+    if unread:
+        # What can't be read proves nothing of the skill: all that was known of it stays.
+        plan.count_unchanged(row)
+        now = {finding for finding in unread if finding.code == UNREADABLE}
+        plan.report.notices += ((found.folder, one) for one in now.difference(found.unread))
+        if now != {finding for finding in stored if finding.code == UNREADABLE}:
+            plan.unread[row.id] = found.folder, sorted(now, key=lambda one: one.sort_key)
+        return
+    same = hashed.hashes == {path: content for path, (_, content) in before.items()}
     modes = {file.path: file.mode & 0o100 for file in found.files}
     same = same and modes == {path: facts[0] & 0o100 for path, (facts, _) in before.items()}
-    if same:
-        codes = {finding.code for finding in findings(reader, row.id)} & WALK_CODES
-        same = codes == {problem.code for problem in found.problems}
-    if not same and not transient:
-        plan.updates[found.folder] = row.id
-        return
-    plan.count_unchanged(row)
-    if not transient:
+    codes = {finding.code for finding in stored} & WALK_CODES
+    if same and codes == {problem.code for problem in found.problems}:
+        plan.count_unchanged(row)
         plan.touches[found.folder] = row.id
+    else:
+        plan.updates[found.folder] = row.id

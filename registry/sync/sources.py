@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from registry.core import Core
 from registry.db.queries.sources import count_below, list_sources, roots
+from registry.disk.links import real_path
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import (
@@ -288,4 +289,4 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
 
 
 def _resolved(path: str) -> str:
-    return os.path.realpath(os.path.expanduser(path.replace("\0", "\ufffd")))
+    return real_path(os.path.expanduser(path.replace("\0", "\ufffd")))

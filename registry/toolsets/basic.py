@@ -10,7 +10,8 @@ from typing import Any, Final
 from registry.catalog.reading import CurrentSkill, read_bytes
 from registry.db.queries import skills
 from registry.db.usage import Place
-from registry.disk.files import read_inside
+from registry.disk.beneath import Folder
+from registry.disk.files import IsLink, open_home, read_inside
 from registry.disk.links import Leads, follow
 from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
@@ -86,16 +87,31 @@ class BasicToolset:
             return missing
         if not self._is_here:
             return self._stored(name, missing)
-        root = self._source.path
         try:
-            home = follow(os.path.join(root, name), root, ())
-            if home.leads is not Leads.INSIDE or not os.path.isdir(home.target):
-                return missing
-        except (OSError, ValueError):  # a name that no file system can hold
+            return self._read(name)
+        except (FileNotFoundError, IsLink, ValueError):  # a name that no file system can hold
             return missing
-        answer = read_document(home.target, name)
+        except SkillInaccessible:
+            return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
+
+    def _read(self, name: str) -> Json:
+        """Read a skill by its folder's name, which may be a link to another folder of the source.
+
+        Raises as `open_home`.
+        """
+        root, folder = self._source.path, name
+        try:
+            home = open_home(root, folder)
+        except IsLink:
+            link = follow(os.path.join(root, name), root, (root,))
+            if link.leads is not Leads.INSIDE:
+                raise
+            folder = os.path.relpath(link.target, root)
+            home = open_home(root, folder)
+        with home:
+            answer = read_document(home, name)
         if "documentation" in answer:
-            self._core.usage.read(self._source.name, os.path.relpath(home.target, root))
+            self._core.usage.read(self._source.name, folder)
         return answer
 
     @property
@@ -118,11 +134,11 @@ def is_valid(name: str) -> bool:
     return bool(name) and "/" not in name and "\\" not in name and ".." not in name
 
 
-def read_document(folder: str, name: str) -> Json:
-    """Return the text of the skill file in ``folder``, or the contract's error."""
+def read_document(folder: Folder, name: str) -> Json:
+    """Return the text of the skill file in the open ``folder``, or the contract's error."""
     for document in DOCUMENT_NAMES:
         try:
-            data = read_inside(os.path.join(folder, document), MAX_BYTES, folder, folder).data
+            data = read_inside(folder, document, MAX_BYTES).data
         except FileNotFoundError:
             continue
         except FileTooLarge:

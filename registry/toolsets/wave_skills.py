@@ -9,14 +9,17 @@ from typing import Final, Literal, TypeAlias
 from registry.catalog.reading import read_text
 from registry.db.queries import skills
 from registry.db.queries.sources import list_sources
-from registry.disk.files import read_file
-from registry.disk.paths import join
+from registry.disk.files import open_home, read_below, read_file
+from registry.disk.links import real_path
+from registry.disk.paths import ROOT, join
 from registry.errors import RegistryError, SkillInaccessible
 from registry.model import Document, JsonValue, Scope
 from registry.settings import Limits
 from registry.toolsets.view import View
 
 SkillType: TypeAlias = Literal["personal", "project"]
+
+_KEPT: Final = ".wave/skills"
 
 NAME: Final = re.compile(r"[a-z0-9-]+")
 MAX_CHARS: Final = 1024
@@ -146,13 +149,13 @@ def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile
     folder = os.path.dirname(path)
     name = os.path.basename(folder)
     try:
-        data = read_file(path, (limits or Limits()).document_bytes).data
+        data = _read(path, (limits or Limits()).document_bytes)
     except FileNotFoundError as error:
         raise SkillInaccessible(path=path, reason="there is no such file") from error
     document = parse_document(data, folder_name=name)
     errors = tuple(dict.fromkeys(_violations(document, name)))
-    home = os.path.join(os.path.expanduser("~"), ".wave", "skills")
-    project = os.path.join(".wave", "skills") in folder and not folder.startswith(home + os.sep)
+    home = os.path.join(os.path.expanduser("~"), _KEPT)
+    project = _KEPT in folder and not folder.startswith(home + os.sep)
     return ParsedSkillFile(
         frontmatter=document.front_matter,
         content=document.body,
@@ -162,6 +165,16 @@ def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile
         validation_errors=errors,
         is_valid=not errors,
     )
+
+
+def _read(path: str, limit: int) -> bytes:
+    """Read a SKILL.md; below a folder of wave's skills no link is followed."""
+    above, kept, below = path.rpartition(f"/{_KEPT}/")
+    if not kept:
+        return read_file(path, limit).data
+    folder, _, name = below.rpartition("/")
+    with open_home(real_path(f"{above}/{_KEPT}"), folder or ROOT) as home:
+        return read_below(home, name, limit).data
 
 
 def _violations(document: Document, folder: str) -> Iterator[str]:

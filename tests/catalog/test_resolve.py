@@ -9,7 +9,7 @@ from tests.conftest import write_skill
 
 def test_a_name_shared_inside_a_source_is_refused_with_the_refs_to_choose_from(registry, tmp_path):
     write_skill(tmp_path / "src" / "a" / "review", name="review")
-    write_skill(tmp_path / "src" / "b" / "review", name="review")
+    write_skill(tmp_path / "src" / "b" / "review", name="review", body="Another.")
     registry.sync(str(tmp_path / "src"), name="src")
     with pytest.raises(SkillAmbiguous) as caught:
         registry.get("review")
@@ -38,7 +38,7 @@ def test_a_shadowed_skill_is_still_reached_by_its_ref(registry, tmp_path):
 
 def test_a_name_that_looks_like_another_skills_ref_does_not_hide_it(registry, tmp_path):
     write_skill(tmp_path / "acme" / "pdf", name="pdf")
-    write_skill(tmp_path / "acme" / "copy", name="pdf")
+    write_skill(tmp_path / "acme" / "other", name="pdf", body="Another.")
     write_skill(tmp_path / "other" / "x", name="acme/pdf")
     registry.sync(str(tmp_path / "acme"), name="acme")
     registry.sync(str(tmp_path / "other"), name="other")

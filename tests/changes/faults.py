@@ -1,24 +1,30 @@
 """Instruments for breaking a change at every step, found by running it and not by a list.
 
-A step is an effect: a call that changes the disk (mkdir, rename, write, fsync…), or the begin or
-the end of a transaction. Between two of them nothing happens that outlasts a kill. Where it is
-about an edit made by hand, a look at the disk is a step as well: an edit before it is seen, one
-after it is not. With ``--every-line`` each execution of a line of the code that changes things is
+A step is an effect: a call that changes the disk (mkdir, rename, write…), or the commit of a
+transaction. Between two of them nothing happens that outlasts a kill: fsync and the begin of a
+transaction leave what was there before them, and are steps for errors and lost connections only.
+Where it is about an edit made by hand, a look at the disk is a step as well: an edit before it is
+seen, one after it is not. With ``--every-line`` each execution of a line of the code that changes things is
 a step instead, which takes many times as long and finds the same.
 
 At its step a change is killed (SIGKILL, in a forked child), fails, or sees an edit made by hand.
+Where there are steps of steps, a picture of the disk stands for a kill: it is what a kill leaves.
 """
 
 import builtins
 import gc
 import os
+import re
+import secrets
 import shutil
 import signal
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -37,7 +43,7 @@ from tests.conftest import REPOSITORY
 
 WRITES = frozenset(
     """
-    chmod fchmod fsync ftruncate link mkdir pwrite remove rename replace rmdir symlink truncate
+    chmod fchmod ftruncate link mkdir pwrite remove rename replace rmdir symlink truncate
     unlink utime write
     """.split()
 )
@@ -45,8 +51,9 @@ WRITES = frozenset(
 LOOKS = frozenset("fstat listdir lstat read readlink scandir stat".split())
 WRITING_MODES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
-DISK, TRANSACTION, LOOK = "disk", "transaction", "look"
-EFFECTS = frozenset({DISK, TRANSACTION})
+DISK, FSYNC, LOOK, BEGIN, COMMIT = "disk", "fsync", "look", "begin", "commit"
+EFFECTS = frozenset({DISK, COMMIT})
+TRANSACTIONS = frozenset({BEGIN, COMMIT})
 EDITABLE = EFFECTS | {LOOK}
 
 every_line = False
@@ -66,6 +73,7 @@ TRACED = tuple(
 )
 TRACED_DISK = (str(REPOSITORY / "registry" / "disk" / "atomic.py"),)
 NEVER = 10**9
+DRAWN = r"[0-9a-f]{8,}|\d+"
 REPEATS = 2
 
 OLD = b"---\nname: alpha\ndescription: Old.\n---\n\nOld body.\n"
@@ -103,8 +111,11 @@ class World:
         shutil.copytree(self.base.with_name(name), self.base, symlinks=True)
         return self
 
-    def forget(self, name: str) -> None:
-        shutil.rmtree(self.base.with_name(name))
+    def put(self, picture: Path) -> "World":
+        """Let the disk be as a picture shows it, which is used up by that."""
+        shutil.rmtree(self.base)
+        picture.rename(self.base)
+        return self
 
 
 def make_world(base: Path, *, deleted: bool = False, database: Path | None = None) -> World:
@@ -180,14 +191,17 @@ class Step(NamedTuple):
 
 @contextmanager
 def at_step(
-    number: int, act: Callable[[], object], kinds: frozenset[str] = EFFECTS
+    number: int | None, act: Callable[[], object], kinds: frozenset[str] = EFFECTS
 ) -> Iterator[list[str]]:
-    """Call ``act`` before the ``number``-th step of the block; yields the steps' names so far."""
+    """Call ``act`` before the ``number``-th step of the block; yields the steps' names so far.
+
+    Without a number it is called before each step.
+    """
     passed: list[str] = []
 
     def step(name: str) -> None:
         passed.append(name)
-        if len(passed) == number:
+        if number in {None, len(passed)}:
             act()
 
     with _lines(step, kinds) if every_line else _effects(step, kinds):
@@ -214,7 +228,7 @@ def _effects(step: Callable[[str], None], kinds: frozenset[str]) -> Iterator[Non
     with ExitStack() as stack:
         for where, name, call in _replacements(report):
             stack.enter_context(mock.patch.object(where, name, call))
-        for name in ("begin", "commit"):
+        for name in (BEGIN, COMMIT):
             listener = partial(_on_transaction, report, name)
             event.listen(Engine, name, listener)
             stack.callback(event.remove, Engine, name, listener)
@@ -222,7 +236,7 @@ def _effects(step: Callable[[str], None], kinds: frozenset[str]) -> Iterator[Non
 
 
 def _on_transaction(report: Report, name: str, _connection: object) -> None:
-    report(name, TRANSACTION)
+    report(name, name)
 
 
 def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., object]]]:
@@ -239,6 +253,7 @@ def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., o
         yield os, name, reported(name, DISK, getattr(os, name))
     for name in LOOKS:
         yield os, name, reported(name, LOOK, getattr(os, name))
+    yield os, FSYNC, reported(FSYNC, FSYNC, os.fsync)
 
     real_os_open, real_open, real_renameat2 = os.open, builtins.open, atomic._renameat2
 
@@ -273,7 +288,7 @@ def _lines(step: Callable[[str], None], kinds: frozenset[str]) -> Iterator[None]
 
     Of a line in a loop only the first executions count: the later ones meet the same code.
     """
-    traced = TRACED if TRANSACTION in kinds else TRACED_DISK
+    traced = TRACED if COMMIT in kinds else TRACED_DISK
     seen: Counter[tuple[str, int]] = Counter()
 
     def trace(frame: FrameType, event: str, _: object) -> object:
@@ -352,6 +367,27 @@ def listen(world: World, change: Callable[[SkillRegistry], None]) -> None:
     assert 0 not in steps
 
 
+def pictures(world: World, work: Callable[[World], None], stride: int = 1) -> list[Path]:
+    """Do something, and return what a kill at each of its steps would have left: copies."""
+    taken = []
+    numbers = count()
+
+    def take() -> None:
+        if next(numbers) % stride == 0:
+            picture = world.base.with_name(f"picture-{secrets.token_hex(8)}")
+            shutil.copytree(world.base, picture, symlinks=True)
+            taken.append(picture)
+
+    with at_step(None, take):
+        work(world)
+    return taken
+
+
+def do(world: World, change: str) -> None:
+    with world.open() as registry:
+        CHANGES[change](registry)
+
+
 def recover(world: World) -> None:
     with world.open() as registry:
         registry.finish_changes()
@@ -363,6 +399,30 @@ def snapshot(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def shown(base: Path) -> tuple[set[str], dict[str, bytes], dict[str, int]]:
+    """Return what lies in a world that was left: folders, files, and how many rows a table has.
+
+    All but what is drawn or counted anew each time.
+    """
+    with closing(sqlite3.connect(base / "registry.db")) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        rows = {
+            name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+            for (name,) in tables.fetchall()
+        }
+    names = {_steady(path.relative_to(base)) for path in base.rglob("*")}
+    files = {
+        _steady(Path(name)): re.sub(DRAWN.encode(), b"#", data)
+        for name, data in snapshot(base).items()
+        if not name.startswith("registry.db")
+    }
+    return names, files, rows
+
+
+def _steady(path: Path) -> str:
+    return re.sub(DRAWN, "#", str(path))
 
 
 ALPHA_OLD = {"alpha/SKILL.md": OLD, "alpha/a/b.txt": b"b"}

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from tests.changes.faults import (
     DISK,
     EDITABLE,
     EFFECTS,
+    FSYNC,
     LOOK,
     World,
     at_step,
@@ -71,11 +72,9 @@ def disturbed(world: World, change: str, step, act, kinds) -> bool:
     return refused
 
 
-def each_step(world, change, kinds=EFFECTS, stride=1):
-    """Yield the steps, each with the world as it was; ``stride`` is for lines, of which many are."""
-    for step in faults.steps_of(world, CHANGES[change], kinds)[
-        :: stride if faults.every_line else 1
-    ]:
+def each_step(world, change, kinds=EFFECTS):
+    """Yield the steps, each with the world as it was."""
+    for step in faults.steps_of(world, CHANGES[change], kinds):
         yield step, world.reset()
 
 
@@ -89,26 +88,16 @@ def test_killed_at_every_step_the_next_open_leaves_all_or_nothing(world, change)
 
 @every_change
 def test_killed_again_inside_recovery_it_still_holds(world, change):
+    strides = (9, 11) if faults.every_line else (1, 1)
     recoveries = 0
-    for step, here in each_step(world, change, stride=9):
-        assert killed(here, change, step)
-        here.save("crashed")
-        again = 1
-        while True:
-            here.reset("crashed")
-
-            def work(here=here, again=again):
-                with at_step(again, faults.kill):
-                    faults.recover(here)
-
-            if run_in_child(work) == 0:
-                break
-            faults.recover(here)
-            assert broken_promises(here, change) == [], f"{step}, recovery step {again}"
-            again += 11 if faults.every_line else 1
-        recoveries += again > 1
-        here.forget("crashed")
-    assert recoveries > 3
+    first = faults.pictures(world, partial(faults.do, change=change), strides[0])
+    for number, crashed in enumerate(first):
+        again = faults.pictures(world.put(crashed), faults.recover, strides[1])
+        recoveries += bool(again)
+        for step, crashed_again in enumerate(again):
+            faults.recover(world.put(crashed_again))
+            assert broken_promises(world, change) == [], f"step {number}, recovery step {step}"
+    assert recoveries > 2
 
 
 @pytest.mark.parametrize("change", ["update", "update_many", "delete"])
@@ -128,18 +117,22 @@ def edit_survives(world: World) -> bool:
 
 @every_change
 @pytest.mark.parametrize(
-    ("code", "kind"),
-    [(errno.ENOSPC, DISK), (errno.EACCES, DISK), (errno.EIO, LOOK)],
+    ("code", "kinds"),
+    [
+        (errno.ENOSPC, frozenset({DISK, FSYNC})),
+        (errno.EACCES, frozenset({DISK, FSYNC})),
+        (errno.EIO, frozenset({LOOK})),
+    ],
     ids=["ENOSPC", "EACCES", "EIO"],
 )
 def test_an_error_of_the_disk_at_any_step_is_answered_and_undone(
-    world, change, code, kind, monkeypatch
+    world, change, code, kinds, monkeypatch
 ):
     monkeypatch.setattr(faults, "every_line", False)  # it comes of a call, not between two lines
-    for step, here in each_step(world, change, frozenset({kind})):
-        disturbed(here, change, step, faults.fail(code), frozenset({kind}))
+    for step, here in each_step(world, change, kinds):
+        disturbed(here, change, step, faults.fail(code), kinds)
         faults.recover(here)
-        if kind == LOOK:  # what could not be read is known by what a sync finds next
+        if LOOK in kinds:  # what could not be read is known by what a sync finds next
             with here.open() as registry:
                 registry.sync()
         assert broken_promises(here, change) == [], step
@@ -219,6 +212,14 @@ class TestControls:
         """What Python itself says is written happens at a step that is known."""
         monkeypatch.setattr(faults, "every_line", False)
         assert run_in_child(lambda: faults.listen(world, CHANGES[change])) == 0
+
+    @pytest.mark.parametrize("change", ["delete", "update"])
+    def test_a_picture_shows_what_a_kill_leaves(self, world, change, monkeypatch):
+        monkeypatch.setattr(faults, "every_line", False)
+        taken = faults.pictures(world, partial(faults.do, change=change))
+        for picture, (step, here) in zip(taken, each_step(world.reset(), change), strict=True):
+            assert killed(here, change, step)
+            assert faults.shown(here.base) == faults.shown(picture), step
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_recovery_some_kill_breaks_the_promise(self, world, change, monkeypatch):

@@ -14,6 +14,7 @@ from registry.errors import ChangePending, ChangeRefused
 from registry.settings import Settings
 from tests.changes.faults import NEW, OLD
 from tests.conftest import write_skill
+from tests.refusing import refuse
 
 BETA = NEW.replace(b"alpha", b"beta")
 
@@ -46,12 +47,15 @@ def failing_on(monkeypatch, function, path, *, module=os):
     monkeypatch.setattr(module, function, fail)
 
 
+EIO = OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 def unreadable_folder(monkeypatch, root):
-    failing_on(monkeypatch, "scandir", root / "beta", module=os)
+    return refuse(monkeypatch, root / "beta", EIO, "scandir")
 
 
 def unreadable_document(monkeypatch, root):
-    failing_on(monkeypatch, "open", root / "beta" / "SKILL.md", module=os)
+    return refuse(monkeypatch, root / "beta" / "SKILL.md", EIO, "open")
 
 
 @pytest.mark.parametrize("break_it", [unreadable_folder, unreadable_document])
@@ -81,7 +85,7 @@ def test_an_updated_document_that_can_not_be_read_buries_nothing(
         real = recovery.record
 
         def record(context, entry):
-            failing_on(patch, "scandir", alpha)
+            refuse(patch, alpha, EIO, "scandir")
             real(context, entry)
 
         patch.setattr(recovery, "record", record)
@@ -105,7 +109,7 @@ def test_a_rename_that_the_disk_does_not_confirm_is_not_called_undone(
 def test_a_disk_that_fails_while_unfinished_changes_are_ended_is_a_refusal(
     registry, alpha, monkeypatch
 ):
-    failing_on(monkeypatch, "scandir", root_of(alpha) / "ops", module=os)
+    refuse(monkeypatch, root_of(alpha) / "ops", EIO, "scandir")
     with pytest.raises(ChangeRefused, match="Input/output error"):
         registry.delete("alpha")
 

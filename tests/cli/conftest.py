@@ -7,7 +7,6 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable
-from dataclasses import dataclass
 from fcntl import ioctl
 from functools import partial
 from pathlib import Path
@@ -15,34 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from registry.cli.app import root as program
+from registry.cli.app import root as command
+from tests import program
 from tests.conftest import Kept, keep_library, only_reads, write_skill
-
-PATIENT = """
-from registry.cli import main, progress
-progress.PATIENCE = float("inf")
-main()
-"""
-
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a process printed and how it ended."""
-
-    status: int
-    stdout: bytes
-    stderr: bytes
-
-    @property
-    def out(self) -> str:
-        return self.stdout.decode()
-
-    @property
-    def err(self) -> str:
-        return self.stderr.decode()
-
+from tests.program import REPOSITORY, Ran
 
 Cli = Callable[..., Result]
 Process = Callable[..., Ran]
@@ -61,27 +36,38 @@ def newcomer() -> Cli:
 
 
 def run(*arguments: str, **extra: object) -> Result:
-    result = CliRunner().invoke(program, arguments, **extra)
+    result = CliRunner().invoke(command, arguments, **extra)
     assert result.exception is None or isinstance(result.exception, SystemExit)
     assert "Traceback" not in result.output
     return result
 
 
 @pytest.fixture
-def process(database: Path, tmp_path: Path) -> Process:
-    """Run a command as a process of its own, in a pipe."""
+def environ(database: Path) -> dict[str, str]:
+    """The environment of a command in a process of its own."""
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "SKILL_REGISTRY_DB": str(database)}
 
-    def run(*arguments: str | bytes, **environ: str) -> Ran:
+
+@pytest.fixture
+def process(environ: dict[str, str], tmp_path: Path) -> Process:
+    """Run a command in a process of its own, in a pipe."""
+
+    def run(*arguments: str | bytes, **more: str) -> Ran:
+        return program.run(arguments, environ={**environ, **more}, cwd=tmp_path)
+
+    return run
+
+
+@pytest.fixture
+def interpreter(environ: dict[str, str], tmp_path: Path) -> Process:
+    """Run a command as people start it: with an interpreter of its own, in a pipe."""
+
+    def run(*arguments: str | bytes, **more: str) -> Ran:
         done = subprocess.run(
             [sys.executable, "-m", "registry", *arguments],
             capture_output=True,
             check=False,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(REPOSITORY),
-                "SKILL_REGISTRY_DB": str(database),
-                **environ,
-            },
+            env={**environ, **more},
             cwd=tmp_path,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
@@ -90,30 +76,26 @@ def process(database: Path, tmp_path: Path) -> Process:
 
 
 @pytest.fixture
-def terminal(database: Path, tmp_path: Path) -> Process:
+def terminal(environ: dict[str, str], tmp_path: Path) -> Process:
     """Run a command on a terminal of so many columns; stdout and stderr come as one.
 
     It has patience: on a busy machine, too, it draws no bar.
     """
 
-    def run(*arguments: str, columns: int = 80, rows: int = 50, **environ: str) -> Ran:
+    def run(*arguments: str, columns: int = 80, rows: int = 50, **more: str) -> Ran:
         ours, theirs = pty.openpty()
         ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        env = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-        child = subprocess.Popen(
-            [sys.executable, "-c", PATIENT, *arguments],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env={
-                **env,
-                "PYTHONPATH": str(REPOSITORY),
-                "SKILL_REGISTRY_DB": str(database),
+        child = program.start(
+            arguments,
+            environ={
+                **{key: value for key, value in environ.items() if key != "COLUMNS"},
                 "TERM": "xterm-256color",
                 "PAGER": "cat",
-                **environ,
+                **more,
             },
             cwd=tmp_path,
+            streams=(theirs, theirs, theirs),
+            before=program.patient,
         )
         os.close(theirs)
         printed = b""
@@ -126,7 +108,8 @@ def terminal(database: Path, tmp_path: Path) -> Process:
                 break
             printed += piece
         os.close(ours)
-        return Ran(child.wait(), printed.replace(b"\r\n", b"\n"), b"")
+        child.join()
+        return Ran(child.exitcode, printed.replace(b"\r\n", b"\n"), b"")
 
     return run
 

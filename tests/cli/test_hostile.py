@@ -101,25 +101,33 @@ def test_joiners_and_flags_stay(hostile, cli):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "utf-16", "cp1252"])
 @pytest.mark.parametrize("command", [["list", "--all"], ["show", "wörter"], ["sync"]], ids=" ".join)
-def test_no_encoding_makes_it_fail(hostile, process, command, encoding):
-    ran = process(*command, PYTHONIOENCODING=encoding)
+def test_no_encoding_makes_it_fail(hostile, interpreter, command, encoding):
+    ran = interpreter(*command, PYTHONIOENCODING=encoding)
     assert ran.status == 0, ran.err
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_json_is_json_in_every_encoding(hostile, process, encoding):
-    printed = process("list", "--all", "--json", PYTHONIOENCODING=encoding).stdout
+def test_json_is_json_in_every_encoding(hostile, interpreter, encoding):
+    printed = interpreter("list", "--all", "--json", PYTHONIOENCODING=encoding).stdout
     described = [skill["description"] for skill in json.loads(printed)]
     assert any("👩‍💻" in text for text in described)
 
 
-def test_json_is_not_escaped_where_the_stream_allows_it(hostile, process):
-    assert "Ein 👩‍💻" in process("list", "--json", PYTHONIOENCODING="utf-8").out
+def test_json_is_not_escaped_where_the_stream_allows_it(hostile, interpreter):
+    assert "Ein 👩‍💻" in interpreter("list", "--json", PYTHONIOENCODING="utf-8").out
 
 
-def test_an_argument_that_is_no_text_is_refused(hostile, process):
-    for command in (["show"], ["list", "--tag"], ["search"], ["why"], ["check"], ["sync"]):
-        ran = process(*command, b"\xff\xfe")
+def test_an_argument_that_is_no_text_is_refused(hostile, process, interpreter):
+    for start, command in (
+        (interpreter, ["show"]),
+        (process, ["show"]),
+        (process, ["list", "--tag"]),
+        (process, ["search"]),
+        (process, ["why"]),
+        (process, ["check"]),
+        (process, ["sync"]),
+    ):
+        ran = start(*command, b"\xff\xfe")
         assert "Internal error" not in ran.err
         assert "Traceback" not in ran.err
 

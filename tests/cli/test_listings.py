@@ -25,6 +25,7 @@ KEYS = [
     "tree_hash",
     "status",
     "shadowed",
+    "copies",
 ]
 
 

@@ -53,7 +53,7 @@ def test_a_read_command_imports_nothing_heavy(library, database, command):
     assert ran.stderr.endswith("[]")
 
 
-def test_help_imports_no_command_and_no_service(process):
+def test_help_imports_no_command_and_no_service():
     script = (
         "import sys\nfrom registry.cli.app import root\n"
         "try:\n    root.main(['--help'])\nexcept SystemExit:\n    pass\n"
@@ -66,8 +66,8 @@ def test_help_imports_no_command_and_no_service(process):
     assert ran.stderr == "[]\n"
 
 
-def test_version(process):
-    ran = process("--version")
+def test_version(interpreter):
+    ran = interpreter("--version")
     assert (ran.status, ran.out, ran.err) == (0, f"skill-registry {__version__}\n", "")
 
 

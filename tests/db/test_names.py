@@ -68,7 +68,7 @@ def test_an_invalid_skill_hides_nothing(two, tmp_path):
 
 def test_equals_in_one_source_are_told_apart_by_their_folders(registry, root):
     write_skill(root / "a", name="same")
-    write_skill(root / "b" / "c", name="same")
+    write_skill(root / "b" / "c", name="same", description="Differs.")
     registry.sync(str(root), name="mine")
     assert refs(registry) == ["mine/a", "mine/b/c"]
     write_skill(root / "b" / "c", name="other", age=OLD + 9)

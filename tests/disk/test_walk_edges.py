@@ -10,6 +10,7 @@ from registry.disk.scanned import ScannedFolder
 from registry.disk.walk import DEPTH_SEEN, Walk
 from registry.settings import Limits
 from tests.conftest import write_skill
+from tests.refusing import meant
 
 
 def walked(root, *roots, **limits):
@@ -230,7 +231,7 @@ def closed(monkeypatch):
         real = os.scandir
 
         def scandir(path):
-            if os.path.basename(path) == name:
+            if os.path.basename(meant(path)) == name:
                 raise error
             return Listing(real(path), lambda e: Entry(e, error) if e.name == name else e)
 
@@ -276,3 +277,12 @@ class TestClosed:
         found, walk = walked(root)
         assert {name: codes(one) for name, one in found.items()} == {"a": [], "b": []}
         assert told(walk) == []
+
+
+def test_a_document_that_is_a_link_to_another_spelling_of_it_stays_with_its_skill(root):
+    folder = write_skill(root / "a")
+    (folder / "SKILL.md").rename(folder / "skill.md")
+    (folder / "SKILL.md").symlink_to("skill.md")
+    found, walk = walked(root)
+    assert (found["a"].document, codes(found["a"])) == ("SKILL.md", ["second-document"])
+    assert told(walk) == []

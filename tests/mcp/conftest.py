@@ -2,21 +2,21 @@
 
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
-from pathlib import Path
 
 import anyio
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.conftest import hearing_interrupts, keep_library, only_reads, write_skill
+from tests import program
+from tests.conftest import keep_library, only_reads, write_skill
+from tests.program import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("legacy", "auto")]
+MODES = ("legacy", "auto")
+WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in MODES]
 
 
 def fill(root):
@@ -75,31 +75,30 @@ def servers(environment):
         with socket.socket() as probe:
             probe.bind((host, 0))
             port = probe.getsockname()[1]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "registry", "mcp", "--http", f"{host}:{port}", *arguments],
-            env={**environment, **more},
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=hearing_interrupts,  # noqa: PLW1509  # it takes no lock
-        )
-        started.append(process)
-        assert process.stderr is not None
-        line = process.stderr.readline()
+        reading, writing = os.pipe()
+        with open(os.devnull, "r+b") as nothing:
+            process = program.start(
+                ["mcp", "--http", f"{host}:{port}", *arguments],
+                environ={**environment, **more},
+                streams=(nothing.fileno(), nothing.fileno(), writing),
+            )
+        os.close(writing)
+        said = open(reading)  # noqa: SIM115  # until it ends
+        started.append((process, said))
+        line = said.readline()
         assert line.startswith("Serving http://"), line
         return f"http://{host}:{port}/mcp", process
 
     try:
         yield start
     finally:
-        for process in started:
+        for process, _ in started:
             process.terminate()
-        for process in started:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            process.stderr.close()
+        for process, said in started:
+            process.join(10)
+            process.kill()
+            process.join()
+            said.close()
 
 
 @pytest.fixture
@@ -128,9 +127,8 @@ def talk(request, environment, serve):
 
     The server is one of its own, or that of a module that only reads, where that will do.
     """
-    usual = ("http" if only_reads(request) else "stdio", "auto")
 
-    def run(conversation: Callable, way=usual, *arguments, handler=None):
+    def run(conversation: Callable, way=("http", "auto"), *arguments, handler=None):
         transport, mode = way
         if transport == "stdio":
             server = StdioServerParameters(
@@ -167,6 +165,8 @@ def way(request):
 def pytest_generate_tests(metafunc):
     if "way" in metafunc.fixturenames:
         metafunc.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS], indirect=True)
+    if "mode" in metafunc.fixturenames:
+        metafunc.parametrize("mode", MODES)
 
 
 async def until_told(change, condition):

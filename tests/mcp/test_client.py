@@ -84,7 +84,7 @@ def test_a_read_only_server_has_no_tool_that_writes(talk, library):
         assert answer.is_error
         assert "There is no tool 'create_skill'" in answer.content[0].text
 
-    talk(conversation, ("stdio", "auto"), "--read-only")
+    talk(conversation, ("http", "auto"), "--read-only")
     assert not (library / "x").exists()
 
 
@@ -105,7 +105,7 @@ def test_the_other_toolsets_are_served_too(talk, library, toolset, name, argumen
         wrong = await client.call_tool(name, {})
         assert wrong.is_error
 
-    talk(conversation, ("stdio", "auto"), "--toolset", toolset)
+    talk(conversation, ("http", "auto"), "--toolset", toolset)
 
 
 def test_toolsets_are_served_together_where_their_names_do_not_clash(talk, registry, library):
@@ -115,7 +115,7 @@ def test_toolsets_are_served_together_where_their_names_do_not_clash(talk, regis
 
     talk(
         conversation,
-        ("stdio", "auto"),
+        ("http", "auto"),
         "--toolset",
         "native",
         "--toolset",
@@ -143,5 +143,5 @@ def test_limits_hold_for_tools_and_resources_alike(talk, registry, library, tmp_
         with pytest.raises(Exception, match="no resource"):
             await client.read_resource("skill://mine/pdf-forms/SKILL.md")
 
-    talk(conversation, ("stdio", "auto"), "--source", "team")
+    talk(conversation, ("http", "auto"), "--source", "team")
     talk(conversation, ("http", "auto"), "--scope", "team")

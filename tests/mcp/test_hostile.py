@@ -3,8 +3,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 
 import anyio
@@ -14,6 +12,7 @@ from mcp.client import Client
 from registry.api import SkillRegistry
 from registry.settings import Settings
 from registry.toolsets.native_tools import TOOLS
+from tests import program
 
 NAMES = ["../../etc/passwd", "CON", "", "x" * 10_000, "\u202eabc", "a\0b", "/", "..", "mine/", "-"]
 VALUES = [None, True, -1, 10**30, 1.5, "", "x" * 100_000, [], {}, [[[[[]]]]], {"a": {"b": [1]}}]
@@ -62,7 +61,7 @@ def test_a_thousand_hostile_calls_get_answers_and_the_memory_stays_flat(serve, l
             assert not ok.is_error
 
     anyio.run(main)
-    assert process.poll() is None
+    assert process.is_alive()
 
 
 @pytest.mark.both
@@ -70,12 +69,10 @@ def test_a_server_killed_in_the_middle_of_a_create_leaves_disk_and_database_in_a
     environment, library, database
 ):
     for delay in (0.0, 0.01, 0.03, 0.1):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "registry", "mcp"],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        (their_in, our_in), (our_out, their_out) = os.pipe(), os.pipe()
+        process = program.start(["mcp"], environ=environment, streams=(their_in, their_out, 2))
+        os.close(their_in)
+        os.close(their_out)
         frames = [
             (
                 '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
@@ -89,15 +86,15 @@ def test_a_server_killed_in_the_middle_of_a_create_leaves_disk_and_database_in_a
             '"files":{"a/b.txt":"x"}}}}'
             for n in range(20)
         ]
-        process.stdin.write("\n".join(frames).encode() + b"\n")
-        process.stdin.flush()
-        process.stdout.readline()
-        process.stdout.readline()
-        time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
+        with open(our_in, "wb") as asked, open(our_out, "rb") as answers:
+            asked.write("\n".join(frames).encode() + b"\n")
+            asked.flush()
+            answers.readline()
+            answers.readline()
+            time.sleep(delay)
+            process.kill()
+            process.join()
+            assert process.exitcode == -signal.SIGKILL
         with SkillRegistry.open(database, settings=Settings()) as registry:
             assert registry.check_database() == []
             report = registry.sync(verify=True)

@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from registry.errors import UsageProblem
 from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts, is_loopback
 from registry.mcp.transports import serve_http
+from tests import program
 from tests.conftest import hearing_interrupts
 
 INITIALIZE = {
@@ -68,7 +70,7 @@ def test_a_body_that_is_too_large_is_refused_and_the_server_goes_on(serve, libra
     assert status == 413
     assert "too large" in text
     assert ask(url)[0] == 200
-    assert process.poll() is None
+    assert process.is_alive()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org", "[::]"])
@@ -78,46 +80,29 @@ def test_an_address_that_others_reach_needs_a_token(host):
 
 
 def test_the_command_says_so_in_words(environment, library):
-    ran = subprocess.run(
-        [sys.executable, "-m", "registry", "mcp", "--http", "0.0.0.0:1"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode != 0
-    assert "can be reached from other machines" in ran.stderr
-    assert "Traceback" not in ran.stderr
+    ran = program.run(["mcp", "--http", "0.0.0.0:1"], environ=environment)
+    assert ran.status != 0
+    assert "can be reached from other machines" in ran.err
+    assert "Traceback" not in ran.err
 
 
 def test_an_address_that_is_taken_is_said(environment, library):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        ran = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "registry",
-                "mcp",
-                "--http",
-                f"127.0.0.1:{taken.getsockname()[1]}",
-            ],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert "it is in use" in ran.stderr
-    assert "Traceback" not in ran.stderr
+        port = taken.getsockname()[1]
+        ran = program.run(["mcp", "--http", f"127.0.0.1:{port}"], environ=environment)
+    assert "it is in use" in ran.err
+    assert "Traceback" not in ran.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_at_once_and_well(serve, library, number):
     url, process = serve()
     assert ask(url)[0] == 200
-    process.send_signal(number)
-    assert process.wait(60) == 0
+    os.kill(process.pid, number)
+    process.join(60)
+    assert process.exitcode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])

@@ -1,12 +1,11 @@
 """Whoever changes a skill, clients hear of it."""
 
-import subprocess
-import sys
 from itertools import count
 
 import anyio
 import pytest
 
+from tests import program
 from tests.mcp.conftest import until_told
 
 
@@ -29,12 +28,8 @@ def change(library, environment):
             (library / name).mkdir()
             (library / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: New.\n---\n")
         else:
-            subprocess.run(
-                [sys.executable, "-m", "registry", "create", name, "--description", "New."],
-                env=environment,
-                check=True,
-                stdout=subprocess.DEVNULL,
-            )
+            ran = program.run(["create", name, "--description", "New."], environ=environment)
+            assert ran.status == 0, ran.err
 
     return run
 
@@ -111,4 +106,4 @@ def test_without_watching_a_read_still_is_what_is_on_disk(talk, library, change)
         answer = await client.call_tool("read_skill", {"name": "skill-0"})
         assert answer.structured_content["body"].endswith("By hand.\n")
 
-    talk(conversation, ("stdio", "auto"), "--no-watch")
+    talk(conversation, ("http", "auto"), "--no-watch")

@@ -54,7 +54,7 @@ async def bytes_at(client, uri):
     return base64.b64decode(part.blob) if hasattr(part, "blob") else part.text.encode()
 
 
-def test_every_skill_that_models_see_is_a_resource(talk, library, way):
+def test_every_skill_that_models_see_is_a_resource(talk, library, mode):
     async def conversation(client):
         found = {one.name: one for one in (await client.list_resources()).resources}
         assert "secret" not in found
@@ -68,16 +68,16 @@ def test_every_skill_that_models_see_is_a_resource(talk, library, way):
             data = await bytes_at(client, str(resource.uri))
             assert len(data) == resource.size
 
-    talk(conversation, way)
+    talk(conversation, ("http", mode))
 
 
-def test_supporting_files_are_read_as_text_or_bytes(talk, library, way):
+def test_supporting_files_are_read_as_text_or_bytes(talk, library, mode):
     async def conversation(client):
         base = "skill://mine/pdf-forms"
         assert await bytes_at(client, f"{base}/scripts/fill.py") == b"print(1)\n"
         assert await bytes_at(client, f"{base}/logo.png") == bytes(range(256))
 
-    talk(conversation, way)
+    talk(conversation, ("http", mode))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_template_is_completed(talk, library):
     talk(conversation)
 
 
-def test_the_extension_lists_skills_with_front_matter_and_a_complete_manifest(talk, library, way):
+def test_the_extension_lists_skills_with_front_matter_and_a_complete_manifest(talk, library, mode):
     async def conversation(client):
         found = await listed(client)
         assert (found.resultType, found.cacheScope) == ("complete", "private")
@@ -146,7 +146,7 @@ def test_the_extension_lists_skills_with_front_matter_and_a_complete_manifest(ta
         assert one.skill == skills["skill://mine/pdf-forms/SKILL.md"]
         assert one.resultType == "complete"
 
-    talk(conversation, way)
+    talk(conversation, ("http", mode))
 
 
 def test_the_extension_refuses_what_it_does_not_know(talk, library):

@@ -15,7 +15,7 @@ from tests.changes import faults
 from tests.changes.faults import (
     CHANGES,
     EFFECTS,
-    TRANSACTION,
+    TRANSACTIONS,
     at_step,
     broken_promises,
     run_in_child,
@@ -27,7 +27,6 @@ pytestmark = pytest.mark.server
 
 every_change = pytest.mark.parametrize("change", sorted(CHANGES))
 numbers = count()
-TRANSACTIONS = frozenset({TRANSACTION})
 
 
 def make_world(place, url, change):

@@ -8,6 +8,7 @@ import pytest
 from registry.db.queries.filters import Filters
 from registry.sync import apply, run
 from tests.conftest import OLD, write_skill
+from tests.refusing import refuse
 
 
 @pytest.fixture
@@ -72,15 +73,9 @@ def test_a_source_that_comes_back_is_well_again(library, root):
 def test_a_folder_that_can_not_be_listed_keeps_its_skills_even_if_pruning_is_allowed(
     library, root, monkeypatch
 ):
-    real = os.scandir
-
-    def scandir(path):
-        if str(path) == os.path.realpath(root):
-            raise PermissionError(13, "Permission denied")
-        return real(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
+    refused = refuse(monkeypatch, root, PermissionError(13, "Permission denied"), "scandir")
     report = library.sync(allow_prune=True)
+    assert refused
     assert source(report) == ("unreadable", 4, 4, [])
     assert report.sources[0].message == "the folder can't be read: Permission denied"
 
@@ -94,20 +89,17 @@ def test_skills_below_a_folder_that_can_not_be_listed_stay_and_others_go(
     (root / "writing" / "empty").mkdir()
     registry.sync(str(root), name="mine")
     shutil.rmtree(root / "writing-tools")
-    real, place = os.scandir, os.path.realpath(root / closed)
-    listed = []
-
-    def scandir(path):
-        if str(path) == place:
-            listed.append(path)
-            # The root is looked at once more before the walk begins.
-            if closed != "." or len(listed) == 2:
-                raise PermissionError(13, "Permission denied")
-        return real(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
+    # The root is looked at once more before the walk begins.
+    refused = refuse(
+        monkeypatch,
+        root / closed,
+        PermissionError(13, "Permission denied"),
+        "scandir",
+        when=lambda number: closed != "." or number == 2,
+    )
     report = registry.sync()
     assert report.removed == ([] if closed == "." else ["writing-tools"])
+    assert refused == ["scandir"]
     assert report.unchanged == (3 if closed == "." else 2)
     assert len(registry.list()) == report.unchanged
 

@@ -39,12 +39,12 @@ def reads(monkeypatch):
 
     noted, real = Reads(), hashing.read_inside
 
-    def read(path, *more):
+    def read(home, path, *more):
         name = os.path.basename(path)
         if name in noted.failing:
             raise noted.failing[name]
         noted.append(name)
-        return real(path, *more)
+        return real(home, path, *more)
 
     monkeypatch.setattr(hashing, "read_inside", read)
     return noted
@@ -124,16 +124,6 @@ class TestUnreadable:
         reads.failing.clear()
         assert registry.sync().updated == ["later"]
         assert registry.list()[0].status == "ok"
-
-    def test_a_supporting_file_that_can_not_be_read_is_a_warning(self, registry, alpha, reads):
-        reads.failing["notes.md"] = PermissionError(13, "Permission denied")
-        (alpha / "notes.md").write_text("three")
-        assert registry.sync().updated == ["alpha"]
-        found = registry.get("alpha")
-        assert (found.status, found.tree_hash) == ("warning", None)
-        assert [(one.code, one.severity) for one in found.diagnostics] == [
-            ("unreadable", "warning")
-        ]
 
     def test_a_document_that_grew_over_the_limit_is_not_served_as_it_was(
         self, database, root, skill

@@ -6,9 +6,8 @@ import shutil
 
 import pytest
 
-from registry.disk import files
-from registry.toolsets import basic
 from tests.conftest import write_skill
+from tests.refusing import refuse
 
 MIB = 1 << 20
 RULE = "Skill names must not contain '/', '\\', or '..'"
@@ -39,18 +38,10 @@ def call(registry, folder):
 def denied(monkeypatch):
     """Refuse permission to open or scan a path."""
 
-    def refuse(path):
-        for module, name in ((files.os, "open"), (basic.os, "scandir")):
-            real = getattr(module, name)
+    def deny(path):
+        refuse(monkeypatch, path, PermissionError(13, "Permission denied"), "open", "scandir")
 
-            def call(asked, *rest, real=real):
-                if str(asked) == str(path):
-                    raise PermissionError(13, "Permission denied", str(asked))
-                return real(asked, *rest)
-
-            monkeypatch.setattr(module, name, call)
-
-    return refuse
+    return deny
 
 
 class TestTheTools:

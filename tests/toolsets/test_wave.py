@@ -175,7 +175,7 @@ class TestNotFound:
 
     def test_a_name_that_several_have_is_told_apart(self, refused, registry, root, skill):
         skill("a/same")
-        skill("b/same")
+        skill("b/same", body="Another.")
         registry.sync(str(root), name="mine")
         answer = refused("same")
         assert answer["errorDetails"]["type"] == "skill_not_found"

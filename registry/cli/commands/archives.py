@@ -8,6 +8,7 @@ from registry.cli import escape, options, words
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
+from registry.cli.run import Status
 from registry.cli.session import Session
 
 
@@ -48,6 +49,8 @@ def export(session: Session, /, *, to: str, as_json: bool, **choice: Any) -> Non
     Writes the index of the discovery RFC 0.2.0, a SKILL.md or an archive for each skill, and their
     digests; the same skills give the same bytes. Skills whose names the specification does not
     allow are left out.
+
+    Exit status: 1 where a skill can't be had, whole.
     """
     wanted = chosen_skills(session, **choice)
     if wanted is None:
@@ -57,3 +60,5 @@ def export(session: Session, /, *, to: str, as_json: bool, **choice: Any) -> Non
     session.console.answer(done, [f"Exported {held}: {escape.line(done.path)}"], as_json=as_json)
     for ref, reason in done.left_out:
         session.console.note(f"Left out {escape.line(ref)}: {reason}.")
+    if done.failed:
+        raise click.exceptions.Exit(Status.FAILED)

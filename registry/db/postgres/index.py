@@ -12,6 +12,8 @@ from registry.text import MAX_LEXEME, lexemes
 IN_ARRAY: Final = "= ANY(?)"
 """The condition that a value is in the array of the parameter, which `array` makes."""
 
+CONCAT: Final = "string_agg"
+
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = (
     "CAST(coalesce(json_agg(json_build_array("

@@ -13,9 +13,11 @@ _LIVE: Final = f"s.live = 1 AND src.enabled = 1 AND {USABLE}"
 _SEEN_BY_TEAM: Final = f"""{_LIVE} AND (s.shadowed = 0 OR NOT EXISTS (
     SELECT 1 FROM skills other JOIN sources home ON home.id = other.source_id
     WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
-      AND home.enabled = 1 AND home.strength < src.strength
-      AND (home.scope <> 'team' OR home.name = ?)))"""
-"""A skill of a team that is not seen hides nothing."""
+      AND home.enabled = 1 AND (home.scope <> 'team' OR home.name = ?)
+      AND (home.strength < src.strength OR (other.tree_hash = s.tree_hash
+        AND (home.strength, other.source_id, other.position)
+          < (src.strength, s.source_id, s.position)))))"""
+"""A skill of a team that is not seen hides nothing, neither others nor copies of itself."""
 
 _NEEDS_MENTIONED: Final = (
     "(lower(d.front_matter) LIKE '%fallback%for%tools%' "

@@ -76,7 +76,8 @@ def missing_contents(
 ) -> list[tuple[str, ...]]:
     """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
 
-    ``versions`` are those to look at; None: all that are live.
+    Those of one skill come one after the other. ``versions`` are those to look at; None: all that
+    are live.
     """
     which = "s.live = 1"
     values: list[object] = []
@@ -89,6 +90,6 @@ def missing_contents(
         "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
         f"WHERE {which} AND src.host = ? AND f.hash IS NOT NULL AND f.path <> s.document "
         "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash) "
-        "GROUP BY f.hash, s.id",
+        "GROUP BY f.hash, s.id ORDER BY s.id",
         values,
     )

@@ -9,7 +9,7 @@ COLUMNS: Final = (
     "s.ref, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
     "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, "
     "s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash, "
-    "s.status, s.shadowed"
+    "s.status, s.shadowed, s.copies"
 )
 """What a listing selects, in the order of `Skill`'s fields."""
 
@@ -46,9 +46,13 @@ def skill_of(row: tuple[Any, ...]) -> Skill:
         facts["tree_hash"],
         facts["status"],
         shadowed,
+        copies,
     ) = row
     facts["tags"] = tuple(tags.split("\n")) if tags else ()
     facts["shadowed"] = shadowed == 1
+    facts["copies"] = (
+        tuple([ref for ref in copies.split("\n") if ref != facts["ref"]]) if copies else ()
+    )
     return value
 
 

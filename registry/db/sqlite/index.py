@@ -12,6 +12,8 @@ from registry.text import segment
 IN_ARRAY: Final = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in the array of the parameter, which `array` makes."""
 
+CONCAT: Final = "group_concat"
+
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.size, f.hash))"
 """The files ``f`` of a version as `schema.revisions` keeps them."""

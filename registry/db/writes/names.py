@@ -1,30 +1,40 @@
-"""Who is visible under which name: shadowing and refs, kept beside each skill.
+"""Who is visible under which name: shadowing, copies and refs, kept beside each skill.
 
-Both depend on all skills of a name at once, so they are worked out when something changes and
+They depend on all skills of a name at once, so they are worked out when something changes and
 not at each listing. `catalog.resolve` reads handles in the order that makes these refs exact.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from sqlalchemy import Connection
 
 from registry.db.writes.statements import execute
 
-_RANKED = """
+MAX_COPIES: Final = 50
+"""Refs of copies that are kept with a skill; what many have copied is listed once all the same."""
+
+_RANKED = f"""
 WITH ranked AS (
-    SELECT s.id, s.name, s.folder, src.name AS source, s.source_id, src.strength,
+    SELECT s.id, s.name, s.folder, s.position, s.tree_hash, src.name AS source, s.source_id,
+           src.strength,
            CASE WHEN s.status IN ('ok', 'warning') AND src.enabled = 1 THEN 1 ELSE 0 END AS usable
     FROM skills s JOIN sources src ON src.id = s.source_id
-    WHERE s.live = 1 {touched}
+    WHERE s.live = 1 {{touched}}
 ),
 placed AS (
-    SELECT r.*, min(CASE WHEN usable = 1 THEN strength END) OVER (PARTITION BY name) AS best
+    SELECT r.*, min(CASE WHEN usable = 1 THEN strength END) OVER (PARTITION BY name) AS best,
+           -- One name and the same files: copies, of which the strongest stands for all.
+           CASE WHEN usable = 1 AND tree_hash IS NOT NULL THEN row_number() OVER (
+               PARTITION BY name, usable, tree_hash ORDER BY strength, source_id, position
+           ) ELSE 1 END AS nth
     FROM ranked r
 ),
 judged AS (
-    SELECT p.*, CASE WHEN usable = 1 AND strength > best THEN 1 ELSE 0 END AS shadowed,
+    SELECT p.*, CASE WHEN nth > 1 OR (usable = 1 AND strength > best) THEN 1 ELSE 0 END AS shadowed,
            -- Which of its namesakes a bare name means: the visible ones, else any.
-           CASE WHEN best IS NULL OR (usable = 1 AND strength = best) THEN 1 ELSE 0 END AS meant
+           CASE WHEN best IS NULL OR (usable = 1 AND strength = best AND nth = 1)
+                THEN 1 ELSE 0 END AS meant
     FROM placed p
 ),
 counted AS (
@@ -33,7 +43,7 @@ counted AS (
     FROM judged j
 ),
 named AS (
-    SELECT c.id, c.shadowed,
+    SELECT c.id, c.name, c.tree_hash, c.usable, c.nth, c.shadowed,
         CASE
             WHEN c.meant = 1 AND c.meant_by_name = 1 AND NOT EXISTS (
                 SELECT 1 FROM sources other
@@ -47,10 +57,26 @@ named AS (
             ELSE c.source || '/' || c.folder
         END AS ref
     FROM counted c
+),
+alike AS (
+    SELECT name, tree_hash, max(refs) AS refs FROM (
+        SELECT n.name, n.tree_hash, {{{{concat}}}}(n.ref, '\n') OVER (
+            PARTITION BY n.name, n.tree_hash ORDER BY n.nth
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        ) AS refs
+        FROM named n
+        WHERE n.usable = 1 AND n.tree_hash IS NOT NULL AND n.nth <= {MAX_COPIES + 1}
+    ) listed
+    GROUP BY name, tree_hash HAVING count(*) > 1
+),
+told AS (
+    SELECT n.id, n.shadowed, n.ref,
+           CASE WHEN n.usable = 1 THEN coalesce(a.refs, '') ELSE '' END AS copies
+    FROM named n LEFT JOIN alike a ON a.name = n.name AND a.tree_hash = n.tree_hash
 )
-UPDATE skills SET shadowed = named.shadowed, ref = named.ref FROM named
-WHERE skills.id = named.id
-  AND (skills.shadowed <> named.shadowed OR skills.ref <> named.ref)
+UPDATE skills SET shadowed = told.shadowed, ref = told.ref, copies = told.copies FROM told
+WHERE skills.id = told.id
+  AND (skills.shadowed <> told.shadowed OR skills.ref <> told.ref OR skills.copies <> told.copies)
 """
 
 _ALL_ABOVE = 2000
@@ -58,7 +84,7 @@ _ALL_ABOVE = 2000
 
 
 def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
-    """Work out shadowing and refs anew for the skills of ``names`` (None: for all)."""
+    """Work out shadowing, copies and refs anew for the skills of ``names`` (None: for all)."""
     touched = None if names is None else set(names)
     if touched is None or len(touched) > _ALL_ABOVE:
         execute(connection, _RANKED.format(touched=""))

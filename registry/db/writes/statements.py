@@ -18,11 +18,14 @@ def dialect_of(connection: Connection) -> ModuleType:
 
 
 def execute(connection: Connection, sql: str, *values: object) -> CursorResult[Any]:
-    """Run one statement; a list among its values stands where ``sql`` says {in_array}."""
+    """Run one statement; a list among its values stands where ``sql`` says {in_array}.
+
+    ``{concat}`` is the aggregate that puts texts together, with what stands between them.
+    """
     words = dialect_of(connection)
     given = tuple(words.array(value) if isinstance(value, list) else value for value in values)
     return connection.exec_driver_sql(
-        words.to_driver(sql.format(in_array=words.IN_ARRAY)), given or None
+        words.to_driver(sql.format(in_array=words.IN_ARRAY, concat=words.CONCAT)), given or None
     )
 
 

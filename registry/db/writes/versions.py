@@ -6,7 +6,7 @@ that nobody sees.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -204,6 +204,29 @@ def replace_notices(
     rows = [_finding(finding, source_id, None, folder) for folder, finding in notices]
     if rows:
         connection.execute(insert(diagnostics), rows)
+
+
+def replace_unread(
+    connection: Connection,
+    source_id: int,
+    code: str,
+    unread: Mapping[int, tuple[str, Sequence[Diagnostic]]],
+) -> None:
+    """Store the findings of a ``code`` about live versions, instead of the old ones.
+
+    ``unread``: folder and findings by the version's id. All else of these versions stays.
+    """
+    live = execute(
+        connection, "SELECT id FROM skills WHERE live = 1 AND id {in_array}", list(unread)
+    ).all()
+    rows = [
+        _finding(finding, source_id, version, unread[version][0])
+        for (version,) in live
+        for finding in unread[version][1]
+    ]
+    sql = "DELETE FROM diagnostics WHERE code = ? AND skill_id {in_array}"
+    execute(connection, sql, code, list(unread))
+    insert_rows(connection, diagnostics, rows)
 
 
 def _finding(

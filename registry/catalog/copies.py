@@ -1,0 +1,94 @@
+"""Names in several places: the same files, differing ones, and the same text under other names."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Literal
+
+from registry.catalog.resolve import resolve
+from registry.catalog.search import search
+from registry.db.interface import Reader
+from registry.db.queries.copies import bodies, repeated
+from registry.db.queries.filters import Filters
+from registry.model import Skill
+from registry.text import words
+
+Relation = Literal["identical", "differing", "alike"]
+
+SHINGLE: Final = 3
+"""Words that are compared together: so order counts, and single words in common do not."""
+
+ALIKE: Final = 0.7
+"""Share of common shingles from which on two texts count as nearly alike."""
+
+COMPARED: Final = 40
+"""Skills found by the words of a skill's description that are compared with it."""
+
+MAX_QUESTION: Final = 600
+MAX_TEXT: Final = 100_000
+"""Characters of a text that are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Skills that are, or look like, one; the newest first.
+
+    ``identical``: one name and the same files. ``differing``: one name, and not all files are the
+    same. ``alike``: nearly the same text under another name.
+    """
+
+    name: str
+    relation: Relation
+    skills: tuple[Skill, ...]
+
+
+def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
+    """Return the names that lie in several places, or what lies where for one skill.
+
+    What is nearly alike is looked for with a ``handle`` alone. Raises as `resolve`.
+    """
+    if handle is None:
+        return [_related(name, list(some)) for name, some in _by_name(repeated(reader))]
+    name = _name(reader, handle)
+    namesakes = repeated(reader, name)
+    found = [_related(name, namesakes)] if len(namesakes) > 1 else []
+    alike = tuple(_alike(reader, namesakes[0])) if namesakes else ()
+    return [*found, Copies(name, "alike", alike)] if alike else found
+
+
+def _name(reader: Reader, handle: str) -> str:
+    """Return the name that a name or a ref means; a name may be ambiguous here."""
+    if repeated(reader, handle):
+        return handle
+    return resolve(reader, handle).skill.name
+
+
+def _by_name(skills: Sequence[Skill]) -> Iterator[tuple[str, Iterator[Skill]]]:
+    return groupby(skills, key=lambda skill: skill.name)
+
+
+def _related(name: str, skills: Sequence[Skill]) -> Copies:
+    hashes = {skill.tree_hash or skill.ref for skill in skills}
+    newest = sorted(skills, key=lambda skill: skill.updated_at, reverse=True)
+    return Copies(name, "identical" if len(hashes) == 1 else "differing", tuple(newest))
+
+
+def _alike(reader: Reader, skill: Skill) -> Iterator[Skill]:
+    """Return listed skills of other names whose text is nearly the same, the most similar first."""
+    question = f"{skill.name} {skill.description}"[:MAX_QUESTION]
+    found, _ = search(reader, question, Filters(), limit=COMPARED)
+    [(text, _)] = bodies(reader, [skill.ref])
+    mine = _shingles(text)
+    scored = []
+    for text, other in bodies(reader, [one.ref for one in found if one.name != skill.name]):
+        theirs = _shingles(text)
+        common = len(mine & theirs) / (len(mine | theirs) or 1)
+        if common >= ALIKE:
+            scored.append((common, other))
+    scored.sort(key=lambda one: (-one[0], one[1].ref))
+    return (other for _, other in scored)
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    said = [word.casefold() for word in words(text[:MAX_TEXT])]
+    return {tuple(said[start : start + SHINGLE]) for start in range(len(said) - SHINGLE + 1)}

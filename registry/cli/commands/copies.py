@@ -1,0 +1,84 @@
+"""`skill-registry copies`."""
+
+from collections.abc import Iterator, Sequence
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from registry.cli import complete, escape, options, words
+from registry.cli.column import Column
+from registry.cli.console import Console, Style
+from registry.cli.group import session_command
+from registry.cli.listing import emit
+from registry.cli.session import Session
+from registry.model import record
+
+if TYPE_CHECKING:
+    from registry.catalog.copies import Copies
+
+SAYS: Final = {
+    "identical": "the same files",
+    "differing": "the files differ",
+    "alike": "nearly the same text under another name",
+}
+STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", "alike": "dim"}
+
+
+@session_command(
+    "skill-registry copies",
+    "skill-registry copies pdf-forms",
+    "skill-registry copies --json | jq -r '.[] | select(.relation == \"differing\") | .name'",
+)
+@click.argument("name", required=False, shell_complete=complete.names)
+@options.format_options
+def command(session: Session, *, name: str | None, style: str | None) -> None:
+    """List names that lie in several places, and what differs.
+
+    One name with the same files in several places is one skill: it is listed once, and a change
+    of it leaves the others as they are. With a NAME also the skills whose text is nearly the same.
+    The newest of each comes first.
+    """
+    found = session.registry.copies(name)
+    emit(
+        session.console,
+        style,
+        found,
+        COLUMNS,
+        to_record=_record,
+        draw=_draw,
+        name=lambda one: one.name,
+    )
+    if not found:
+        whose = "It lies in one place" if name else "Every name lies in one place"
+        session.console.note(f"{whose}, and nothing is like it." if name else f"{whose}.")
+
+
+def _record(one: "Copies") -> dict[str, Any]:
+    return {"name": one.name, "relation": one.relation, "skills": record(one.skills)}
+
+
+def _draw(console: Console, found: "Sequence[Copies]") -> Iterator[str]:
+    now = time() if console.is_terminal else None
+    for index, one in enumerate(found):
+        if index:
+            yield ""
+        says = console.style(SAYS[one.relation], STYLES[one.relation])
+        yield f"{console.style(escape.line(one.name), 'bold')}: {says}"
+        kept = {skill.tree_hash for skill in one.skills[:1]}
+        for skill in one.skills:
+            mark = "" if one.relation == "identical" else "newest" if skill is one.skills[0] else ""
+            if one.relation == "differing" and skill is not one.skills[0]:
+                mark = "as the newest" if skill.tree_hash in kept else "differs"
+            changed = skill.updated_at if now is None else words.ago(skill.updated_at, now)
+            facts = [changed, mark, "" if skill.shadowed else "listed"]
+            told = ", ".join(fact for fact in facts if fact)
+            yield f"  {escape.line(skill.ref)}  {console.style(told, 'dim')}"
+            yield f"    {escape.line(skill.path)}"
+
+
+COLUMNS: Final[Sequence[Column["Copies"]]] = (
+    Column("NAME", lambda one: one.name),
+    Column("RELATION", lambda one: one.relation),
+    Column("SKILLS", lambda one: " ".join(skill.ref for skill in one.skills)),
+)

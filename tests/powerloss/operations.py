@@ -1,0 +1,182 @@
+"""What is recorded: each operation that changes disk and database, in a small world of its own."""
+
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from unittest import mock
+
+from registry.api import SkillRegistry
+from registry.db.sqlite import upgrade
+from registry.db.sqlite.upgrade import ensure_current  # the real one, before tests replace it
+from registry.settings import Settings
+from tests.powerloss.recorder import Acknowledge
+from tests.powerloss.tree import Tree, read_tree, write_tree
+
+
+def document(name: str, description: str) -> bytes:
+    return f"---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n".encode()
+
+
+class World:
+    """A source with its database, a project that skills are pulled into, and an archive.
+
+    It keeps its place, since the database knows its source by path. The user's own folder, too, is
+    in it.
+    """
+
+    def __init__(self, base: str) -> None:
+        self.base = os.path.realpath(base)
+        self.root = f"{self.base}/skills"
+        self.database = f"{self.base}/state/registry.db"
+        self.project = f"{self.base}/project/skills"
+        self.archive = f"{self.base}/gamma.skill"
+        self.home = f"{self.base}/home"
+
+    @contextmanager
+    def at_home(self) -> Iterator[None]:
+        """Let what a user's programs keep for themselves be in the world."""
+        elsewhere = [name for name in os.environ if name.startswith(("XDG_", "SKILL_REGISTRY_"))]
+        with mock.patch.dict(os.environ, HOME=self.home):
+            for name in elsewhere:
+                del os.environ[name]
+            yield
+
+    def open(self) -> SkillRegistry:
+        return SkillRegistry.open(self.database, settings=Settings())
+
+    def write(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        path = f"{self.root}/{path}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+        os.chmod(path, mode)
+
+    def fill(self) -> None:
+        """Write two skills and an archive with a third; nothing is registered yet."""
+        self.write("alpha/SKILL.md", document("alpha", "Old."))
+        self.write("alpha/a/b.txt", b"b" * 700)
+        self.write("alpha/run.sh", b"echo old\n", 0o755)
+        self.write("other/SKILL.md", document("other", "Another."))
+        os.mkdir(os.path.dirname(self.project))
+        os.mkdir(self.home, 0o700)
+        with zipfile.ZipFile(self.archive, "w") as archive:
+            archive.writestr("SKILL.md", document("gamma", "From an archive."))
+            archive.writestr("a/c.txt", b"c" * 700)
+
+    def become(self, tree: Tree) -> None:
+        """Make everything what ``tree`` says, and nothing else."""
+        shutil.rmtree(self.base)
+        os.mkdir(self.base)
+        write_tree(self.base, tree)
+
+    def tree(self) -> Tree:
+        return read_tree(self.base)
+
+
+Step = Callable[[SkillRegistry, World], object]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Steps, each acknowledged, and what is done before them, which is all durable.
+
+    ``syncs``: it brings the database in line with the disk, which it need not be before.
+    ``interrupted``: another operation that began before, and came to its rename.
+    ``pulls``: it writes into the project, what it left half done is finished by doing it again.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    before: tuple[Step, ...] = ()
+    is_new: bool = False
+    syncs: bool = False
+    pulls: bool = False
+    interrupted: str | None = None
+
+    def prepare(self, world: World) -> Tree:
+        """Fill an empty world for the operation; return what is there then."""
+        world.fill()
+        if not self.is_new:
+            with world.at_home(), world.open() as registry:
+                registry.sync(world.root)
+                for step in self.before:
+                    step(registry, world)
+        return world.tree()
+
+    def run(self, world: World, acknowledge: Acknowledge) -> None:
+        """Do all steps, for real."""
+        upgrade.ensure_current = ensure_current
+        with world.at_home(), world.open() as registry:
+            for step in self.steps:
+                step(registry, world)
+                acknowledge()
+
+
+def _create(registry: SkillRegistry, _: World) -> None:
+    registry.create("beta", description="Made.", body="# Beta\n", files={"a/b.txt": b"b" * 700})
+
+
+def _update(registry: SkillRegistry, _: World) -> None:
+    files = {"a/b.txt": None, "c.txt": b"c" * 700, "run.sh": b"echo new\n"}
+    registry.update("alpha", description="New.", files=files)
+
+
+def _delete(registry: SkillRegistry, _: World) -> None:
+    registry.delete("alpha")
+
+
+def _restore(registry: SkillRegistry, _: World) -> None:
+    registry.restore("alpha")
+
+
+def _empty_trash(registry: SkillRegistry, _: World) -> None:
+    registry.empty_trash()
+
+
+def _look(registry: SkillRegistry, _: World) -> None:
+    registry.list()  # what was interrupted was brought to an end by opening the registry
+
+
+def _import(registry: SkillRegistry, world: World) -> None:
+    registry.import_archive(world.archive)
+
+
+def _pull(registry: SkillRegistry, world: World) -> None:
+    registry.pull(list(registry.list()), world.project)
+
+
+def _pull_one(registry: SkillRegistry, world: World) -> None:
+    registry.pull([registry.resolve("alpha")], world.project)
+
+
+def _sync(registry: SkillRegistry, world: World) -> None:
+    registry.sync(world.root)
+
+
+def _edit(_: SkillRegistry, world: World) -> None:
+    world.write("alpha/SKILL.md", document("alpha", "Edited by hand."))
+    world.write("beta/SKILL.md", document("beta", "Made by hand."))
+    shutil.rmtree(f"{world.root}/other")
+
+
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation("create", (_create,)),
+        Operation("update", (_update,)),
+        Operation("delete", (_delete,)),
+        Operation("restore", (_restore,), before=(_delete,)),
+        Operation("import", (_import,)),
+        Operation("pull", (_pull,), pulls=True),
+        Operation("pull again", (_pull,), before=(_pull_one, _update), pulls=True),
+        Operation("sync", (_sync,), before=(_edit,), syncs=True),
+        Operation("first sync", (_sync,), is_new=True, syncs=True),
+        Operation("empty trash", (_empty_trash,), before=(_delete,)),
+        Operation("recovery of an update", (_look,), interrupted="update"),
+        Operation("recovery of a deletion", (_look,), interrupted="delete"),
+        Operation("one after the other", (_create, _update, _delete, _restore)),
+    )
+}

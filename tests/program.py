@@ -1,0 +1,143 @@
+"""The program in processes of its own, without an interpreter that starts each time.
+
+One process a run imports the program, and each of these is forked from it: a process like any
+other, clean of what the tests do in theirs. What is about the start itself, the imports or the
+encodings that an interpreter chooses, needs one that really starts.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import NoReturn
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
+    [
+        "registry.api",
+        *(
+            ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+            for place in ("catalog", "changes", "cli/commands", "db/sqlite", "mcp", "toolsets")
+            for path in sorted((REPOSITORY / "registry" / place).rglob("*.py"))
+            if path.stem != "__init__"
+        ),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a process printed and how it ended."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def out(self) -> str:
+        return self.stdout.decode()
+
+    @property
+    def err(self) -> str:
+        return self.stderr.decode()
+
+
+def start(
+    arguments: Sequence[str | bytes],
+    *,
+    environ: Mapping[str, str],
+    cwd: str | Path = REPOSITORY,
+    streams: tuple[int, int, int],
+    before: Callable[[], None] | None = None,
+) -> ForkServerProcess:
+    """Start the program with these descriptors as its streams, which stay open here.
+
+    ``before``: a function of this module, to be called in the process first.
+    """
+    handles = [Connection(os.dup(stream)) for stream in streams]
+    process = FORKS.Process(
+        target=_run,
+        args=([*map(os.fsdecode, arguments)], {**environ}, str(cwd), handles, before),
+        daemon=True,
+    )
+    process.start()
+    for handle in handles:
+        handle.close()
+    return process
+
+
+def run(
+    arguments: Sequence[str | bytes],
+    *,
+    environ: Mapping[str, str],
+    cwd: str | Path = REPOSITORY,
+    before: Callable[[], None] | None = None,
+) -> Ran:
+    """Run the program in pipes, to its end."""
+    out, err = os.pipe(), os.pipe()
+    with open(os.devnull, "rb") as nothing:
+        streams = (nothing.fileno(), out[1], err[1])
+        process = start(arguments, environ=environ, cwd=cwd, streams=streams, before=before)
+    for _, writing in (out, err):
+        os.close(writing)
+    with open(out[0], "rb") as first, open(err[0], "rb") as second, ThreadPoolExecutor(2) as pool:
+        printed = list(pool.map(lambda stream: stream.read(), (first, second)))
+    process.join()
+    return Ran(process.exitcode, *printed)
+
+
+def patient() -> None:
+    """Draw no bar, on a busy machine neither."""
+    from registry.cli import progress
+
+    progress.PATIENCE = float("inf")  # type: ignore[misc]
+
+
+def without_rights() -> None:
+    """Give up what lets root pass over permissions (capabilities, of Linux)."""
+    header = struct.pack("Ii", 0x20080522, 0)
+    if ctypes.CDLL(None).capset(ctypes.create_string_buffer(header), bytes(24)):
+        raise PermissionError
+
+
+def _run(
+    arguments: list[str],
+    environ: dict[str, str],
+    cwd: str,
+    streams: list[Connection],
+    before: Callable[[], None] | None,
+) -> NoReturn:
+    status: object = 70
+    try:
+        for number, stream in enumerate(streams):
+            os.dup2(stream.fileno(), number)
+            stream.close()
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, buffering, encoding="utf-8", closefd=False)  # noqa: SIM115  # to the end
+            for number, mode, buffering in ((0, "r", -1), (1, "w", -1), (2, "w", 1))
+        )
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as it is in the foreground
+        os.environ.clear()
+        os.environ.update(environ)
+        time.tzset()
+        os.chdir(cwd)
+        if before is not None:
+            before()
+        from registry.cli import main
+
+        main(arguments)
+    except SystemExit as end:
+        status = end.code
+    finally:  # not through multiprocessing's end, which would flush what the program forgot
+        os._exit(status if isinstance(status, int) else 1)
