@@ -13,6 +13,7 @@ from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings, finding_line
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
 
@@ -45,7 +46,8 @@ def command(session: Session, *, targets: tuple[str, ...], strict: bool, style: 
             "No source is on this machine: name a folder to check, 'skill-registry check FOLDER'."
         )
         raise click.exceptions.Exit(Status.FAILED)
-    checked = registry.check(targets)
+    with waiting(console, "checking"):
+        checked = registry.check(targets)
     shown: Sequence[Checked] = checked
     if style not in {"json", "jsonl"}:
         shown = _worth_showing(checked, verbose=session.verbose)

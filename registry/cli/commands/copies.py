@@ -11,6 +11,7 @@ from registry.cli.column import Column
 from registry.cli.console import Console, Style
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.progress import waiting
 from registry.cli.session import Session
 from registry.model import record
 
@@ -39,7 +40,8 @@ def command(session: Session, *, name: str | None, style: str | None) -> None:
     of it leaves the others as they are. With a NAME also the skills whose text is nearly the same.
     The newest of each comes first.
     """
-    found = session.registry.copies(name)
+    with waiting(session.console, "comparing"):
+        found = session.registry.copies(name)
     emit(
         session.console,
         style,

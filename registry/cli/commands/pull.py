@@ -10,6 +10,7 @@ from registry.cli import complete, escape, options
 from registry.cli.column import Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
@@ -94,11 +95,13 @@ def command(
     if check:
         if wanted is None:
             _check_lock(session, to)
-        done = registry.check_pulled(to, wanted)
+        with waiting(session.console, "comparing"):
+            done = registry.check_pulled(to, wanted)
     elif wanted is None:
         raise click.UsageError(CHOOSE)
     else:
-        done = registry.pull(wanted, to, force=force)
+        with waiting(session.console, "pulling"):
+            done = registry.pull(wanted, to, force=force)
     emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
     for one in done:
         if one.reason is not None:
