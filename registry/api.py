@@ -13,6 +13,7 @@ from registry.db.queries.journal import has_entries
 from registry.db.queries.sources import list_sources
 from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
 from registry.settings import Settings, load_settings
+from registry.toolsets.kinds import explaining
 
 if TYPE_CHECKING:
     from registry.catalog.check import Checked
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # Operations are imported by the methods that need them: a listing needs few of them.
 
 
+@explaining
 class SkillRegistry:
     """One catalogue over all registered sources.
 
@@ -59,8 +61,9 @@ class SkillRegistry:
         settings = settings if settings is not None else load_settings(None)
         registry = cls(Core.open(path_or_url, settings))
         try:
-            if has_entries(registry.core.reader) and registry.core.backend.writable:
-                registry.finish_changes()
+            with registry.core.explained():
+                if has_entries(registry.core.reader) and registry.core.backend.writable:
+                    registry.finish_changes()
         except BaseException:
             registry.core.backend.close()
             raise
@@ -277,10 +280,10 @@ class SkillRegistry:
 
         Raises `NotInTrash`, `SkillExists`.
         """
-        from registry.catalog.reading import detail
+        from registry.changes.create import told
         from registry.changes.trash import restore
 
-        return detail(self.core, restore(self.core, name, source=source))
+        return told(self.core, restore(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
@@ -296,7 +299,7 @@ class SkillRegistry:
 
     def finish_changes(self) -> int:
         """Finish or undo what dead processes left unfinished, as opening does; return how much."""
-        from registry.changes.locking import recover_all
+        from registry.changes.opening import recover_all
 
         return recover_all(self.core)
 
@@ -325,10 +328,10 @@ class SkillRegistry:
 
     def restore_revision(self, name: str, number: int) -> SkillDetail:
         """Make a skill what it was, as one change. Raises `RevisionNotFound`, and as `update`."""
-        from registry.catalog.reading import detail
+        from registry.changes.create import told
         from registry.changes.history import History
 
-        return detail(self.core, History.of(self.core, name).restore(number))
+        return told(self.core, History.of(self.core, name).restore(number))
 
     def prune(self, *, keep: int = 20, before: str | None = None) -> tuple[int, int]:
         """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.
@@ -448,6 +451,15 @@ class SkillRegistry:
 
         return add(self.core, path, name=name, scope=scope, priority=priority)
 
+    def adopt_source(self, name: str) -> Source:
+        """Sync and change here a source that was added elsewhere under this host's name.
+
+        Only on a server: a file needs none. Raises `SourceNotFound`, `SourceElsewhere`.
+        """
+        from registry.sync.sources import adopt
+
+        return adopt(self.core, name)
+
     def remove_source(self, name: str) -> Source:
         """Forget a source and its skills; the disk stays as it is. Raises `SourceNotFound`."""
         from registry.sync.sources import remove
@@ -495,8 +507,13 @@ class SkillRegistry:
         return self.core.backend.info()
 
     def check_database(self) -> Sequence[str]:
-        """Return what is wrong with the database, nothing where it is sound."""
-        return self.core.backend.check()
+        """Return what is wrong with the database, nothing where it is sound.
+
+        What its journal tells of changes that are not this user's to finish is said, too.
+        """
+        from registry.changes.pending import foreign
+
+        return [*self.core.backend.check(), *foreign(self.core)]
 
     def backup(self, target: str, *, overwrite: bool = False) -> None:
         """Write a consistent copy of the database to the file ``target``, which must not exist."""

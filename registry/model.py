@@ -16,6 +16,21 @@ SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 Severity: TypeAlias = Literal["error", "warning", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
 
+FindingCategory: TypeAlias = Literal["security", "format"]
+
+SECURITY_CODES: Final = frozenset(
+    "agent-configuration allowed-tools-broad allowed-tools-shell archive-with-password "
+    "bidi-control command-expansion comment-instructions concealment conversation-sent "
+    "destructive-command "
+    "download-then-run encoded-data encoded-execution fake-turn file-name-unprintable hidden-text "
+    "hooks instruction-override name-look-alike nested-skill package-from-address "
+    "package-look-alike paste-site pasted-command persistence protection-off redirected-endpoint "
+    "remote-execution remote-instructions required-program restrictions-lifted reverse-shell "
+    "secret secret-asked secret-sent stranger-key system-tool-abuse terminal-control "
+    "tool-shadowing untraceable-execution zero-width-character".split()
+)
+"""Codes of findings about what a skill may do; all others are about how it is written."""
+
 Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
@@ -27,11 +42,12 @@ DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
 class Diagnostic:
     """One finding about a skill.
 
-    ``code`` is stable kebab-case; ``line`` counts from 1 in ``path``, which is relative to the
-    skill's folder (None: the folder itself); ``fix`` says in words what to do.
+    ``code`` is stable kebab-case and decides the ``category``; ``line`` counts from 1 in ``path``,
+    which is relative to the skill's folder (None: the folder itself); ``fix`` says in words what to
+    do.
     """
 
-    KEYS: ClassVar = ("code", "severity", "path", "line", "message", "fix")
+    KEYS: ClassVar = ("code", "severity", "category", "path", "line", "message", "fix")
 
     code: str
     severity: Severity
@@ -41,10 +57,16 @@ class Diagnostic:
     path: str | None = None
 
     @property
-    def sort_key(self) -> tuple[int, str, int, str, str]:
-        """Worst first, then by place."""
+    def category(self) -> FindingCategory:
+        """Whether it is about what the skill may do, or about how it is written."""
+        return "security" if self.code in SECURITY_CODES else "format"
+
+    @property
+    def sort_key(self) -> tuple[bool, int, str, int, str, str]:
+        """Security first, the worst first in it, then by place."""
         severity = SEVERITIES.index(self.severity)
-        return severity, self.path or "", self.line or 0, self.code, self.message
+        is_format = self.code not in SECURITY_CODES
+        return is_format, severity, self.path or "", self.line or 0, self.code, self.message
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,22 +60,29 @@ class Settings:
 
     ``usage``: whether to count what tools do with each skill; ``store_files``: whether to keep the
     bytes of supporting files in the database; ``host``: what this machine is called on a server
-    that several share, by default its network name.
+    that several share, by default its network name; ``tool_description_chars``: how long a tool's
+    description may get that lists the skills there are.
     """
 
     default_source: str | None = None
     usage: bool = True
     store_files: bool = True
     host: str | None = None
+    tool_description_chars: int = 15_000
     limits: Limits = field(default_factory=Limits)
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
 
-def default_database() -> Path:
-    """Return where the registry lives unless told otherwise (the platform's data folder)."""
+def data_folder() -> Path:
+    """Return where the registry keeps what is this user's (the platform's data folder)."""
     from platformdirs import user_data_path
 
-    return user_data_path(APPLICATION, appauthor=False) / "registry.db"
+    return user_data_path(APPLICATION, appauthor=False)
+
+
+def default_database() -> Path:
+    """Return where the registry lives unless told otherwise."""
+    return data_folder() / "registry.db"
 
 
 def default_settings_file() -> Path:

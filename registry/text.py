@@ -18,6 +18,9 @@ _SCRIPTS: Final = (
 _UNSPACED: Final = re.compile(f"([{_SCRIPTS}])")
 _WORD: Final = re.compile(r"\w+")
 
+_IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+"""What macOS leaves out when it compares names of files (git, `is_hfs_dotgit`)."""
+
 MAX_LEXEME: Final = 500
 """Characters of a word that PostgreSQL's index takes (2,046 bytes)."""
 
@@ -57,6 +60,13 @@ def name_key(name: str) -> str:
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFKC", name).casefold()
+
+
+def folded(path: str) -> str:
+    """Return what is equal for paths that a file system may take for one and the same."""
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFC", _IGNORABLE.sub("", path)).casefold()
 
 
 def has_unspaced(text: str) -> bool:

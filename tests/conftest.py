@@ -44,22 +44,27 @@ OLD = 1_700_000_000
 
 
 @pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the user's own settings, database and skills out of every test."""
+def _home(tmp_path: Path) -> Iterator[None]:
+    """Keep the user's own settings, key, database and skills out of every test.
+
+    Not by the test's own ``monkeypatch``: what that undoes in the middle of a test is not this.
+    """
     home = tmp_path / "home"
     home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    for name in list(os.environ):
-        if name.startswith(
-            (
-                "XDG_",
-                "SKILL_REGISTRY_DB",
-                "SKILL_REGISTRY_CONFIG",
-                "SKILL_REGISTRY_HOST",
-                "NO_COLOR",
-            )
-        ):
-            monkeypatch.delenv(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        for name in list(os.environ):
+            if name.startswith(
+                (
+                    "XDG_",
+                    "SKILL_REGISTRY_DB",
+                    "SKILL_REGISTRY_CONFIG",
+                    "SKILL_REGISTRY_HOST",
+                    "NO_COLOR",
+                )
+            ):
+                patch.delenv(name)
+        yield
 
 
 @pytest.fixture
@@ -154,7 +159,7 @@ to see that its way to a server is not broken.
 
 
 LONG = """
-test_faults.py test_kills.py test_pull.py test_corpus.py test_many.py test_states.py
+test_faults.py test_exchanged_links.py test_kills.py test_pull.py test_corpus.py test_many.py test_states.py
 test_processes.py test_client.py test_notices.py test_resources.py
 """.split()
 """Files that take long, which come first: then all workers end at the same time."""
@@ -293,11 +298,20 @@ def keep_library(
     return Kept(database, root)
 
 
+def adopt_all(database: Path | str) -> None:
+    """Let the home of a test remember what was added to a server from another test's."""
+    with SkillRegistry.open(database, settings=Settings()) as registry:
+        for source in registry.sources(counted=False):
+            registry.adopt_source(source.name)
+
+
 @pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """A database of its own: a file that is not there yet, or an address; or the module's."""
     if only_reads(request):
         kept: Kept = request.getfixturevalue("kept")
+        if request.config.getoption("--backend") == "postgresql":
+            adopt_all(kept.database)
         return kept.database
     if request.config.getoption("--backend") == "postgresql":
         return request.getfixturevalue("server_database")

@@ -1,10 +1,15 @@
 """What may stand for a database: a path, or an address; nothing that is half of either."""
 
+from contextlib import closing
 from pathlib import Path
 
+import hypothesis
 import pytest
+from click.testing import CliRunner
+from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
+from registry.cli.app import root as program
 from registry.db.open import open_backend
 from registry.errors import DatabaseProblem
 from registry.settings import Settings
@@ -103,3 +108,99 @@ def test_a_backup_goes_to_no_address(registry, tmp_path, monkeypatch):
     with pytest.raises(DatabaseProblem) as caught:
         registry.backup(f"postgresql://u:{SECRET}@h")
     assert SECRET not in str(caught.value)
+
+
+SHAPES = [
+    "postgresql://u:{}@127.0.0.1:1/db",
+    "postgresql+psycopg://u:{}@127.0.0.1:1/db",
+    "postgres://u:{}@127.0.0.1:1/db",
+    "POSTGRESQL://u:{}@127.0.0.1:1/db",
+    "PostgreSQL+Psycopg://u:{}@127.0.0.1:1/db",
+    "postgresql:///u:{}@127.0.0.1/db",
+    "postgresql://u/x:{}@127.0.0.1/db",
+    "postgresql:/u:{}@127.0.0.1/db",
+    "postgresql:u:{}@127.0.0.1/db",
+    "postgresql//u:{}@127.0.0.1/db",
+    "postgresql+psycopg//u:{}@127.0.0.1/db",
+    "postgresql+psycopg2://u:{}@127.0.0.1/db",
+    " postgresql://u:{}@127.0.0.1/db",
+    "/srv/postgresql:/u:{}@127.0.0.1/db",
+    "//u:{}@127.0.0.1/db",
+    "u:{}@127.0.0.1/db",
+    "sqlite:///u:{}@127.0.0.1/db",
+    "mysql://u:{}@127.0.0.1/db",
+    "postgresql://u%3A{}@127.0.0.1:1/db",
+    "postgresql://u:{}%40127.0.0.1/db",
+    "postgresql://u:{}",
+    "postgresql://u:{}@127.0.0.1:1:1/db",
+    "postgresql://127.0.0.1:1/db?user=u&password={}",
+    "postgresql://127.0.0.1:1/db?sslpassword={}",
+    "postgresql://u@127.0.0.1:1/db password={}",
+    "postgresql://u@127.0.0.1:1/db;password={}",
+    "postgresql://u@127.0.0.1:1/db?options=-c%20password={}",
+    "host=127.0.0.1 port=1 password={} dbname=db",
+    "dbname=db PASSWORD = '{}' host=127.0.0.1",
+    "host=127.0.0.1;pwd={}",
+    "jdbc:postgresql://127.0.0.1:1/db?user=u&password={}",
+]
+
+special = st.text(st.sampled_from("aZ0:/?#[]@!$&'()*+,;=%~ .\\\"<>|{}^`-_\t\n\0\u00e9\u4e2d\ud800"))
+
+
+def read(given):
+    with closing(open_backend(given, Settings())) as backend:
+        assert SECRET not in backend.path
+        backend.reader.state()
+
+
+def said(error):
+    """Return all that an error and those before it say of themselves."""
+    words = []
+    while error is not None:
+        words += [str(error), repr(error), *map(repr, vars(error).get("facts", {}).values())]
+        error = error.__cause__ or error.__context__
+    return "\n".join(words)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@hypothesis.settings(
+    max_examples=25, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
+@hypothesis.given(before=special, after=special)
+@hypothesis.example(before="", after="")
+@hypothesis.example(before="p@", after="")
+@hypothesis.example(before="p@/", after="?x=@")
+def test_no_error_about_a_database_says_its_password(shape, before, after, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Of all that may be meant by this, a host after an @ is the likeliest.
+    hypothesis.assume(shape != "postgresql://u:{}" or "@" not in before + after)
+    with pytest.raises(DatabaseProblem) as caught:
+        read(shape.format(f"{before}{SECRET}{after}"))
+    assert SECRET not in said(caught.value)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_command_prints_a_password(shape, tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    given = shape.format(SECRET)
+    printed = [
+        CliRunner().invoke(program, ["--verbose", *arguments], env=env)
+        for arguments, env in (
+            (["--db", given, "db", "info"], {}),
+            (["--db", given, "list", "--json"], {}),
+            (["db", "check"], {"SKILL_REGISTRY_DB": given}),
+            (["sync", str(tmp_path)], {"SKILL_REGISTRY_DB": given}),
+            (["db", "copy", given, "x.db"], {}),
+            (["db", "backup", given], {"SKILL_REGISTRY_DB": str(tmp_path / "r.db")}),
+        )
+    ]
+    assert all(result.exit_code != 0 for result in printed)
+    assert not any(SECRET in result.output for result in printed)
+    assert not any("Internal error" in result.output for result in printed)
+    assert SECRET not in caplog.text
+    assert not any(SECRET in path.name for path in tmp_path.rglob("*"))
+
+
+def test_an_address_in_capitals_is_one():
+    backend = open_backend("POSTGRESQL://u@127.0.0.1/db", Settings())
+    assert backend.path == "postgresql+psycopg://u@127.0.0.1/db"

@@ -66,3 +66,49 @@ def test_each_finding_is_told_once(registry, root):
     (checked,) = registry.check([str(root)])
     told = [finding.code for finding in checked.findings]
     assert len(told) == len(set(told))
+
+
+def test_a_folder_without_any_skill_is_an_error_where_it_was_asked_for(registry, root, skill):
+    (root / "blank" / "assets").mkdir(parents=True)
+    (root / "notes").mkdir()
+    (root / "notes" / "README.md").write_text("No skill.")
+    for folder in ("blank", "notes"):
+        (checked,) = registry.check([str(root / folder)])
+        assert (checked.name, checked.path) == (folder, str(root / folder))
+        (finding,) = checked.findings
+        assert (finding.code, finding.severity) == ("no-document", "error")
+    skill("alpha")
+    registry.sync(str(root), name="mine")
+    assert [one.name for one in registry.check([str(root)])] == ["alpha"]
+    assert [one.name for one in registry.check()] == ["alpha"]
+
+
+def test_a_skill_or_source_that_lost_its_documents_is_an_error_where_it_is_named(
+    registry, root, skill
+):
+    folder = skill("alpha")
+    registry.sync(str(root), name="mine")
+    (folder / "SKILL.md").unlink()
+    for target, path in (("alpha", folder), ("mine", root)):
+        (checked,) = registry.check([target])
+        assert (checked.path, codes(checked)) == (str(path), {"no-document"})
+    assert registry.check() == []
+
+
+@pytest.mark.parametrize("name", ["SKILL.MD", "Skill.md"])
+def test_a_document_that_the_reference_validator_does_not_find_is_a_warning(
+    registry, root, skill, name
+):
+    folder = skill("alpha")
+    (folder / "SKILL.md").rename(folder / name)
+    (checked,) = registry.check([str(folder)])
+    (finding,) = checked.findings
+    assert (finding.code, finding.severity, finding.path) == ("document-case", "warning", name)
+
+
+@pytest.mark.parametrize("name", ["SKILL.md", "skill.md"])
+def test_a_document_that_it_finds_is_none(registry, root, skill, name):
+    folder = skill("alpha")
+    (folder / "SKILL.md").rename(folder / name)
+    (checked,) = registry.check([str(folder)])
+    assert "document-case" not in codes(checked)

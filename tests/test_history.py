@@ -223,10 +223,10 @@ def test_a_file_that_cannot_be_kept_leaves_the_rest(database, root, skill, monke
         registry.sync(str(root))
     whole = contents.read_inside
 
-    def read(path, *rest):
+    def read(home, path, *rest):
         if path.endswith("gone.txt"):
             raise FileNotFoundError(path)
-        return whole(path, *rest)
+        return whole(home, path, *rest)
 
     monkeypatch.setattr(contents, "read_inside", read)
     with SkillRegistry.open(database, settings=Settings()) as registry:

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from registry.catalog.reading import NO_DOCUMENT
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.skills import findings as stored_findings
@@ -16,7 +18,7 @@ from registry.disk.walk import Walk
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.folder import read_folder
-from registry.sync.sources import check_own, own_sources
+from registry.sync.sources import check_own, is_here, own_sources
 from registry.text import is_path, name_key
 
 
@@ -33,11 +35,30 @@ def check(core: Core, targets: Sequence[str]) -> list[Checked]:
     """Check the targets; see `SkillRegistry.check`, also for what is raised."""
     results: dict[str, Checked] = {}
     for target in targets or [source.name for source in own_sources(core)]:
+        found = False
         for result in _target(core, target):
+            found = True
+            results.setdefault(result.path, result)
+        if targets and not found:
+            result = _without_skill(core, target)
             results.setdefault(result.path, result)
     alike = look_alikes(core.reader)
     checked = [_warned(result, alike) for result in results.values()] if alike else results.values()
     return sorted(checked, key=lambda result: (result.name, result.path))
+
+
+def _without_skill(core: Core, target: str) -> Checked:
+    """Say of a target that was named, and holds no skill, that it holds none."""
+    sources = {one.name: one.path for one in list_sources(core.reader, counted=False)}
+    path = sources.get(target) or os.path.abspath(os.path.expanduser(target))
+    if target not in sources and not _looks_like_path(target):
+        with suppress(SkillNotFound):
+            path = resolve(core.reader, target).path
+    return Checked(os.path.basename(path), path, [NO_DOCUMENT])
+
+
+def _looks_like_path(target: str) -> bool:
+    return os.sep in target or target in {".", ".."}
 
 
 def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
@@ -58,11 +79,11 @@ def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
 def _target(core: Core, target: str) -> Iterator[Checked]:
     for source in list_sources(core.reader, counted=False):
         if source.name == target:
-            check_own(core, source.name, source.host)
+            check_own(core, source.name, source.host, source.path)
             yield from check_folder(core, source.path)
             return
     path = os.path.abspath(os.path.expanduser(target.replace("\0", "\ufffd")))
-    looks_like_path = os.sep in target or target in {".", ".."}
+    looks_like_path = _looks_like_path(target)
     if is_path(target) and not os.path.lexists(path):
         raise FolderMissing(path=path)
     if os.path.isfile(path) and os.path.basename(path) in DOCUMENT_NAMES:
@@ -80,7 +101,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
         if looks_like_path and os.path.lexists(path):
             raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
         raise
-    if stored.host != core.host:
+    if not is_here(core, stored.host, stored.root):
         # Its folder is on another machine, which found this when it synced.
         findings = stored_findings(core.reader, stored.id)
         yield Checked(stored.skill.name, stored.path, findings)

@@ -149,7 +149,7 @@ def _entry(entry: Entry, style: Style, cap: int | None = None) -> str:
     return (
         f"<skill>\n<name>\n{_xml(skill.name)}\n</name>\n"
         f"<description>\n{_xml(description)}\n</description>\n"
-        f"<location>\n{_xml(_place(entry.location))}\n</location>\n</skill>"
+        f"<location>\n{_location(_place(entry.location))}\n</location>\n</skill>"
     )
 
 
@@ -186,6 +186,14 @@ def _shorten(text: str, cap: int) -> str:
 
 def _xml(text: str) -> str:
     return _NOT_IN_XML.sub("\ufffd", html.escape(text))
+
+
+def _location(path: str) -> str:
+    """Return a path as the reference has it: raw, unless a tag could begin in it.
+
+    Then all of it is escaped, so that a stranger's folder can't end the element.
+    """
+    return _xml(path) if "<" in path else _NOT_IN_XML.sub("\ufffd", path)
 
 
 def _place(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
+from registry.db.interface import Reader
 from registry.db.queries import skills
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
@@ -26,9 +27,14 @@ from registry.errors import (
 )
 from registry.model import Diagnostic, Parameter, SkillDetail
 from registry.sync.refresh import refresh
+from registry.sync.sources import is_here
 
 TRIES: Final = 3
 """How often a skill that keeps changing hands is looked up again."""
+
+NO_DOCUMENT: Final = Diagnostic(
+    "no-document", "error", "the folder holds no SKILL.md", fix="add a SKILL.md to the folder"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class CurrentSkill:
 
     @classmethod
     def _compared(cls, core: Core, stored: StoredSkill) -> Self | None:
-        if stored.host != core.host:
+        if not is_here(core, stored.host, stored.root):
             return cls(stored, None)
         fresh = refresh(core, stored)
         return None if fresh is None else cls(*fresh)
@@ -161,8 +167,7 @@ def read_document(
     ``problems`` are told where none are stored. Raises as `read_bytes`.
     """
     if name is None:
-        problems = skills.findings(core.reader, stored.id) or problems
-        raise SkillInvalid(name=stored.skill.ref, problems=problems)
+        raise unusable(core.reader, stored, stored.skill.ref, problems)
     try:
         with open_home(stored.root, stored.folder) as home:
             limit = core.settings.limits.document_bytes
@@ -171,13 +176,27 @@ def read_document(
         raise SkillMissing(name=stored.skill.ref, path=f"{stored.path}/{name}") from None
 
 
+def unusable(
+    reader: Reader, stored: StoredSkill, handle: str, noticed: Sequence[Diagnostic] = ()
+) -> SkillInvalid:
+    """Return the error of a skill that can't be used, which was asked for by ``handle``.
+
+    It never comes without a reason; what was ``noticed`` is told where nothing is stored.
+    """
+    problems = skills.findings(reader, stored.id) or tuple(noticed)
+    if all(problem.severity != "error" for problem in problems):
+        problems = (NO_DOCUMENT, *problems)
+    return SkillInvalid(name=handle, problems=problems, path=stored.path)
+
+
 def read_text(core: Core, current: CurrentSkill) -> str:
     """Return the text of SKILL.md. Raises as `read_bytes`, and `NotUtf8`."""
     data = read_bytes(core, current)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NotUtf8(path=current.stored.skill.ref, offset=error.start) from None
+        path = f"{current.stored.path}/{current.stored.document}"
+        raise NotUtf8(path=path, offset=error.start) from None
 
 
 def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
@@ -198,7 +217,7 @@ def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
                 return read_inside(home, os.path.normpath(path), limit).data
             except IsLink:
                 raise OutsideSkill(path=path) from None
-    except FileNotFoundError:
+    except (FileNotFoundError, UnicodeEncodeError):  # no file has half characters in its name
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path) from None
 
 
@@ -209,13 +228,17 @@ def check_path(path: str) -> None:
 
 
 def _stored_bytes(core: Core, stored: StoredSkill, path: str | None) -> bytes:
-    """Return the stored bytes of a file of a skill whose folder is on another machine."""
+    """Return the stored bytes of a file of a skill whose folder is on another machine.
+
+    Raises as `read_file`, and `ContentDamaged`.
+    """
     if path is None:
         return read_document(core, stored, None)
     file = next((one for one in skills.files(core.reader, stored.id) if one.path == path), None)
     if file is None:
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path)
-    data = None if file.hash is None else content(core.reader, stored.uid, file.hash)
+    limit = core.settings.limits.document_bytes
+    data = None if file.hash is None else content(core.reader, stored.uid, file, limit)
     if data is None:
         where = f"{stored.host}:{stored.path}/{path}"
         reason = "its folder is on another machine, and its bytes are not in the database"

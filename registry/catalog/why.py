@@ -18,7 +18,8 @@ from registry.disk.walk import DEPTH_SEEN
 from registry.errors import SkillNotFound
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
-from registry.sync.sources import own_sources, walk_of
+from registry.sync.fingerprint import is_same
+from registry.sync.sources import is_here, own_sources, walk_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,9 @@ def _judged(core: Core, explanation: Explanation, personality: Personality) -> E
 
 def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
     reader, skill = core.reader, stored.skill
-    if stored.host != core.host:
+    findings = skills.findings(reader, stored.id)
+    yield from (f for f in findings if f.category == "security" and f.severity != "info")
+    if not is_here(core, stored.host, stored.root):
         message = f"its folder is on {stored.host}; what is stored is what is read here"
         yield Diagnostic("elsewhere", "info", message)
     else:
@@ -90,14 +93,14 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
         elif found is None:
             fix = "run: skill-registry sync"
             yield Diagnostic("gone", "warning", "the folder is gone since the last sync", fix=fix)
-        elif found.fingerprint != stored.fingerprint:
+        elif not is_same(stored.fingerprint, found):
             message = "the folder changed since the last sync"
             yield Diagnostic("changed", "info", message, fix="run: skill-registry sync")
     if skill.status == "no_document":
         message = "the folder holds no SKILL.md"
         yield Diagnostic("no-document", "error", message, fix="add a SKILL.md, then sync")
     elif skill.status == "invalid":
-        yield from (f for f in skills.findings(reader, stored.id) if f.severity == "error")
+        yield from (f for f in findings if f.category == "format" and f.severity == "error")
     elif skill.shadowed:
         yield _shadowed(core, skill)
     elif stored.hidden:

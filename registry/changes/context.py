@@ -1,54 +1,65 @@
 """Where a change happens, and the lock under which it does."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
+from registry.changes.signed import Seal
 from registry.changes.state import StateFolder
 from registry.core import Core
 from registry.db.queries.sources import list_sources
-from registry.disk.locks import FileLock
+from registry.disk.beneath import Folder
 from registry.errors import ChangeRefused, RegistryError
 from registry.model import Source
-from registry.sync.sources import check_own
+from registry.sync.sources import check_own, is_here
 
 LOCK_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """The source that is changed, its state folder, and the roots of all sources of this host."""
+    """The source that is changed, its root and its state folder, open, and what signs for it.
+
+    ``roots``: those of all sources of this host.
+    """
 
     core: Core
     source: Source
     roots: tuple[str, ...]
+    root: Folder
     state: StateFolder
+    seal: Seal
 
     @classmethod
-    def of(cls, core: Core, source_id: int) -> "ChangeContext":
-        """Return the context of a source. Raises `SourceElsewhere`."""
+    @contextmanager
+    def locked(cls, core: Core, source_id: int, *, inside: bool | None = None) -> "Iterator[Self]":
+        """Open a source to change it, with the lock of its state folder held.
+
+        ``inside``: with its state folder in the root. Raises `SourceElsewhere`, `OwnFileUnusable`,
+        `SkillInaccessible`, and `ChangeRefused` when the lock stays taken, or something can't be
+        had or is not ours.
+        """
         known = list_sources(core.reader, counted=False)
         source = next(one for one in known if one.id == source_id)
-        check_own(core, source.name, source.host)
-        roots = tuple(one.path for one in known if one.host == core.host)
-        return cls(core, source, roots, StateFolder(source.path))
-
-    def locked(self) -> FileLock:
-        """Take the lock of the source's state folder.
-
-        Raises `ChangeRefused` when it stays taken, or can't be had or signed.
-        """
-        lock = self.state.lock()
+        check_own(core, source.name, source.host, source.path)
+        roots = tuple(one.path for one in known if is_here(core, one.host, one.path))
+        seal = Seal.of(core, source)
         try:
-            taken = lock.acquire(LOCK_SECONDS)
-            if taken:
-                lock.sign("change")
+            root = Folder.open(source.path)
         except OSError as error:
-            lock.release()
-            raise refusal(self.source.path, error) from error
-        if not taken:
-            reason = f"another process ({lock.owner()}) is changing this source"
-            raise ChangeRefused(path=self.source.path, reason=reason)
-        return lock
+            raise refusal(source.path, error) from error
+        with root, StateFolder.make(source.path, inside=inside) as state, state.lock() as lock:
+            try:
+                taken = lock.acquire(LOCK_SECONDS)
+                if taken:
+                    lock.sign("change")
+            except OSError as error:
+                raise refusal(error.filename or source.path, error) from error
+            if not taken:
+                reason = f"another process ({lock.owner()}) is changing this source"
+                raise ChangeRefused(path=source.path, reason=reason)
+            yield cls(core, source, roots, root, state, seal)
 
 
 def refusal(path: str, error: OSError) -> RegistryError:

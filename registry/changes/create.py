@@ -8,13 +8,20 @@ from registry.catalog.reading import check_path, detail
 from registry.changes.context import ChangeContext
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
+from registry.changes.state import TREE
 from registry.core import Core
-from registry.db.queries.skills import StoredSkill, by_place, folder_of_name
-from registry.disk.atomic import sync_tree, write_below
+from registry.db.queries.skills import StoredSkill, folder_of_name
+from registry.disk.atomic import Place, digest_of, exists, make_folder, sync_tree, write_below
 from registry.disk.paths import join
 from registry.document.names import check_new_name
 from registry.document.render import render_document
-from registry.errors import InvalidName, SkillExists, SkillNotFound, UsageProblem
+from registry.errors import (
+    InvalidName,
+    RegistryError,
+    SkillExists,
+    SkillNotFound,
+    UsageProblem,
+)
 from registry.model import Parameter, SkillDetail, Source
 from registry.sync.contents import store_contents
 from registry.sync.sources import target_source
@@ -51,7 +58,7 @@ def create_skill(
     except ValueError as error:
         raise UsageProblem(message=f"The skill can't be written: {error}.") from error
     made = create_files(core, home, name, name, {**files, "SKILL.md": text.encode()})
-    return detail(core, made)
+    return told(core, made)
 
 
 def create_files(
@@ -74,30 +81,64 @@ def create_files(
     if taken is not None:
         raise SkillExists(name=name, path=os.path.join(source.path, taken))
 
-    def change(context: ChangeContext) -> None:
-        live = join(source.path, folder)
-        if os.path.lexists(live):
-            raise SkillExists(name=name, path=live)
-        operation = new_operation(context)
-        staged = context.state.path_of("ops", operation, "tree")
-        os.mkdir(staged)
-        for path, data in files.items():
-            write_below(staged, path, data, 0o755 if path in executable else 0o644)
-        sync_tree(staged)
-        carry_out(context, new_entry(context, operation, "create", folder, staged), name)
+    def change(context: ChangeContext) -> StoredSkill | None:
+        if exists(context.root, folder):
+            raise SkillExists(name=name, path=join(source.path, folder))
+        with new_operation(context) as (number, operation):
+            staged = Place(operation, TREE)
+            with make_folder(staged) as tree:
+                for path, data in files.items():
+                    write_below(tree, path, data, 0o755 if path in executable else 0o644)
+            sync_tree(staged)
+            entry = new_entry(context, number, "create", folder, new=digest_of(staged))
+        return carry_out(context, entry, name)
 
-    under_lock(core, source.id, change)
-    return recorded(core, source.id, folder)
+    return kept(core, under_lock(core, source.id, change), folder)
 
 
-def recorded(core: Core, source_id: int, folder: str) -> StoredSkill:
-    """Return the skill that a change left in a folder, with the bytes of its files stored.
+def kept(core: Core, stored: StoredSkill | None, folder: str) -> StoredSkill:
+    """Return the skill that a change left, after the bytes of its files were stored as well.
 
-    Raises `SkillNotFound` where somebody removed it in this moment.
+    What was committed is done: bytes that can't be stored are a warning. Raises `SkillNotFound`
+    where the folder holds no skill any more.
     """
-    stored = by_place(core.reader, source_id, folder)
     if stored is None:
         raise SkillNotFound(folder)
     if stored.file_count > (stored.document is not None):  # a document's bytes are its text
-        store_contents(core, [stored.id])
+        try:
+            store_contents(core, [stored.id])
+        except (RegistryError, OSError) as error:
+            core.warn(
+                f"The change of {stored.skill.ref!r} is made, but its files could not be stored in "
+                f"the database ({_reason(error)}): its history lacks them until a sync --verify."
+            )
     return stored
+
+
+def told(core: Core, stored: StoredSkill) -> SkillDetail:
+    """Return everything of a skill that was changed; where it can't be read again, what is known.
+
+    What was committed is done, also where somebody removes it in this moment.
+    """
+    try:
+        return detail(core, stored)
+    except (RegistryError, OSError) as error:
+        core.warn(
+            f"The change of {stored.skill.ref!r} is made, but what is stored of it could not be "
+            f"read again ({_reason(error)}): only a part of it is shown."
+        )
+    return SkillDetail(
+        **vars(stored.skill),
+        body=None,
+        files=(),
+        diagnostics=(),
+        front_matter={},
+        compatibility=stored.compatibility,
+        required_tools=(),
+        parameters=(),
+        location=stored.path,
+    )
+
+
+def _reason(error: RegistryError | OSError) -> str:
+    return str(error).rstrip(".")

@@ -46,7 +46,7 @@ class History:
     def read(self, number: int, path: str | None = None) -> bytes:
         """Return the bytes of one file of a revision, the skill file by default.
 
-        Raises `RevisionNotFound`, `ContentMissing`.
+        Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`.
         """
         chosen = self.revision(number)
         path = path or chosen.document
@@ -60,7 +60,7 @@ class History:
         """Return a unified diff of all files: of the revision before the current one, or of two.
 
         ``old`` alone is compared with the current one. Empty: nothing is different, or there is
-        but one revision. Raises `RevisionNotFound`, `ContentMissing`.
+        but one revision. Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
@@ -75,7 +75,7 @@ class History:
     def restore(self, number: int) -> StoredSkill:
         """Make a skill what it was, as one change; files that it did not have then are removed.
 
-        Raises `RevisionNotFound`, `ContentMissing`, and as `update.update_files`.
+        Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, and as `update.update_files`.
         """
         wanted = self.revision(number)
         had = {file.path: (file.hash, file.executable) for file in self.current.files}
@@ -94,10 +94,11 @@ class History:
         return update_files(self.core, self.stored, edits, executable=executable)
 
     def _content(self, of: Revision, file: SkillFile) -> bytes:
-        """Return the bytes of a revision's file. Raises `ContentMissing`."""
+        """Return a file's bytes. Raises `ContentMissing`, `ContentDamaged`, `FileTooLarge`."""
         data = None
         if file.hash is not None:
-            data = stored_revisions.content(self.core.reader, of.uid, file.hash)
+            limit = self.core.settings.limits.skill_bytes
+            data = stored_revisions.content(self.core.reader, of.uid, file, limit)
         if data is None:
             raise ContentMissing(name=self.stored.skill.ref, number=of.number, path=file.path)
         return data

@@ -1,22 +1,28 @@
 """Bring a change to one of its ends: the table of RELIABILITY, then the database follows the disk.
 
 The same code ends a change that went well, one that failed, and one whose process died, so each
-of its branches is used every day.
+of its branches is used every day. Only what this user signed comes here (`pending`), and every path
+follows from the source, the folder in it and the number of the change.
 """
 
-import json
-import os
 import secrets
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from registry.changes.context import ChangeContext
-from registry.db.queries.journal import waiting_sources
-from registry.db.writes.journal import Entry, drop_entry, entries
+from registry.changes.pending import recorded, signed_entry
+from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there, open_place
+from registry.db.queries.journal import Entry
+from registry.db.queries.skills import StoredSkill, by_place
+from registry.db.writes.journal import drop_entry, holds
+from registry.db.writes.statements import InTransaction
 from registry.db.writes.versions import delete_retired, live_version, publish, stage
 from registry.disk.atomic import (
-    digest_path,
+    Place,
+    digest_of,
     exchange,
     is_gone,
     remove_tree,
@@ -29,126 +35,163 @@ from registry.errors import SkillInaccessible
 from registry.sync.folder import Previous, Reading, make_version, read_folder
 from registry.text import utc_now, utc_text
 
-Leftover: TypeAlias = tuple[str, str | None]
-"""A path that may be removed, and the digest that it must have for that."""
+Leftover: TypeAlias = tuple[Place, frozenset[str | None]]
+"""What may be removed, and the digests that it must have for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What a change moves, by open folders: ``live`` in the source, ``staged`` in the state folder.
+
+    None: the folder that it was in is gone, or a link leads there now.
+    """
+
+    live: Place | None
+    staged: Place | None
+
+
+@contextmanager
+def ends(context: ChangeContext, entry: Entry) -> Iterator[Ends]:
+    """Open the folders that a change moves something between."""
+    area, number, tree = entry.staged.split("/")
+    home = {"ops": context.state.ops, "trash": context.state.trash}[area]
+    with ExitStack() as stack:
+        live = open_place(stack, context.root, entry.target)
+        yield Ends(live, open_place(stack, home, f"{number}/{tree}"))
 
 
 def recover(context: ChangeContext) -> int:
-    """Finish or undo everything unfinished in a source; return how much that was.
+    """Finish or undo everything of ours that is unfinished in a source; return how much that was.
 
     The state lock is held, so whoever began it is dead.
     """
-    core, source = context.core, context.source
     found = []
-    # Nearly always there is nothing, and that is seen without waiting for other writers.
-    if source.id in waiting_sources(core.reader, core.host):
-        with core.writer.transaction() as connection:
-            found = entries(connection, source.id, core.host)
-    for entry in found:
+    for number in context.state.operations():
+        # Nearly always there is nothing, and that is seen without waiting for other writers.
+        entry = recorded(context.core, context.source, context.state, context.seal, number)
+        if entry is not None:
+            found.append(entry)
+    for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
         finish(context, entry)
     sweep(context)
     return len(found)
 
 
-def finish(context: ChangeContext, entry: Entry) -> None:
+def finish(context: ChangeContext, entry: Entry) -> StoredSkill | None:
     """Bring one change to an end on disk, write down what the disk says, then clear up.
 
-    Clearing up comes last: a tree that is removed by half would look like an edit made by hand.
+    Returns the skill as it is stored now, None where there is none. Clearing up comes last: a tree
+    that is removed by half would look like an edit made by hand.
     """
-    left = repair(context, entry)
-    record(context, entry)
-    for path, known in left:
-        _discard(context, path, known)
-    with suppress(OSError):
-        remove_tree(context.state.path_of("ops", entry.id))
+    with ends(context, entry) as at:
+        left = repair(context, entry, at)
+        stored = record(context, entry)
+        try:
+            for place, known in left:
+                _check(context, place, known)
+        except OSError:
+            return stored  # it is done; what it left is looked at again by the next change
+    _clear(context, entry.id)
+    return stored
 
 
-def repair(context: ChangeContext, entry: Entry) -> list[Leftover]:
+def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
     """Bring the disk to one of both ends of a change (RELIABILITY, Recovery).
 
     Returns what may be removed once the end is written down. What holds somebody's edit is live
     again afterwards, or in ``conflict``.
     """
-    live = join(entry.root, entry.target)
-    if entry.kind == "create":
+    left: list[Leftover] = []
+    if at.staged is None:
+        pass  # of a skill that left the trash, or of nothing
+    elif entry.kind == "create":
         # A skill that could not be restored simply stays in the trash.
-        left = [(entry.staged, entry.new)] if entry.uid is None else []
+        left = [(at.staged, frozenset({entry.new}))] if entry.uid is None else []
     elif entry.kind == "delete":
-        left = _end_delete(context, entry, live)
-    elif entry.exchange:
-        left = _end_exchange(context, entry, live)
+        _end_delete(context, entry, at.staged, at.live)
+    elif all(is_gone(Place(at.staged.folder, name)) for name in (OLD, NEW)):
+        left = _end_exchange(context, entry, at.staged, at.live)
     else:
-        left = _end_two_renames(entry, live)
-    for folder in {os.path.dirname(live), os.path.dirname(entry.staged)}:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            sync_folder(folder)
+        left = _end_two_renames(context, entry, at.staged, at.live)
+    # What is gone from the one folder must be in the other before.
+    places = (at.staged, at.live) if entry.kind == "delete" else (at.live, at.staged)
+    for place in places:
+        if place is not None:
+            sync_folder(place.folder)
     return left
 
 
-def _end_delete(context: ChangeContext, entry: Entry, live: str) -> list[Leftover]:
-    staged = digest_path(entry.staged)
-    if staged not in {None, entry.base}:
-        if os.path.lexists(live):
-            _set_aside(context, entry.staged)
-        else:
-            rename_new(entry.staged, live)
-    return []
+def _end_delete(context: ChangeContext, entry: Entry, staged: Place, live: Place | None) -> None:
+    if digest_of(staged) in {None, entry.base}:
+        return
+    if live is None or not is_gone(live):
+        _set_aside(context, staged)
+    else:
+        rename_new(staged, live)
 
 
-def _end_exchange(context: ChangeContext, entry: Entry, live: str) -> list[Leftover]:
-    staged = digest_path(entry.staged)
-    if staged is None:
-        return []
-    if staged in {entry.base, entry.new}:
-        return [(entry.staged, staged)]
-    if digest_path(live) == entry.new:
-        exchange(entry.staged, live)  # the edit made by hand wins
-        return [(entry.staged, entry.new)]
-    _set_aside(context, entry.staged)
-    return []
-
-
-def _end_two_renames(entry: Entry, live: str) -> list[Leftover]:
-    old = f"{entry.staged}.old"
-    if not os.path.lexists(live):
-        if digest_path(old) == entry.base and digest_path(entry.staged) == entry.new:
-            rename_new(entry.staged, live)
-        elif os.path.lexists(old):
-            rename_new(old, live)
-    elif digest_path(old) not in {None, entry.base} and digest_path(live) == entry.new:
-        rename_new(live, f"{entry.staged}.new")
-        rename_new(old, live)  # the edit made by hand wins
-    return [(entry.staged, entry.new), (old, entry.base), (f"{entry.staged}.new", entry.new)]
-
-
-def _discard(context: ChangeContext, path: str, known: str | None) -> None:
-    """Remove what a change left over, after making sure that its digest is ``known``.
-
-    Anything else holds somebody's edit and goes to ``conflict``.
-    """
-    found = digest_path(path)
+def _end_exchange(
+    context: ChangeContext, entry: Entry, staged: Place, live: Place | None
+) -> list[Leftover]:
+    found = digest_of(staged)
     if found is None:
-        return
-    if found == known:
-        with suppress(OSError):  # what can't be removed now is removed when recovery comes by
-            remove_tree(path)
-        return
-    _set_aside(context, path)
+        return []
+    if found in {entry.base, entry.new}:
+        return [(staged, frozenset({found}))]
+    if live is not None and digest_of(live) == entry.new:
+        exchange(staged, live)  # the edit made by hand wins
+        return [(staged, frozenset({entry.new}))]
+    _set_aside(context, staged)
+    return []
 
 
-def _set_aside(context: ChangeContext, path: str) -> None:
+def _end_two_renames(
+    context: ChangeContext, entry: Entry, staged: Place, live: Place | None
+) -> list[Leftover]:
+    old, aside = Place(staged.folder, OLD), Place(staged.folder, NEW)
+    displaced = digest_of(old)
+    if displaced is not None and live is None:
+        _set_aside(context, old)  # it has nowhere to go back to
+    elif displaced is not None and live is not None and is_gone(live):
+        if displaced == entry.base and digest_of(staged) == entry.new:
+            rename_new(staged, live)
+        else:
+            rename_new(old, live)
+    elif displaced not in {None, entry.base} and live is not None and digest_of(live) == entry.new:
+        rename_new(live, aside)
+        rename_new(old, live)  # the edit made by hand wins
+    new, base = frozenset({entry.new}), frozenset({entry.base})
+    return [(staged, new), (old, base), (aside, new)]
+
+
+def _check(context: ChangeContext, place: Place, known: frozenset[str | None]) -> None:
+    """Make sure that what may be removed is what it was; anything else goes to ``conflict``."""
+    if digest_of(place) not in known | {None}:
+        _set_aside(context, place)
+
+
+def _set_aside(context: ChangeContext, place: Place) -> None:
     """Move something that nobody may lose to ``conflict``."""
     name = f"{utc_now().replace(':', '')}-{secrets.token_hex(4)}"
-    target = context.state.path_of("conflict", name)
-    rename_new(path, target)
-    sync_folder(os.path.dirname(target))
+    rename_new(place, Place(context.state.conflict, name))
+    context.state.conflict.sync()
 
 
-def record(context: ChangeContext, entry: Entry) -> None:
+def _clear(context: ChangeContext, number: str) -> None:
+    """Remove the folder of a change, in which nothing is left that may be somebody's edit."""
+    with suppress(OSError):  # what can't be removed now is removed when recovery comes by
+        with context.state.ops.folder(number) as operation:
+            # First of all: without it nobody takes a tree that is removed by half for an edit.
+            remove_tree(Place(operation, RECORD))
+        remove_tree(Place(context.state.ops, number))
+
+
+def record(context: ChangeContext, entry: Entry) -> StoredSkill | None:
     """Make the database say what the disk says of the entry's folder, and strike the entry out.
 
-    Raises `SkillInaccessible` where the disk does not answer: that a folder can't be read proves
-    neither that it is gone nor what is in it, so the entry stays.
+    Returns what is stored then, read before the commit: after it nothing can fail. Raises
+    `SkillInaccessible` where the disk does not answer: that a folder can't be read proves neither
+    that it is gone nor what is in it, so the entry stays.
     """
     reading = _read(context, entry)
     moment = time.time_ns()
@@ -168,12 +211,13 @@ def record(context: ChangeContext, entry: Entry) -> None:
             publish(connection, [], [live.id])
         if live is not None:
             delete_retired(connection, version=live.id)
-        drop_entry(connection, entry.id)
+        drop_entry(connection, entry)
+        return by_place(InTransaction(connection), entry.source_id, entry.folder)
 
 
 def _read(context: ChangeContext, entry: Entry) -> Reading | None:
     limits = context.core.settings.limits
-    walk = Walk(entry.root, limits, context.roots)
+    walk = Walk(context.source.path, limits, context.roots)
     found = walk.one(entry.folder)
     for notice in walk.notices:
         if notice.lost and (found is None or notice.folder == found.folder):
@@ -188,21 +232,44 @@ def _unanswered(entry: Entry, reason: str) -> SkillInaccessible:
 
 
 def sweep(context: ChangeContext) -> None:
-    """Clear away what changes of this database staged and never wrote down."""
-    database = context.core.writer.path
-    for name, note in (("ops", "owner"), ("trash", "meta.json")):
-        with os.scandir(context.state.path_of(name)) as listing:
-            left = [entry.path for entry in listing]
-        for path in left:
-            is_kept = name == "trash" and not is_gone(f"{path}/tree")
-            if _owner(f"{path}/{note}") == database and not is_kept:
-                with suppress(OSError):
-                    remove_tree(path)
+    """Clear away what this user's changes of this database staged and never wrote down."""
+    state, seal = context.state, context.seal
+    for number in state.operations():
+        operation = open_if_there(state.ops, number)
+        if operation is None:
+            continue
+        with operation:
+            if seal.read(Place(operation, OWNER), "staging", number) is None:
+                continue
+            entry = signed_entry(context.source, context.core.host, state, seal, number)
+            if entry is not None and not _is_over(context, entry):
+                continue
+        _clear(context, number)
+    for number in state.trashed():
+        kept = open_if_there(state.trash, number)
+        if kept is None:
+            continue
+        with kept:
+            ours = seal.read(Place(kept, META), "trash", number) is not None
+            is_empty = is_gone(Place(kept, TREE))
+        if ours and is_empty:
+            with suppress(OSError):
+                remove_tree(Place(state.trash, number))
 
 
-def _owner(note: str) -> object:
-    """Return the database that a note names, if it can be read."""
-    with suppress(OSError, ValueError, AttributeError), open(note, encoding="utf-8") as file:
-        text = file.read()
-        return json.loads(text).get("database") if note.endswith(".json") else text
-    return None
+def _is_over(context: ChangeContext, entry: Entry) -> bool:
+    """Tell whether the journal has no row of a change; what it left may be cleared then.
+
+    That somebody struck the row out proves nothing: what is no copy of what is live or was given
+    to the change goes to ``conflict``.
+    """
+    with context.core.writer.transaction() as connection:
+        if holds(connection, entry.id):
+            return False
+    with ends(context, entry) as at:
+        if entry.staged.startswith("ops/") and at.staged is not None:
+            is_live = at.live is not None and not is_gone(at.live)
+            known = frozenset({entry.new, entry.base if is_live else entry.new})
+            for name in (TREE, OLD, NEW):
+                _check(context, Place(at.staged.folder, name), known)
+    return True

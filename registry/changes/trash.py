@@ -1,27 +1,43 @@
 """Deleted skills: into the trash, back from it, and away for good."""
 
-import json
-import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
 from registry.changes.context import ChangeContext
-from registry.changes.create import recorded
+from registry.changes.create import kept
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import StateFolder
+from registry.changes.signed import Seal
+from registry.changes.state import META, TREE, StateFolder, open_if_there, open_place
 from registry.changes.update import base_of, compare
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill
-from registry.disk.atomic import digest_path, remove_tree, sync_folder, write_file
-from registry.disk.paths import ROOT, join
+from registry.disk.atomic import (
+    Place,
+    digest_of,
+    exists,
+    is_gone,
+    make_folder,
+    remove_tree,
+    rename_new,
+)
+from registry.disk.beneath import Folder
+from registry.disk.paths import ROOT, is_safe_relative, join
 from registry.disk.walk import Walk
-from registry.errors import ChangeRefused, NotInTrash, SkillChangedOnDisk, SkillExists
+from registry.errors import (
+    ChangeRefused,
+    NotInTrash,
+    RegistryError,
+    SkillChangedOnDisk,
+    SkillExists,
+)
+from registry.model import Source
 from registry.sync.sources import own_sources
 
 _NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
-"""What is written down beside a deleted folder; the rest follows from where it lies."""
+"""What is signed beside a deleted folder; the rest follows from where it lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,72 +69,90 @@ def delete(
             reason = "the skill is the root of its source; remove the source to forget it"
             raise ChangeRefused(path=base.path, reason=reason)
         _refuse_nested(context, base)
-        before = digest_path(base.path)
+        with ExitStack() as stack:
+            live = open_place(stack, context.root, base.folder)
+            before = None if live is None else digest_of(live)
         if before is None:
             raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
         compare(context, None if force else base)
-        operation = new_operation(context)
-        kept = context.state.path_of("trash", operation)
-        entry = new_entry(context, operation, "delete", base.folder, f"{kept}/tree", base=before)
+        with new_operation(context) as (number, _):
+            staged = f"trash/{number}/{TREE}"
+            entry = new_entry(context, number, "delete", base.folder, staged=staged, base=before)
         trashed = Trashed(
-            id=operation,
+            id=number,
             name=base.skill.name,
             source=base.skill.source,
             folder=base.folder,
             deleted_at=entry.started_at,
             created_at=base.skill.created_at,
             uid=base.uid,
-            path=entry.staged,
+            path=context.state.trash.path_of(f"{number}/{TREE}"),
         )
-        _write_note(kept, trashed, core.writer.path)
+        _write_note(context, trashed)
         carry_out(context, entry, base.skill.ref)
         return trashed
 
     return under_lock(core, base.source_id, change)
 
 
-def restore(core: Core, name: str, *, source: str | None = None) -> StoredSkill:
+def restore(
+    core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
+) -> StoredSkill:
     """Bring back the latest deleted skill of this name (or trash id, or source/folder).
 
-    It comes back byte for byte, with the ``created_at`` it had. Raises `NotInTrash` where there is
-    none, `SkillExists` where its folder is taken, and what `protocol.carry_out` raises.
+    ``among``: the sources whose skills may come back; None: all. It comes back byte for byte, with
+    the ``created_at`` it had. Raises `NotInTrash` where there is none, `SkillExists` where its
+    folder is taken, and what `protocol.carry_out` raises.
     """
     found = [
         one
         for one in list_trash(core)
-        if name in {one.name, one.id, f"{one.source}/{one.folder}"} and source in {None, one.source}
+        if name in {one.name, one.id, f"{one.source}/{one.folder}"}
+        and source in {None, one.source}
+        and (among is None or one.source in among)
     ]
     if not found:
         raise NotInTrash(name[:200])
     trashed = found[0]
 
-    def change(context: ChangeContext) -> None:
-        live = join(context.source.path, trashed.folder)
-        if os.path.lexists(live):
-            raise SkillExists(name=trashed.name, path=live)
-        entry = new_entry(
-            context,
-            new_operation(context),
-            "create",
-            trashed.folder,
-            trashed.path,
-            uid=trashed.uid,
-            created_at=trashed.created_at,
-        )
-        if entry.new is None:
+    def change(context: ChangeContext) -> StoredSkill | None:
+        if exists(context.root, trashed.folder):
+            path = join(context.source.path, trashed.folder)
+            raise SkillExists(name=trashed.name, path=path)
+        with ExitStack() as stack:
+            staged = open_place(stack, context.state.trash, f"{trashed.id}/{TREE}")
+            new = None if staged is None else digest_of(staged)
+        if new is None:
             raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
-        carry_out(context, entry, trashed.name)
-        remove_tree(os.path.dirname(trashed.path))
+        with new_operation(context) as (number, _):
+            entry = new_entry(
+                context,
+                number,
+                "create",
+                trashed.folder,
+                staged=f"trash/{trashed.id}/{TREE}",
+                new=new,
+                uid=trashed.uid,
+                created_at=trashed.created_at,
+            )
+        stored = carry_out(context, entry, trashed.name)
+        with suppress(OSError):  # it is back; what is left is removed by the next change
+            remove_tree(Place(context.state.trash, trashed.id))
+        return stored
 
     source_id = _source_ids(core)[trashed.source]
-    under_lock(core, source_id, change)
-    return recorded(core, source_id, trashed.folder)
+    return kept(core, under_lock(core, source_id, change), trashed.folder)
 
 
 def list_trash(core: Core) -> list[Trashed]:
-    """Return what can be restored, the latest first."""
-    found = [one for source in own_sources(core) for one in _kept(source.name, source.path)]
+    """Return what can be restored, the latest first: what this user deleted by this database."""
+    found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
     return sorted(found, key=lambda one: (one.deleted_at, one.id), reverse=True)
+
+
+def foreign_trash(core: Core) -> list[str]:
+    """Return where folders lie in the trash that this user did not delete by this database."""
+    return sorted(path for source in own_sources(core) for path in _kept(core, source)[1])
 
 
 def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
@@ -128,10 +162,14 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
     for trashed in chosen:
 
         def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
+            if _note(context.seal, context.state.trash, trashed.id) is None:
+                raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
             # Out of the trash in one step: what is removed by half must not look restorable.
-            operation = context.state.path_of("ops", new_operation(context))
-            os.rename(os.path.dirname(trashed.path), f"{operation}/trash")
-            remove_tree(operation)
+            with new_operation(context) as (number, operation):
+                rename_new(Place(context.state.trash, trashed.id), Place(operation, "trash"))
+                operation.sync()
+                context.state.trash.sync()
+            remove_tree(Place(context.state.ops, number))
 
         under_lock(core, source_ids[trashed.source], change)
     return len(chosen)
@@ -141,25 +179,37 @@ def _source_ids(core: Core) -> dict[str, int]:
     return {source.name: source.id for source in own_sources(core)}
 
 
-def _kept(source: str, root: str) -> list[Trashed]:
-    """Return what the trash of a source holds."""
-    state = StateFolder(root)
-    found: list[Trashed] = []
-    try:
-        names = os.listdir(state.path_of("trash"))
-    except OSError:
-        return found
-    for name in names:
-        kept = state.path_of("trash", name)
-        try:
-            with open(f"{kept}/meta.json", encoding="utf-8") as file:
-                note = json.load(file)
-            facts = {key: str(note[key]) for key in _NOTED}
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        if os.path.isdir(f"{kept}/tree"):
-            found.append(Trashed(id=name, source=source, path=f"{kept}/tree", **facts))
-    return found
+def _kept(core: Core, source: Source) -> tuple[list[Trashed], list[str]]:
+    """Return what the trash of a source holds: what can be restored, and paths of all else."""
+    ours: list[Trashed] = []
+    foreign: list[str] = []
+    with suppress(RegistryError, OSError):
+        state = StateFolder.open(source.path)
+        if state is None:
+            return ours, foreign
+        with state:
+            seal = Seal.known(core, source)
+            for entry in state.trash.entries():
+                facts = None if seal is None else _note(seal, state.trash, entry.name)
+                path = state.trash.path_of(entry.name)
+                if facts is not None:
+                    more = {"id": entry.name, "source": source.name, "path": f"{path}/{TREE}"}
+                    ours.append(Trashed(**facts, **more))
+                else:
+                    foreign.append(path)
+    return ours, foreign
+
+
+def _note(seal: Seal, trash: Folder, number: str) -> dict[str, str] | None:
+    """Return what we signed of a deleted folder that is there; None: nothing that we did."""
+    kept = open_if_there(trash, number)
+    if kept is None:
+        return None
+    with kept:
+        facts = seal.read(Place(kept, META), "trash", number)
+        if facts is None or is_gone(Place(kept, TREE)) or facts.keys() != set(_NOTED):
+            return None
+    return dict(facts) if is_safe_relative(facts["folder"]) else None
 
 
 def _refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
@@ -174,9 +224,10 @@ def _refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
             raise ChangeRefused(path=base.path, reason=f"it holds another source: {root}")
 
 
-def _write_note(kept: str, trashed: Trashed, database: str) -> None:
-    os.mkdir(kept, 0o700)
-    note = {key: getattr(trashed, key) for key in _NOTED} | {"database": database}
-    write_file(f"{kept}/meta.json", json.dumps(note, ensure_ascii=False).encode())
-    sync_folder(kept)
-    sync_folder(os.path.dirname(kept))
+def _write_note(context: ChangeContext, trashed: Trashed) -> None:
+    trash = context.state.trash
+    with make_folder(Place(trash, trashed.id), 0o700) as kept:
+        facts = {key: getattr(trashed, key) for key in _NOTED}
+        context.seal.write(Place(kept, META), "trash", trashed.id, facts)
+        kept.sync()
+    trash.sync()

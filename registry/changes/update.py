@@ -1,27 +1,32 @@
 """Update a skill: edit its document or files, compared with what the change is based on."""
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from stat import S_ISLNK, S_ISREG
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
 from registry.changes.context import ChangeContext
-from registry.changes.create import recorded
+from registry.changes.create import kept, told
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
+from registry.changes.state import TREE, open_place
 from registry.core import Core
+from registry.db.queries.journal import Kind
 from registry.db.queries.skills import StoredSkill
-from registry.db.writes.journal import Kind
 from registry.disk.atomic import (
+    Place,
     copy_tree,
-    digest_path,
-    is_gone,
-    sync_folder,
+    digest_of,
+    exists,
     sync_tree,
     write_below,
     write_file,
 )
+from registry.disk.beneath import Folder
 from registry.disk.files import digest
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
@@ -30,6 +35,9 @@ from registry.errors import ChangeRefused, NotUtf8, SkillChangedOnDisk
 from registry.model import Parameter, SkillDetail
 from registry.sync.hashing import whole_hash
 from registry.sync.sources import check_own
+
+USUAL: Final = 0o644
+"""The mode of a new file."""
 
 Edits = Mapping[str, bytes | None]
 """Relative path: new content, or None for a file that is removed."""
@@ -58,7 +66,7 @@ def update_skill(
         "parameters": parameters,
     }
     if any(field is not None for field in fields.values()):
-        check_own(core, stored.skill.source, stored.host)
+        check_own(core, stored.skill.source, stored.host, stored.root)
         # Not by way of the registry, which would tell the database what the file is now: the edit
         # made by hand that must stop this change would be known to the next one.
         data = read_document(core, stored, stored.document)
@@ -75,7 +83,7 @@ def update_skill(
             edits[stored.document or "SKILL.md"] = changed.encode()
     if not edits:
         return detail(core, CurrentSkill.of_stored(core, stored).stored)
-    return detail(core, update_files(core, stored, edits, if_hash=if_hash, force=force))
+    return told(core, update_files(core, stored, edits, if_hash=if_hash, force=force))
 
 
 def update_files(
@@ -99,16 +107,14 @@ def update_files(
         check_path(path)
     base = base_of(core, stored, if_hash, force=force)
 
-    def change(context: ChangeContext) -> None:
+    def change(context: ChangeContext) -> StoredSkill | None:
         check = None if force else base
-        if len(edits) == 1:
-            ((path, data),) = edits.items()
-            _update_file(context, base, path, data, check, executable.get(path))
-        else:
-            _update_folder(context, base, edits, check, executable)
+        if len(edits) > 1:
+            return _update_folder(context, base, edits, check, executable)
+        ((path, data),) = edits.items()
+        return _update_file(context, base, path, data, check, executable.get(path))
 
-    under_lock(core, base.source_id, change)
-    return recorded(core, base.source_id, base.folder)
+    return kept(core, under_lock(core, base.source_id, change), base.folder)
 
 
 def base_of(
@@ -151,29 +157,32 @@ def _update_file(
     data: bytes | None,
     check: StoredSkill | None,
     executable: bool | None,  # three states of one file
-) -> None:
+) -> StoredSkill | None:
     target = path if base.folder == ROOT else f"{base.folder}/{path}"
-    live = join(base.root, target)
-    _check_parents(base, path)
-    operation = new_operation(context)
-    staged = context.state.path_of("ops", operation, "tree")
-    before = digest_path(live)
-    # After the digest: an edit before it is seen here, a later one when the rename displaces it.
-    compare(context, check)
-    if data is None:
-        if before is None:
-            raise ChangeRefused(path=live, reason="there is no such file")
-    else:
-        write_file(staged, data, _mode(live, executable))
-        sync_folder(os.path.dirname(staged))
+    mode = _mode(context, base, target)
+    with ExitStack() as stack:
+        live = open_place(stack, context.root, target)
+        before = None if live is None else digest_of(live)
+        # After the digest: an edit before it is seen here, a later one by the rename.
+        compare(context, check)
+        if data is None and before is None:
+            reason = "there is no such file"
+            raise ChangeRefused(path=join(base.root, target), reason=reason)
+        number, operation = stack.enter_context(new_operation(context))
+        new = None
+        if data is not None:
+            staged = Place(operation, TREE)
+            write_file(staged, data, _with(mode, executable))
+            operation.sync()
+            new = digest_of(staged)
     kinds: dict[tuple[bool, bool], Kind] = {
         (False, True): "create",
         (True, True): "update",
         (True, False): "delete",
     }
     kind = kinds[before is not None, data is not None]
-    entry = new_entry(context, operation, kind, base.folder, staged, target=target, base=before)
-    carry_out(context, entry, base.skill.ref)
+    entry = new_entry(context, number, kind, base.folder, target=target, base=before, new=new)
+    return carry_out(context, entry, base.skill.ref)
 
 
 def _update_folder(
@@ -182,45 +191,69 @@ def _update_folder(
     edits: Edits,
     check: StoredSkill | None,
     executable: Mapping[str, bool],
-) -> None:
+) -> StoredSkill | None:
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
         raise ChangeRefused(path=base.root, reason=reason)
     for path in edits:
-        _check_parents(base, path)
-    operation = new_operation(context)
-    staged = context.state.path_of("ops", operation, "tree")
-    before = digest_path(base.path)
-    copy_tree(base.path, staged)
-    if digest_path(staged) != before:
-        raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
-    compare(context, check)
-    modes = {path: _mode(f"{staged}/{path}", executable.get(path)) for path in edits}
+        _mode(context, base, f"{base.folder}/{path}")
+    with ExitStack() as stack:
+        live = open_place(stack, context.root, base.folder)
+        before = None if live is None else digest_of(live)
+        if live is None or before is None:
+            raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
+        number, operation = stack.enter_context(new_operation(context))
+        staged = Place(operation, TREE)
+        copy_tree(live, staged)
+        if digest_of(staged) != before:
+            raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
+        compare(context, check)
+        with operation.folder(TREE) as tree:
+            _edit(tree, edits, executable)
+        sync_tree(staged)
+        new = digest_of(staged)
+    entry = new_entry(context, number, "update", base.folder, base=before, new=new)
+    return carry_out(context, entry, base.skill.ref)
+
+
+def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:
+    """Write and remove files of a copy that nobody sees yet."""
+    modes = dict.fromkeys(edits, USUAL)
     for path in edits:
-        if not is_gone(f"{staged}/{path}"):
-            os.unlink(f"{staged}/{path}")
+        if exists(tree, path):
+            holder, name = tree.parent(path)
+            with holder:
+                modes[path] = holder.lstat(name).st_mode & 0o777
+                os.unlink(name, dir_fd=holder.fd)
     for path, data in edits.items():
         if data is not None:
-            write_below(staged, path, data, modes[path])
-    sync_tree(staged)
-    entry = new_entry(context, operation, "update", base.folder, staged, base=before)
-    carry_out(context, entry, base.skill.ref)
+            write_below(tree, path, data, _with(modes[path], executable.get(path)))
 
 
-def _check_parents(base: StoredSkill, path: str) -> None:
-    """Refuse a path that leads through a link, or names something that is not a regular file."""
-    at = base.path
-    for part in path.split("/"):
-        at = f"{at}/{part}"
-        if os.path.islink(at):
-            raise ChangeRefused(path=at, reason="it is a link; change what it leads to instead")
-    if os.path.lexists(at) and not os.path.isfile(at):
-        raise ChangeRefused(path=at, reason="it is not a regular file")
+def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
+    """Return the mode of a file as it is, or is usual.
+
+    Raises `ChangeRefused` for a path through a link, and for what is not a regular file.
+    """
+    path = join(base.root, target)
+    try:
+        mode = context.root.lstat(target).st_mode
+    except FileNotFoundError:
+        return USUAL
+    except OSError as error:
+        if error.errno not in {errno.ELOOP, errno.ENOTDIR}:
+            raise
+        reason = "it is a link, or behind one, or what it would lie in is not a folder"
+        raise ChangeRefused(path=path, reason=reason) from None
+    if S_ISLNK(mode):
+        raise ChangeRefused(path=path, reason="it is a link; change what it leads to instead")
+    if not S_ISREG(mode):
+        raise ChangeRefused(path=path, reason="it is not a regular file")
+    return mode & 0o777
 
 
-def _mode(path: str, executable: bool | None) -> int:  # three states of one file
-    """Return the mode of a file as it is (or is usual), executable or not where that is given."""
-    mode = 0o644 if is_gone(path) else os.lstat(path).st_mode & 0o777
+def _with(mode: int, executable: bool | None) -> int:  # three states of one file
+    """Return a mode that allows to execute, or does not, where that is given."""
     if executable is None:
         return mode
     return mode | 0o111 if executable else mode & ~0o111

@@ -16,7 +16,8 @@ def draw_findings(console: Console, findings: Iterable[Diagnostic], width: int) 
     for finding in findings:
         severity = console.style(finding.severity, words.SEVERITY_STYLES[finding.severity])
         where = _place(finding.path, finding.line) if finding.path else ""
-        yield f"{INDENT}{where}{severity} {escape.line(finding.code)}"
+        security = " (security)" if finding.category == "security" else ""
+        yield f"{INDENT}{where}{severity} {escape.line(finding.code)}{security}"
         texts = [finding.message]
         if finding.fix:
             texts.append(f"Fix: {finding.fix}")

@@ -6,6 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from registry import errors
+from registry.cli import escape
 from registry.model import DOCUMENT_NAMES
 
 if TYPE_CHECKING:
@@ -16,6 +17,11 @@ def _source_unclear(error: errors.RegistryError) -> str:
     if not error.facts["known"]:
         return "'skill-registry sync FOLDER' registers a folder."
     return "Name one with --source; the setting default_source makes one of them the usual choice."
+
+
+def _source_not_adopted(error: errors.RegistryError) -> str:
+    name = quote(escape.line(error.facts["name"]))
+    return f"If that is right: skill-registry source adopt {name}"
 
 
 def _skill_not_found(error: errors.RegistryError) -> str:
@@ -43,6 +49,11 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillExists: "Choose another name, or change it with: skill-registry update",
     errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
+    errors.SourceNotAdopted: _source_not_adopted,
+    errors.OwnFileUnusable: (
+        "Make it yours alone (chmod 600, of a folder 700), or move it away: then a new one is "
+        "made, and what was signed with the old one is left alone."
+    ),
     errors.SyncRunning: "Wait for it with --wait.",
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,

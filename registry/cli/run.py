@@ -107,6 +107,9 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
                 elif told := unsynced(session.registry, error.facts["name"]):
                     console.note(escape.text(told))
         return exit_status(error)
+    damage = _damage(session, error)
+    if damage is not None:
+        return _report(session, damage, arguments)
     if session.verbose:
         import traceback
 
@@ -115,6 +118,17 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
     details = "the lines above" if session.verbose else "what --verbose prints then"
     console.error(f"Internal error ({reason}). Please report it with the command and {details}.")
     return Status.FAILED
+
+
+def _damage(session: Session, error: Exception) -> DatabaseProblem | None:
+    """Return the damage of the database, if that is why a command failed."""
+    from registry.core import UNEXPECTED
+
+    if not isinstance(error, UNEXPECTED):
+        return None
+    with suppress(RegistryError), session:
+        return session.registry.core.damage()
+    return None
 
 
 def exit_status(error: RegistryError) -> Status:

@@ -4,6 +4,7 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from registry.cli import escape
 from registry.cli.console import Console
 from registry.errors import DatabaseMissing
 
@@ -36,6 +37,7 @@ class Session:
         if self.db and not self.starts_new and is_file and not os.path.lexists(opened.path):
             opened.close()
             raise DatabaseMissing(path=opened.path, name="")
+        opened.core.on_warning = lambda text: self.console.note(escape.text(text), "yellow")
         return opened
 
     @cached_property

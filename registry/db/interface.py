@@ -270,11 +270,13 @@ class DatabaseInfo:
 class Backend(ABC):
     """One database. ``host`` names this machine in it: its sources are ours to sync and change.
 
-    In a SQLite file that name is empty: whoever opens the file has the folders.
+    In a SQLite file that name is empty: whoever opens the file has the folders. ``identity`` is
+    what this user's own notes call it: where it is, not what it says of itself.
     """
 
     reader: Reader
     host: str
+    identity: str
 
     @property
     def path(self) -> str:
@@ -321,13 +323,3 @@ class Backend(ABC):
     def close(self) -> None:
         """Close the reading connections."""
         self.reader.close()
-
-
-def storable(parameters: Sequence[object]) -> list[object]:
-    """Replace what no stored text holds (surrogates, NUL), so that it just finds nothing."""
-    return [
-        value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-        if isinstance(value, str)
-        else value
-        for value in parameters
-    ]

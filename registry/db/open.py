@@ -26,6 +26,9 @@ _MANGLED: Final = re.compile(
 )
 """An address that lost a slash, at the beginning or below a folder; or one that lost its colon."""
 
+_SECRET: Final = re.compile(r":.*@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE | re.DOTALL)
+"""What gives away that a password may stand in it, however the rest of an address is broken."""
+
 
 def open_backend(
     path_or_url: str | os.PathLike[str] | None,
@@ -38,9 +41,11 @@ def open_backend(
     """
     if path_or_url is None:
         path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
+    if not isinstance(path_or_url, str | os.PathLike):
+        raise DatabaseProblem(path=type(path_or_url).__name__, reason=f"give {_FORMS}")
     given = os.fspath(path_or_url)
     scheme, separator, _ = given.partition("://")
-    if separator and scheme in SCHEMES:
+    if separator and scheme.lower() in SCHEMES:
         from registry.db.postgres.backend import PostgresBackend
 
         host = environ.get("SKILL_REGISTRY_HOST") or settings.host or platform.node() or "localhost"
@@ -65,9 +70,20 @@ def file_path(given: str) -> str:
     elif (scheme := _SCHEME.match(given)) is not None:
         reason = f"give {_FORMS}; put ./ before the name of a file that has a colon"
         raise DatabaseProblem(path=scheme[0], reason=reason)
-    if not path or "\0" in path:
-        raise DatabaseProblem(path=path, reason="it is not a path")
+    if _SECRET.search(path):
+        reason = f"it may hold a password, and is not shown; give {_FORMS}"
+        raise DatabaseProblem(path="***", reason=reason)
+    if not path or "\0" in path or not _is_encodable(path):
+        raise DatabaseProblem(path=ascii(path), reason="it is not a path")
     whole = Path(path)
     with suppress(RuntimeError):  # a ~user that does not exist is an ordinary name
         whole = whole.expanduser()
     return os.path.abspath(whole)
+
+
+def _is_encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -26,5 +26,6 @@ def copy_target(target: str, *, overwrite: bool) -> str:
 def unwritable(path: str, error: OSError) -> NotWritable:
     """Return what an error of the system means for a file that was to be written."""
     reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
-    where = "" if error.filename in {None, path} else f" ({error.filename})"
+    about = error.filename
+    where = f" ({about})" if about and not str(about).startswith(path) else ""
     return NotWritable(path=path, reason=f"{reason or error}{where}")

@@ -1,20 +1,42 @@
-"""Renames that never replace, contents that are really on the disk, digests of whole folders."""
+"""Renames that never replace, contents that are really on the disk, digests of whole folders.
+
+Everything is named by an open folder and a name in it: whoever exchanges a folder on the way there
+with a link meanwhile changes nothing about where is written.
+"""
 
 import ctypes
 import errno
 import hashlib
 import os
+import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from stat import S_ISDIR, S_ISLNK, S_ISREG
-from typing import Final
+from typing import Final, NamedTuple
 
-_AT_FDCWD: Final = -100
+from registry.disk.beneath import READ, WRITE_NEW, Folder
+
 _NOREPLACE: Final = 1
 _EXCHANGE: Final = 2
 _UNSUPPORTED: Final = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 CHUNK: Final = 1 << 20
+
+MAX_DEPTH: Final = 200
+"""Folders inside each other that are copied or vouched for: each costs a handle meanwhile."""
+
+
+class Place(NamedTuple):
+    """A name in an open folder: of what is there, or is to be."""
+
+    folder: Folder
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Its absolute path, for messages."""
+        return self.folder.path_of(self.name)
 
 
 class ExchangeUnsupported(OSError):
@@ -31,118 +53,182 @@ def _renameat2() -> Callable[..., int] | None:
     return function
 
 
-def _rename(source: str, target: str, flags: int) -> bool:
+def _rename(source: Place, target: Place, flags: int) -> bool:
     """Call renameat2; False: it is not to be had here."""
     function = _renameat2()
     if function is None:
         return False
-    if function(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flags) == 0:
+    one, other = os.fsencode(source.name), os.fsencode(target.name)
+    if function(source.folder.fd, one, target.folder.fd, other, flags) == 0:
         return True
     code = ctypes.get_errno()
     if code in _UNSUPPORTED:
         return False
-    raise OSError(code, os.strerror(code), source, None, target)
+    raise OSError(code, os.strerror(code), source.path, None, target.path)
 
 
-def rename_new(source: str, target: str) -> None:
+def rename_new(source: Place, target: Place) -> None:
     """Rename ``source`` to ``target``, which must not exist (FileExistsError)."""
     if _rename(source, target, _NOREPLACE):
         return
     # Without the system call: a plain rename replaces an empty folder or a file in silence.
-    if os.path.lexists(target):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
-    os.rename(source, target)
+    if not is_gone(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target.path)
+    replace(source, target)
 
 
-def exchange(one: str, other: str) -> None:
+def replace(source: Place, target: Place) -> None:
+    """Rename ``source`` to ``target``, in the place of the file that is there."""
+    os.rename(source.name, target.name, src_dir_fd=source.folder.fd, dst_dir_fd=target.folder.fd)
+
+
+def exchange(one: Place, other: Place) -> None:
     """Swap what two names stand for, in one step. Raises `ExchangeUnsupported`."""
     if not _rename(one, other, _EXCHANGE):
-        raise ExchangeUnsupported(errno.ENOSYS, "exchange is not supported", one)
+        raise ExchangeUnsupported(errno.ENOSYS, "exchange is not supported", one.path)
 
 
-def sync_folder(path: str) -> None:
+def sync_folder(folder: Folder) -> None:
     """Make the names in a folder durable. An error is never tried again: it may pass unseen."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    folder.sync()
 
 
-def write_file(path: str, data: bytes, mode: int = 0o644) -> None:
-    """Write a new file (it must not exist) and make its content durable."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, mode)
+def write_file(
+    place: Place,
+    data: bytes,
+    mode: int = 0o644,
+    *,
+    times: tuple[int, int] | None = None,
+    durable: bool = True,
+) -> None:
+    """Write a new file (it must not exist) and make its content ``durable``.
+
+    ``times``: of the last access and change, in nanoseconds.
+    """
+    descriptor = os.open(place.name, WRITE_NEW, mode, dir_fd=place.folder.fd)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
         os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
+        if times is not None:
+            os.utime(descriptor, ns=times)
+        if durable:
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def write_below(tree: str, path: str, data: bytes, mode: int) -> None:
+def write_below(tree: Folder, path: str, data: bytes, mode: int) -> None:
     """Write a new file at ``path`` below the folder ``tree``; its folders are made."""
-    os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)
-    write_file(f"{tree}/{path}", data, mode)
+    above, _, name = path.rpartition("/")
+    with make_folders(tree, above) as holder:
+        write_file(Place(holder, name), data, mode)
 
 
-def sync_tree(tree: str) -> None:
-    """Make the names of all folders of ``tree`` durable, bottom-up, and its own name last."""
-    for folder, _, _ in os.walk(tree, topdown=False):
-        sync_folder(folder)
-    sync_folder(os.path.dirname(tree))
+def make_folder(place: Place, mode: int = 0o777) -> Folder:
+    """Make a folder, which must not exist, and open it."""
+    os.mkdir(place.name, mode, dir_fd=place.folder.fd)
+    return place.folder.folder(place.name)
 
 
-def copy_tree(source: str, target: str) -> None:
+def make_folders(folder: Folder, path: str) -> Folder:
+    """Open the folder at ``path`` below another; those that are missing are made, durably.
+
+    No link is followed. An empty path is the folder itself.
+    """
+    at = folder.folder(".")
+    for part in filter(None, path.split("/")):
+        with at:
+            try:
+                os.mkdir(part, dir_fd=at.fd)
+            except FileExistsError:
+                pass
+            else:
+                at.sync()
+            inner = at.folder(part)
+        at = inner
+    return at
+
+
+def open_named(path: str) -> Folder:
+    """Open a folder that the user named, or the one that a link of this name leads to."""
+    return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
+
+
+def make_path(path: str) -> None:
+    """Make the folder that a user named, and those above it that are missing, durably."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    make_path(parent)
+    with suppress(FileExistsError):  # another process was faster, or who opens it says what it is
+        os.mkdir(path)
+    with open_named(parent) as above:
+        above.sync()
+
+
+def sync_tree(place: Place) -> None:
+    """Make the names of all folders of a tree durable, bottom-up, and its own name last."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    tree = os.fwalk(place.name, topdown=False, onerror=fail, dir_fd=place.folder.fd)
+    for _, _, _, descriptor in tree:
+        os.fsync(descriptor)
+    place.folder.sync()
+
+
+def copy_tree(source: Place, target: Place) -> None:
     """Copy a folder with everything in it, times included, durably; ``target`` must not exist.
 
     Raises OSError; special files raise it too, since they can't be copied.
     """
-    os.mkdir(target)
-    with os.scandir(source) as listing:
-        entries = list(listing)
-    for entry in entries:
-        to = f"{target}/{entry.name}"
-        facts = entry.stat(follow_symlinks=False)
-        if S_ISLNK(facts.st_mode):
-            os.symlink(os.readlink(entry.path), to)
-        elif S_ISDIR(facts.st_mode):
-            copy_tree(entry.path, to)
-        elif S_ISREG(facts.st_mode):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(entry.path, flags)
-            with os.fdopen(descriptor, "rb") as file:
-                write_file(to, file.read(), facts.st_mode & 0o777)
-            os.utime(to, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-        else:
-            raise OSError(errno.EINVAL, "a special file can't be copied", entry.path)
-    facts = os.stat(source)
-    os.chmod(target, facts.st_mode & 0o777)
-    sync_folder(target)
+    with source.folder.folder(source.name) as tree:
+        _copy(tree, target, 0)
 
 
-def remove_tree(path: str) -> None:
+def _copy(source: Folder, target: Place, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise _too_deep(source.path)
+    with make_folder(target) as to:
+        for entry in source.entries():
+            name, place = entry.name, Place(to, entry.name)
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if S_ISLNK(mode):
+                os.symlink(os.readlink(name, dir_fd=source.fd), name, dir_fd=to.fd)
+            elif S_ISDIR(mode):
+                with source.folder(name) as inner:
+                    _copy(inner, place, depth + 1)
+            else:
+                _copy_file(Place(source, name), place)
+        os.fchmod(to.fd, os.fstat(source.fd).st_mode & 0o777)
+        to.sync()
+
+
+def _copy_file(source: Place, target: Place) -> None:
+    with os.fdopen(source.folder.open_file(source.name, READ), "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "a special file can't be copied", source.path)
+        times = facts.st_atime_ns, facts.st_mtime_ns
+        write_file(target, file.read(), facts.st_mode & 0o777, times=times)
+
+
+def remove_tree(place: Place) -> None:
     """Remove a file or a folder with all it holds; what is gone already is not an error."""
-    try:
-        mode = os.lstat(path).st_mode
-        if not S_ISDIR(mode):
-            os.unlink(path)
-            return
-        with os.scandir(path) as listing:
-            for entry in list(listing):
-                remove_tree(entry.path)
-        os.rmdir(path)
-    except FileNotFoundError:
-        return
+    with suppress(FileNotFoundError):
+        if S_ISDIR(place.folder.lstat(place.name).st_mode):
+            shutil.rmtree(place.name, dir_fd=place.folder.fd)
+        else:
+            os.unlink(place.name, dir_fd=place.folder.fd)
 
 
-def is_gone(path: str) -> bool:
+def is_gone(place: Place) -> bool:
     """Tell whether there is surely nothing; a disk that does not answer proves nothing."""
     try:
-        os.lstat(path)
+        place.folder.lstat(place.name)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
@@ -150,39 +236,58 @@ def is_gone(path: str) -> bool:
     return False
 
 
-def digest_path(path: str) -> str | None:
+def exists(folder: Folder, path: str) -> bool:
+    """Tell whether there is anything at ``path`` below a folder. Raises OSError, also for links."""
+    try:
+        folder.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def digest_of(place: Place) -> str | None:
     """Return a digest of everything a file or folder holds; None where nothing is there.
 
     It covers names, kinds, permission to execute, contents and link targets, and passes over
     nothing: what it vouches for may be removed.
     """
     try:
-        mode = os.lstat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
+        mode = place.folder.lstat(place.name).st_mode
+    except FileNotFoundError:
         return None
     total = hashlib.sha256()
-    _digest(path, "", mode, total)
+    _digest(place, "", mode, total, 0)
     return total.hexdigest()
 
 
-def _digest(path: str, name: str, mode: int, total: "hashlib._Hash") -> None:
-    label = os.fsencode(name)
+def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: int) -> None:
+    """Add what is at a place, and was seen to be of a ``mode``; what is opened decides."""
+    if depth > MAX_DEPTH:
+        raise _too_deep(place.path)
+    label, name = os.fsencode(shown), place.name
     if S_ISLNK(mode):
-        total.update(b"l%d\0%s\0%s\n" % (len(label), label, os.fsencode(os.readlink(path))))
+        target = os.fsencode(os.readlink(name, dir_fd=place.folder.fd))
+        total.update(b"l%d\0%s\0%s\n" % (len(label), label, target))
     elif S_ISDIR(mode):
         total.update(b"d%d\0%s\n" % (len(label), label))
-        with os.scandir(path) as listing:
-            entries = sorted(listing, key=lambda entry: os.fsencode(entry.name))
-        for entry in entries:
-            inner = f"{name}/{entry.name}" if name else entry.name
-            _digest(entry.path, inner, entry.stat(follow_symlinks=False).st_mode, total)
+        with place.folder.folder(name) as folder:
+            for entry in sorted(folder.entries(), key=lambda entry: os.fsencode(entry.name)):
+                inner = f"{shown}/{entry.name}" if shown else entry.name
+                inner_mode = entry.stat(follow_symlinks=False).st_mode
+                _digest(Place(folder, entry.name), inner, inner_mode, total, depth + 1)
     elif S_ISREG(mode):
         content = hashlib.sha256()
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
+        with os.fdopen(place.folder.open_file(name, READ), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not S_ISREG(mode):
+                raise OSError(errno.ESTALE, "it changed while it was read", place.path)
             while chunk := file.read(CHUNK):
                 content.update(chunk)
         executable = b"x" if mode & 0o100 else b"-"
         total.update(b"f%d\0%s\0%s%s\n" % (len(label), label, executable, content.digest()))
     else:
         total.update(b"s%d\0%s\n" % (len(label), label))
+
+
+def _too_deep(path: str) -> OSError:
+    return OSError(errno.ENAMETOOLONG, "folders lie inside each other too deeply", path)

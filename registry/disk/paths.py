@@ -2,7 +2,10 @@
 
 import os
 import re
-from pathlib import PurePosixPath
+from collections.abc import Iterable
+from typing import Final
+
+from registry.text import folded
 
 ROOT = "."
 """The folder of a skill that lies at the root of its source."""
@@ -12,6 +15,17 @@ IGNORED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".ven
 
 STATE_SUFFIX = ".skill-registry"
 """Ending of the registry's own state folders, which other programs and we never scan."""
+
+PART_BYTES: Final = 255
+"""The longest name of a file or folder that the common file systems take."""
+
+PATH_BYTES: Final = 1024
+"""The longest path below a skill's folder that is written; real ones are far shorter."""
+
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_TOOLS: Final = re.compile(r"(?:^|/)(?:\.(?:git|hg|svn)[ .]*|git~[0-9]+[ .]*)(?::[^/]*)?(?:/|$)")
+"""Folders that version control acts upon, as Windows writes them, too (git, `is_ntfs_dotgit`)."""
 
 _UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
 _LOW = str.maketrans({chr(code): "\x03" for code in range(4)})
@@ -57,7 +71,54 @@ def is_safe_relative(path: str) -> bool:
     """
     if not path or "\\" in path or "\0" in path or path.startswith("/") or path[1:2] == ":":
         return False
-    return ".." not in PurePosixPath(path).parts
+    return ".." not in path.split("/")
+
+
+def check_path(path: str) -> str | None:
+    """Return why a file at this path of a skill is not to be brought anywhere, or None.
+
+    What version control acts upon is refused in every form that a file system takes for it: such a
+    folder runs its author's programs.
+    """
+    reason = None
+    if not is_safe_relative(path):
+        reason = "it leads out of the skill's folder"
+    elif _CONTROL.search(path):
+        reason = "it has control characters"
+    elif _TOOLS.search(folded(path)):
+        reason = "version control takes it for its own"
+    elif any(part in {"", "."} or is_ignored(part) for part in path.split("/")):
+        reason = "no file of a skill has such a path"
+    elif len(path) > PART_BYTES // 4 and _is_long(path):
+        reason = "it is too long"
+    return reason
+
+
+def check_paths(paths: Iterable[str]) -> tuple[str, str] | None:
+    """Return the first path that can't be brought anywhere, and why; None: all of them can.
+
+    No two may be one and the same to a file system, and none a file and a folder at once.
+    """
+    known = list(paths)
+    seen: dict[str, str] = {}
+    for path in known:
+        reason = check_path(path)
+        if reason is not None:
+            return path, reason
+        other = seen.setdefault(folded(path), path)
+        if other != path:
+            return path, f"it is there twice for many file systems, as {other!r}"
+    for path in known:
+        above = folded(path)
+        while above := above.rpartition("/")[0]:
+            if above in seen:
+                return path, f"{seen[above]!r} is both a file and a folder"
+    return None
+
+
+def _is_long(path: str) -> bool:
+    parts = path.encode().split(b"/")
+    return max(map(len, parts)) > PART_BYTES or sum(map(len, parts)) + len(parts) > PATH_BYTES
 
 
 def join(root: str, folder: str) -> str:

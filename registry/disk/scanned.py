@@ -1,17 +1,17 @@
 """What a walk finds, as values: folders with the stat facts of their files, and notices."""
 
 import os
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from stat import S_ISREG
 from typing import Final, NamedTuple, Self
 
-from registry.disk.paths import is_safe_relative
+from registry.disk.paths import check_path, is_safe_relative
 from registry.errors import SkillInaccessible
 from registry.model import DOCUMENT_NAMES, Diagnostic, Severity
 from registry.settings import Limits
+from registry.text import folded
 
 WALK_CODES: Final = frozenset(
     "link-broken link-inside link-loop link-outside path-collision path-not-utf8 path-unsafe "
@@ -33,6 +33,9 @@ def inaccessible(home: str, finding: Diagnostic) -> SkillInaccessible:
     """Return the error that an `unreadable` finding of the skill in ``home`` is for its reader."""
     path = f"{home}/{finding.path}" if finding.path else home
     return SkillInaccessible(path=path, reason=finding.message.removeprefix(_SAYING))
+
+
+_RENAME: Final = "rename the file"
 
 
 class FileStat(NamedTuple):
@@ -151,9 +154,12 @@ class Collector:
             path = file.path
             if not is_safe_relative(path):
                 message = "a backslash or drive in a file's name means another place elsewhere"
-                self.note("path-unsafe", message, "rename the file", path)
-            key = unicodedata.normalize("NFC", path).casefold()
-            other = seen.setdefault(key, path)
+                self.note("path-unsafe", message, _RENAME, path)
+            elif (reason := check_path(path)) is not None:
+                message = f"the skill can't be pulled or exported: of this path, {reason}"
+                warning = Diagnostic("path-unsafe", "warning", message, fix=_RENAME, path=path)
+                self.problems.append(warning)
+            other = seen.setdefault(folded(path), path)
             if other != path and path not in DOCUMENT_NAMES:
                 message = f"on a disk that ignores case it is the same file as {other}"
                 self.note("path-collision", message, "rename one", path)

@@ -141,7 +141,7 @@ class Walk:
                         for found in self._visit(here, name, child, level + 1, collector, inner):
                             skills += 1
                             yield found
-                    elif collector is not None:
+                    elif collector is not None and name != ".git":  # of a submodule or work tree
                         collector.add(storable(below + name), entry.stat(follow_symlinks=False))
                 except OSError as error:
                     # What vanished since the listing is seen to by the next sync.

@@ -18,11 +18,15 @@ class Rule(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A finding before it is put into words: its code, its place in the text, what is there."""
+    """A finding before it is put into words: its code, its place in the text, what is there.
+
+    ``quoted``: it seems to be an example of an attack, not one.
+    """
 
     code: str
     offset: int
     what: str
+    quoted: bool = False
 
 
 def printable(text: str, limit: int = 80) -> str:

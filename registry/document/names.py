@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from registry.text import folded
+
 NAME_LENGTH: Final = 64
 """Characters of a name (Agent Skills specification, `name`)."""
 
@@ -62,7 +64,8 @@ def is_built_in(name: str) -> bool:
 def check_folder_name(name: str) -> str | None:
     """Return why no folder of a skill can be called ``name`` on every system, or None."""
     reason = None
-    if not name.strip(". "):
+    plain = folded(name)
+    if not plain.strip(". "):
         reason = "the name is empty, or only dots and spaces"
     elif bad := _NOT_PORTABLE.search(name):
         reason = f"{bad[0]!a} can't be in the name of a folder on every system"
@@ -70,7 +73,7 @@ def check_folder_name(name: str) -> str | None:
         reason = f"the name of a folder has at most {_FOLDER_BYTES} bytes"
     elif name[-1] in ". " or name[0] == " ":
         reason = "the name of a folder can't end with a dot, or begin or end with a space"
-    elif name[0] == "." or name.casefold() in UNLISTED_FOLDERS:
+    elif plain[0] == "." or plain in UNLISTED_FOLDERS:
         reason = "skills are not looked for in folders of this name"
     elif _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()):
         reason = "Windows keeps this name for a device"

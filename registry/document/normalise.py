@@ -27,7 +27,8 @@ _VERSION: Final = places("metadata.version .version")
 _AUTHOR: Final = places("metadata.author .author metadata.authors metadata.skillauthor .authors")
 _CREATED: Final = places(".createdat .created .dateadded .date metadata.createdat metadata.created")
 _REQUIRED_TOOLS: Final = places(
-    ".requiredtools metadata.requiredtools hermes.requirestools hermes.requiredtools"
+    ".requiredtools top-ethos.requiredtools .ethosrequiredtools metadata.requiredtools "
+    "ethos.requiredtools metadata.ethosrequiredtools hermes.requirestools hermes.requiredtools"
 )
 _ALLOWED_TOOLS: Final = places(".allowedtools .tools")
 _LICENSE: Final = places(".license .licence metadata.license")

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from registry.document.findings import Rule, join_some, key_lines, printable
 from registry.document.references import REFERENCE_CODES, check_references
-from registry.model import Diagnostic, Document, JsonValue, SkillFile
+from registry.model import DOCUMENT_NAMES, Diagnostic, Document, JsonValue, SkillFile
 
 # The limits of https://agentskills.io/specification, by field.
 NAME_LENGTH: Final = 64
@@ -35,10 +35,14 @@ CLIENT_FIELDS: Final = frozenset(
 )
 """Keys that Claude Code reads at the top level: moving them would switch them off."""
 
+KNOWN_TO_VALIDATORS: Final = frozenset({"SKILL.md", "skill.md"})
+"""Names of the skill file that the reference validator finds."""
+
 RESERVED_WORDS: Final = ("anthropic", "claude")
 """Words that Anthropic's API refuses in a skill's name; the open specification allows them."""
 
 RULES: Final[Mapping[str, Rule]] = {
+    "document-case": Rule("warning", "the skill file's name is spelled in another way"),
     "name-missing": Rule("warning", "there is no `name`"),
     "name-not-text": Rule("warning", "`name` is a list or a mapping"),
     "name-too-long": Rule("warning", f"`name` is longer than {NAME_LENGTH} characters"),
@@ -123,6 +127,7 @@ def check_specification(
         lines = key_lines(document)
         for finding in found:
             yield finding.diagnostic(lines)
+    yield from _spelling(files)
     yield from _body(document)
     yield from check_references(document, files)
 
@@ -273,6 +278,15 @@ def _allowed_tools(field: _Field) -> Iterator[_Finding]:
     elif "," in tools and "," in _PARENTHESES.sub("", tools):
         message = f"`allowed-tools` has commas, the specification has spaces: `{printable(tools)}`"
         yield _Finding("allowed-tools-commas", key, message, "put spaces in place of the commas")
+
+
+def _spelling(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
+    names = [file.path for file in files if file.path in DOCUMENT_NAMES]
+    if names and KNOWN_TO_VALIDATORS.isdisjoint(names):
+        message = f"the skill file is called {names[0]}: other clients look for SKILL.md"
+        severity = RULES["document-case"].severity
+        fix = "rename it to SKILL.md"
+        yield Diagnostic("document-case", severity, message, fix=fix, path=names[0])
 
 
 def _body(document: Document) -> Iterator[Diagnostic]:

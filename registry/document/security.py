@@ -1,37 +1,58 @@
 """What a person should look at before trusting a skill (CONVENTIONS.md, "Attacks", *Warn*).
 
-Nothing here makes a skill unusable: many findings have honest reasons, and a registry that cries
-wolf is switched off. One finding a code: the first place, and the lines of the others.
+Nothing here makes a skill unusable: a registry that cries wolf is switched off. One finding a code
+and file: the first place, and the lines of the others. What is quoted as an example of an attack is
+only noted.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from registry.document import threats
-from registry.document.encoded import find_encoded, find_secrets, look
+from registry.document.behaviours import BEHAVIOUR_RULES
 from registry.document.findings import Place, key_lines, printable
 from registry.document.invisible import find_hidden
-from registry.document.threats import FIXES, SECURITY_RULES
-from registry.model import DOCUMENT_NAMES, Diagnostic, Document, SkillFile
+from registry.document.scan import Kind, scan
+from registry.document.threats import SECURITY_RULES
+from registry.model import DOCUMENT_NAMES, Diagnostic, Document, Severity, SkillFile
 
-__all__ = ["SECURITY_RULES", "check_security"]
+__all__ = [
+    "CONTENT_CODES",
+    "SECURITY_RULES",
+    "Budget",
+    "check_file",
+    "check_security",
+    "is_about_defence",
+    "is_text",
+]
 
 MAX_LINES: Final = 5
 """Further lines that a message names."""
 
-MAX_PLACES: Final = 100
-"""Places at which one check stops; a file of nothing but findings is known by then."""
+MAX_FILE_BYTES: Final = 256 * 1024
+"""Bytes of a supporting file that are looked through."""
 
-NEAR: Final = 300
-"""Characters around a match that are read as its context."""
+MAX_SKILL_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of all supporting files of a skill that are looked through."""
 
-COMMENT_LENGTH: Final = 4000
-"""Characters of an HTML comment that are read."""
+CONTENT_CODES: Final = BEHAVIOUR_RULES.keys() | {
+    "bidi-control",
+    "comment-instructions",
+    "hidden-text",
+    "secret",
+    "zero-width-character",
+    "command-expansion",
+}
+"""What is found in the content of supporting files."""
+
+_SNIFFED: Final = 8192
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_PROSE: Final = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".adoc")
+_UNREAD: Final = (".svg", ".lock", ".csv", ".tsv", ".map", ".xsd", ".min.js", ".min.css", ".css")
 
 _CONTROL = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
+_NOT_A_LETTER = re.compile(r"[^a-z]+")
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
 
@@ -39,33 +60,81 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
     """Yield what is suspicious in ``document`` and in the names of its ``files``."""
     yield from _check_declared(document)
     yield from _check_files(files)
-    text = document.text
+    defending = is_about_defence(document.name, document.description)
+    yield from _findings(document.text, Kind(defending=defending), None)
+
+
+def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnostic]:
+    """Yield what is suspicious in a supporting file, where it is text.
+
+    ``defending``: the skill is about attacks and defence (`is_about_defence`).
+    """
+    name = path.lower()
+    if not is_text(name, data):
+        return
+    encoding = "utf-16" if data.startswith(_UTF16) else "utf-8"
+    text = data[:MAX_FILE_BYTES].decode(encoding, "replace")
+    prose = name.endswith(_PROSE) or "." not in name.rpartition("/")[2]
+    yield from _findings(text, Kind(prose=prose, document=False, defending=defending), path)
+
+
+def is_text(path: str, data: bytes) -> bool:
+    """Tell whether a file is text that a model or an interpreter would read."""
+    if path.lower().endswith(_UNREAD):
+        return False
+    # A shell passes over NUL characters.
+    return b"\0" not in data[:_SNIFFED] or data.startswith((b"#!", *_UTF16))
+
+
+class Budget:
+    """What is kept of a skill's files for `check_file`: so many bytes of each and of all.
+
+    ``seen`` are the paths of all files that were offered.
+    """
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self._left = MAX_SKILL_BYTES
+
+    def take(self, path: str, data: bytes) -> bytes:
+        """Return the part of a file that is to be checked; nothing where it is no text."""
+        self.seen.add(path)
+        if self._left <= 0 or not is_text(path, data):
+            return b""
+        part = data[: min(MAX_FILE_BYTES, self._left)]
+        self._left -= len(part)
+        return part
+
+
+def is_about_defence(name: str, description: str) -> bool:
+    """Tell whether a skill is about attacks and defence, and so will quote what it warns of."""
+    said = f"{name} {description}"
+    if not threats.ABOUT_DEFENCE.isdisjoint(_NOT_A_LETTER.sub(" ", said.lower()).split()):
+        return True
+    return not said.isascii() and any(word in said for word in threats.ABOUT_DEFENCE_ELSEWHERE)
+
+
+def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
     places: dict[str, list[Place]] = {}
-    for place in _scan(text):
+    for place in scan(text, kind):
         places.setdefault(place.code, []).append(place)
     for code, found in places.items():
-        first, *others = sorted(found, key=lambda place: place.offset)
+        real = [place for place in found if not place.quoted]
+        if code in threats.WEAKER and _is_said(text, found, places.get(threats.WEAKER[code], ())):
+            continue
+        first, *others = sorted(real or found, key=lambda place: place.offset)
         line, more = _lines(text, first, others)
-        yield _diagnostic(code, first.what + more, line)
+        severity: Severity = SECURITY_RULES[code].severity if real else "info"
+        message = first.what + more
+        if not real:
+            message += "; it seems to be quoted as an example"
+        yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix, path)
 
 
-def _scan(text: str) -> Iterator[Place]:
-    """Yield what is found in ``text``."""
-    yield from islice(find_hidden(text), MAX_PLACES)
-    # One byte a character: offsets are those of the text, and looking for bytes is quick.
-    data = text.encode("ascii", "replace")
-    lower = data.lower()
-    for check, needles in _CHECKS:
-        for needle in needles:
-            if needle in lower:
-                yield from islice(check(text, lower), MAX_PLACES)
-                break
-    control, run = look(data)
-    if control or "\x9b" in text:
-        yield from islice(_control(text), MAX_PLACES)
-    if run:
-        yield from islice(find_secrets(text, data), MAX_PLACES)
-        yield from islice(find_encoded(text, data), MAX_PLACES)
+def _is_said(text: str, found: Sequence[Place], stronger: Sequence[Place]) -> bool:
+    """Tell whether every place is on the line of a finding that says worse of it."""
+    lines = {text.count("\n", 0, place.offset) for place in stronger}
+    return bool(lines) and all(text.count("\n", 0, place.offset) in lines for place in found)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
@@ -119,105 +188,6 @@ def _check_files(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
             yield _diagnostic("nested-skill", message, path=path)
 
 
-def _control(text: str) -> Iterator[Place]:
-    for match in _CONTROL.finditer(text):
-        what = f"the control character U+{ord(match[0]):04X}, which terminals obey"
-        yield Place("terminal-control", match.start(), what)
-
-
-def _piped(text: str, _: bytes) -> Iterator[Place]:
-    for match in threats.PIPED.finditer(text):
-        start = match.start()
-        yield from _executed(_statement(text, start), start, match[0])
-    for match in threats.SUBSTITUTED.finditer(text):
-        start = match.start()
-        if threats.SUBSTITUTED_INTO.search(text[max(0, start - 30) : start]):
-            yield from _executed(match[1], start, "")
-
-
-def _statement(text: str, end: int) -> str:
-    """Return the shell statement before ``end``: its line, and those that a backslash continues."""
-    window = text[max(0, end - NEAR) : end]
-    begin = window.rfind("\n")
-    while begin > 0 and window[begin - 1] == "\\":
-        begin = window.rfind("\n", 0, begin)
-    begin = max(begin, window.rfind(";"), window.rfind("&&"))
-    return window[begin + 1 :]
-
-
-def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
-    if "base64" in statement and (decode := threats.DECODE.search(statement)):
-        shown = printable(statement[max(0, decode.start() - 40) :].strip() + into)
-        yield Place("encoded-execution", offset, f"`{shown}` runs what it decodes, unseen")
-        return
-    # Without an address it is the pattern that is talked about, not a command.
-    fetch = threats.FETCH.search(statement)
-    if fetch and threats.ADDRESS.search(statement, fetch.end()):
-        shown = printable(statement[fetch.start() :] + into)
-        yield Place("remote-execution", offset, f"`{shown}` runs what it downloads, unseen")
-
-
-def _powershell(text: str, _: bytes) -> Iterator[Place]:
-    for match in threats.POWERSHELL.finditer(text):
-        command = text[match.start() : match.end() + NEAR].partition("\n")[0]
-        what = f"`{printable(command)}` runs what it downloads, unseen"
-        yield Place("remote-execution", match.start(), what)
-
-
-def _expansion(text: str, lower: bytes) -> Iterator[Place]:
-    if not any(part.startswith(b"`") for part in lower.split(b"!")[1:]):
-        return
-    for match in threats.EXPANSION.finditer(text):
-        what = f"`{printable(match[0][2:-1])}` runs as soon as the skill is loaded"
-        yield Place("command-expansion", match.start(), what)
-
-
-def _comments(text: str, _: bytes) -> Iterator[Place]:
-    start = text.find("<!--")
-    while start >= 0:
-        end = text.find("-->", start)
-        stop = end if end >= 0 else len(text)
-        if match := threats.COMMENT_ADDRESS.search(text, start, min(stop, start + COMMENT_LENGTH)):
-            shown = printable(text[max(start + 4, match.start() - 20) : match.end() + 20].strip())
-            yield Place("comment-instructions", match.start(), f"a comment says `{shown}`")
-        start = text.find("<!--", end) if end >= 0 else -1
-
-
-def _override(verb: bytes, _: str, lower: bytes) -> Iterator[Place]:
-    defending = any(word in lower for word in threats.DEFENDING)
-    code = "instruction-override-quoted" if defending else "instruction-override"
-    offset = lower.find(verb)
-    while offset >= 0:
-        end = offset + len(verb)
-        if match := threats.OVERRIDE.match(lower, end):
-            said = lower[offset : match.end()].decode("ascii")
-            yield Place(code, offset, f"the text says `{printable(said)}`")
-        offset = lower.find(verb, end)
-
-
-def _archives(text: str, lower: bytes) -> Iterator[Place]:
-    if not any(suffix in lower for suffix in (b".zip", b".rar", b".7z")):
-        return
-    for match in threats.PASSWORD.finditer(text):
-        near = _paragraph(text, match)
-        if threats.ARCHIVE.search(near) and threats.OBTAINED.search(near):
-            what = f"an archive is to be downloaded and opened with a password: `{match[0]}`"
-            yield Place("archive-with-password", match.start(), what)
-
-
-def _pastes(text: str, _: bytes) -> Iterator[Place]:
-    for match in threats.PASTE.finditer(text):
-        if threats.TOLD_TO_RUN.search(_paragraph(text, match)):
-            what = f"`{printable(match[0])}` is an anonymous paste, and is to be run"
-            yield Place("paste-site", match.start(), what)
-
-
-def _paragraph(text: str, match: re.Match[str]) -> str:
-    """Return what stands near ``match``, not beyond a blank line."""
-    before = text[max(0, match.start() - NEAR) : match.start()].rpartition("\n\n")[2]
-    return before + text[match.start() : match.end() + NEAR].partition("\n\n")[0]
-
-
 def _lines(text: str, first: Place, others: Sequence[Place]) -> tuple[int, str]:
     line = 1 + text.count("\n", 0, first.offset)
     lines: list[int] = []
@@ -237,18 +207,5 @@ def _lines(text: str, first: Place, others: Sequence[Place]) -> tuple[int, str]:
 def _diagnostic(
     code: str, message: str, line: int | None = None, path: str | None = None
 ) -> Diagnostic:
-    return Diagnostic(code, SECURITY_RULES[code].severity, message, line, FIXES[code], path)
-
-
-_Check = Callable[[str, bytes], Iterator[Place]]
-
-_CHECKS: Final[Sequence[tuple[_Check, Sequence[bytes]]]] = (
-    (_piped, (b"curl", b"wget", b"base64 -")),
-    (_powershell, (b"iex", b"invoke-expression")),
-    (_expansion, (b"!",)),
-    (_comments, (b"<!--",)),
-    (_archives, (b"pass",)),
-    (_pastes, (b"glot.io/", b"rentry.", b"stebin.com/raw/")),
-    *((partial(_override, verb), (verb,)) for verb in threats.OVERRIDE_VERBS),
-)
-"""Each check, and the lower-case bytes of which one must occur before it can find anything."""
+    rule = SECURITY_RULES[code]
+    return Diagnostic(code, rule.severity, message, line, rule.fix, path)

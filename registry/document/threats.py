@@ -9,55 +9,78 @@ import string
 from collections.abc import Mapping
 from typing import Final
 
-from registry.document.findings import Rule
+from registry.document.behaviours import BEHAVIOUR_RULES
+from registry.document.behaviours.table import SecurityRule
 
-SECURITY_RULES: Final[Mapping[str, Rule]] = {
-    "hidden-text": Rule("warning", "characters that nobody sees spell out text for the model"),
-    "bidi-control": Rule("warning", "a control character reorders what is shown"),
-    "zero-width-character": Rule("warning", "an invisible character where no script needs one"),
-    "terminal-control": Rule("warning", "a control or escape character that steers a terminal"),
-    "file-name-unprintable": Rule("warning", "a file's name has characters that can't be shown"),
-    "allowed-tools-broad": Rule("warning", "`allowed-tools` allows every command unasked"),
-    "allowed-tools-shell": Rule("info", "`allowed-tools` names the shell without saying for what"),
-    "hooks": Rule("warning", "the front matter installs hooks, commands that run by themselves"),
-    "command-expansion": Rule("warning", "a command that runs as soon as the skill is loaded"),
-    "remote-execution": Rule("warning", "something downloaded is run without being looked at"),
-    "encoded-execution": Rule("warning", "something encoded is decoded and run"),
-    "encoded-data": Rule("warning", "a long run of base64 that nobody can review"),
-    "comment-instructions": Rule("warning", "an HTML comment speaks to the model"),
-    "instruction-override": Rule("warning", "the text tells the model to drop its instructions"),
-    "instruction-override-quoted": Rule(
-        "info", "a skill about attacks or defence quotes an instruction to drop instructions"
+RULES: Final[Mapping[str, SecurityRule]] = {
+    "hidden-text": SecurityRule(
+        "error",
+        "characters that nobody sees spell out text for the model",
+        "remove these characters, and ask how they came there before you use the skill",
     ),
-    "archive-with-password": Rule("warning", "an archive to download that scanners can't open"),
-    "paste-site": Rule("warning", "code from an anonymous paste site is to be run"),
-    "secret": Rule("warning", "something shaped like a key or a password that works"),
-    "nested-skill": Rule("warning", "another skill lies inside this skill's folder"),
+    "bidi-control": SecurityRule(
+        "warning",
+        "a control character reorders what is shown",
+        "remove the character, and read the line again as it then stands",
+    ),
+    "zero-width-character": SecurityRule(
+        "info", "an invisible character where no script needs one", "remove the character"
+    ),
+    "terminal-control": SecurityRule(
+        "info",
+        "a control or escape character that steers a terminal",
+        "remove the control characters",
+    ),
+    "file-name-unprintable": SecurityRule(
+        "warning",
+        "a file's name has characters that can't be shown",
+        "rename the file with letters that can be seen",
+    ),
+    "allowed-tools-broad": SecurityRule(
+        "warning",
+        "`allowed-tools` allows every command unasked",
+        "name the commands, e.g. `Bash(git:*)`, or leave the tool out",
+    ),
+    "allowed-tools-shell": SecurityRule(
+        "info",
+        "`allowed-tools` names the shell without saying for what",
+        "name the commands, e.g. `Bash(git:*)`, so that others are asked for",
+    ),
+    "hooks": SecurityRule(
+        "warning",
+        "the front matter installs hooks, commands that run by themselves",
+        "read what each hook runs; remove those you don't want",
+    ),
+    "command-expansion": SecurityRule(
+        "info",
+        "a command that runs as soon as the skill is loaded",
+        "read the command; write it as a step to carry out if it needs a decision",
+    ),
+    "encoded-data": SecurityRule(
+        "warning",
+        "a long run of base64 that nobody can review",
+        "decode it and look; keep binary data in a file below assets/",
+    ),
+    "comment-instructions": SecurityRule(
+        "warning",
+        "text that readers don't see speaks to the model",
+        "write instructions where a reader sees them, or remove the comment",
+    ),
+    "secret": SecurityRule(
+        "warning",
+        "something shaped like a key or a password that works",
+        "revoke it, and write a placeholder such as `your-api-key`",
+    ),
+    "nested-skill": SecurityRule(
+        "info",
+        "another skill lies inside this skill's folder",
+        "move it beside this skill, so that it is listed and checked by itself",
+    ),
 }
-"""Every code of `check_security`: its severity and what it means."""
+"""What is no behaviour, but noticed beside them: by its code."""
 
-FIXES: Final[Mapping[str, str]] = {
-    "hidden-text": "remove these characters, and ask how they came there before you use the skill",
-    "bidi-control": "remove the character, and read the line again as it then stands",
-    "zero-width-character": "remove the character",
-    "terminal-control": "remove the control characters",
-    "file-name-unprintable": "rename the file with letters that can be seen",
-    "allowed-tools-broad": "name the commands, e.g. `Bash(git:*)`, or leave the tool out",
-    "allowed-tools-shell": "name the commands, e.g. `Bash(git:*)`, so that others are asked for",
-    "hooks": "read what each hook runs; remove those you don't want",
-    "command-expansion": "read the command; write it as a step to carry out if it needs a decision",
-    "remote-execution": "download to a file, read it or compare its checksum, then run it",
-    "encoded-execution": "decode it by hand and read it; write commands in the clear",
-    "encoded-data": "decode it and look; keep binary data in a file below assets/",
-    "comment-instructions": "write instructions where a reader sees them, or remove the comment",
-    "instruction-override": "remove the sentence, or say that it is an example of an attack",
-    "instruction-override-quoted": "nothing to do where it is an example",
-    "archive-with-password": "don't open the archive; link to sources that can be inspected",
-    "paste-site": "link to a repository with a history; never run a paste",
-    "secret": "revoke it, and write a placeholder such as `your-api-key`",
-    "nested-skill": "move it beside this skill, so that it is listed and checked by itself",
-}
-"""What to do about each code."""
+SECURITY_RULES: Final[Mapping[str, SecurityRule]] = {**RULES, **BEHAVIOUR_RULES}
+"""Every code of `registry.document.security`: its severity, what it means, what to do."""
 
 MIN_RUN: Final = 20
 """Letters and digits in a row that every key of `SECRETS` has, but for Google's, and all base64."""
@@ -93,7 +116,7 @@ PIPED: Final = re.compile(
     r"|(?:python[23]?|node|perl|ruby)(?:[ \t]+-)?[ \t]*(?=$|[\n;&)\"'`]))",
     re.IGNORECASE,
 )
-FETCH: Final = re.compile(r"\b(?:curl|wget)\b", re.IGNORECASE)
+FETCH: Final = re.compile(r"\b(?:curl|wget|fetch|aria2c|lynx)\b", re.IGNORECASE)
 ADDRESS: Final = re.compile(r"://|\$|\w\.[a-z]{2}", re.IGNORECASE)
 DECODE: Final = re.compile(r"\bbase64[ \t]+(?:-d\b|-D\b|--decode\b)")
 # `bash -c "$(curl ...)"`, `bash <(curl ...)`, `eval "$(... | base64 -d)"`.
@@ -119,41 +142,10 @@ EXPANSION: Final = re.compile(r"(?:^|(?<=[\s(>:*|-]))!`[^`\n]{2,400}`", re.MULTI
 BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/]{60,}+(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,}+)*+={0,2}")
 BASE64_LENGTH: Final = 200
 
-PASSWORD: Final = re.compile(
-    r"\bpass(?:word|code|phrase)?\b[\"'`*]{0,3}[ \t]{0,3}(?:is\b|:|=)"
-    r"|\bunzip[ \t]+-P|\b7za?\b.{1,80} -p\w",
-    re.IGNORECASE,
-)
-ARCHIVE: Final = re.compile(r"\.(?:zip|rar|7z)\b", re.IGNORECASE)
-OBTAINED: Final = re.compile(r"https?://|\bdownload|\u4e0b\u8f7d", re.IGNORECASE)
-
-PASTE: Final = re.compile(
-    r"(?:glot\.io/snippets|rentry\.(?:co|org)|(?:pa|ha)stebin\.com/raw)/\w{2,40}",
-    re.IGNORECASE,
-)
-TOLD_TO_RUN: Final = re.compile(
-    r"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval|command)\b"
-    r"|\u6267\u884c|\u8fd0\u884c|\u7ec8\u7aef",
-    re.IGNORECASE,
-)
-
 _INSTRUCTIONS: Final = (
     r"(?:instructions?|prompts?|rules|guidelines|directives|guardrails|restrictions"
     r"|messages?|conversation|context)"
 )
-OVERRIDE_VERBS: Final = (b"ignore", b"disregard", b"forget")
-# What follows such a verb, in lower-case bytes.
-OVERRIDE: Final = re.compile(
-    (
-        r"\s{1,20}(?:(?:(?:all|any|everything|of|the|your|my|these|those)\s{1,20}){0,4}"
-        r"(?:previous|prior|above|earlier|preceding|existing|system|safety)\s{1,20}"
-        rf"(?:\w{{1,20}}\s{{1,20}})?{_INSTRUCTIONS}"
-        r"|(?:all|any|your)\s{1,20}(?:(?:of|your|other)\s{1,20}){0,2}instructions)\b"
-    ).encode()
-)
-DEFENDING: Final = (b"injection", b"jailbreak", b"untrusted", b"adversarial", b"malicious")
-"""Words of skills that quote attacks to teach or to stop them."""
-
 COMMENT_ADDRESS: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)[ \t\n]+(?:[\w']{1,20}[ \t\n]+){0,4}?"
     + _INSTRUCTIONS
@@ -176,3 +168,54 @@ COMMENT_ADDRESS: Final = re.compile(
 SHELLS: Final = frozenset({"bash", "shell", "powershell", "terminal", "exec", "run_shell_command"})
 # What between the parentheses of `Bash(...)` leaves every command allowed.
 ANY_COMMAND: Final = re.compile(r"[*:\s]*|(?:sudo|env|eval|(?:ba|z|da)?sh)(?::|\s+)\*")
+
+DEFENDING: Final = frozenset(
+    b"injection injections jailbreak jailbreaks untrusted adversarial malicious".split()
+)
+"""Words of texts that quote attacks to teach or to stop them."""
+
+TALK: Final = frozenset({"instruction-override", "restrictions-lifted", "fake-turn"})
+"""What such texts quote anywhere."""
+
+WEAKER: Final = {
+    "remote-execution": "untraceable-execution",
+    "download-then-run": "untraceable-execution",
+    "required-program": "archive-with-password",
+}
+"""Codes that add nothing on a line that has the other."""
+
+ATTACK_WORDS: Final = frozenset(
+    b"attack attacks attacker attackers malicious malware injection injections jailbreak"
+    b" untrusted adversarial suspicious flags dangerous exploit exploits exploitation phishing"
+    b" unsafe ioc iocs threat threats vulnerable vulnerability vulnerabilities"
+    b" payload payloads".split()
+)
+EXAMPLE: Final = re.compile(
+    rb"\battack(?:s|er|ers)?\b|\bmalicious|\bmalware|\binjections?\b|\bjailbreak|\buntrusted"
+    rb"|\badversar"
+    rb"|\bsuspicious|\bred flags?\b|\bdangerous|\bexploit(?:s|ation)?\b|\bphishing|\bunsafe\b"
+    rb"|\biocs?\b|\bthreats?\b"
+    rb"|\bvulnerab|\bpayloads?\b"
+)
+FOREIGN_EXAMPLE: Final = re.compile("恶意|攻击|注入|可疑|危险|漏洞|威胁|вредонос|атак|攻撃|悪意")
+"""What introduces an example of an attack."""
+
+ABOUT_DEFENCE: Final = frozenset(
+    "security injection injections jailbreak jailbreaks malicious malware adversarial pentest"
+    " pentesting penetration vulnerability vulnerabilities exploit exploits exploitation attack"
+    " attacks attacker attackers threat threats ctf forensic forensics phishing hardening"
+    " guardrail guardrails untrusted hacking redteam infosec".split()
+)
+ABOUT_DEFENCE_ELSEWHERE: Final = tuple("安全 漏洞 恶意 攻击 注入 渗透 威胁".split())
+"""What names and descriptions of skills about attacks and defence say."""
+
+UNSEEN: Final = re.compile(
+    rb"\[(?://|comment|_)\]:[ ]?#?|<\w{1,12}[^<>]{0,160}(?:display[ ]?:[ ]?none"
+    rb"|visibility[ ]?:[ ]?hidden|font-size[ ]?:[ ]?0|opacity[ ]?:[ ]?0\b"
+    rb"|color[ ]?:[ ]?(?:white|transparent|#fff)|[ ]hidden\b)[^<>]{0,160}>",
+)
+UNSEEN_ADDRESS: Final = re.compile(
+    COMMENT_ADDRESS.pattern + r"|\b(?:ai|llm)? ?(?:agents?|assistants?|models?)\b[^.\n]{0,40}"
+    r"\b(?:must|should|have to|has to|need to|call|fetch|run|send)\b",
+    re.IGNORECASE,
+)

@@ -85,6 +85,12 @@ class ContentMissing(RegistryError):
     sentence = "{path:q} of revision {number} of {name:q} is not stored."
 
 
+class ContentDamaged(RegistryError):
+    """The stored bytes of a file don't have the hash that they are stored under: ``path``."""
+
+    sentence = "The stored content of {path:q} is damaged."
+
+
 class ArchiveRefused(RegistryError):
     """An archive holds no skill that can be brought in: ``path``, ``reason``."""
 
@@ -133,7 +139,7 @@ class SkillAmbiguous(RegistryError):
 
 
 class SkillInvalid(RegistryError):
-    """The skill is kept but can't be used: ``name``, ``problems`` (diagnostics)."""
+    """The skill is kept but can't be used: ``name``, ``problems``, if known its ``path``."""
 
     sentence = "The skill {name:q} can't be used:"
 
@@ -182,6 +188,12 @@ class OutsideSkill(RegistryError):
     sentence = "{path:q} leads out of the skill's folder."
 
 
+class PathRefused(RegistryError):
+    """A file of a skill can't be written anywhere under its path: ``path``, ``reason``."""
+
+    sentence = "{path:q} can't be a file of a skill: {reason}."
+
+
 class FileNotFoundInSkill(RegistryError):
     """The skill has no such file: ``name``, ``path``."""
 
@@ -220,6 +232,12 @@ class ChangeRefused(RegistryError):
     """The change can't be made, and nothing happened: ``path``, ``reason``."""
 
     sentence = "Nothing was changed at {path}: {reason}."
+
+
+class OwnFileUnusable(RegistryError):
+    """A file or folder that must be this user's alone can't be used: ``path``, ``reason``."""
+
+    sentence = "{path:q}, which tells what you did here yourself, can't be used: {reason}."
 
 
 class ChangePending(RegistryError):
@@ -262,6 +280,15 @@ class SourceElsewhere(RegistryError):
     sentence = (
         "The source {name:q} belongs to {host:q}: sync and change it there. What is read here"
         " comes from the database."
+    )
+
+
+class SourceNotAdopted(SourceElsewhere):
+    """The source claims to be of this host, and this user did not add it: ``name``, ``host``."""
+
+    sentence = (
+        "The source {name:q} was added elsewhere under this host's name ({host:q}): what is in its"
+        " folder here is not read, synced or changed."
     )
 
 

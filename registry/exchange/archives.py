@@ -6,15 +6,13 @@ import os
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
+from collections.abc import Callable, Container, Iterator
 from typing import IO, Final, NamedTuple
 
-from registry.catalog.reading import detail
-from registry.changes.create import create_files
+from registry.changes.create import create_files, told
 from registry.core import Core
 from registry.disk.files import read_file
-from registry.disk.paths import is_ignored, is_safe_relative
+from registry.disk.paths import check_path, check_paths
 from registry.document.names import check_folder_name
 from registry.errors import (
     ArchiveRefused,
@@ -26,7 +24,6 @@ from registry.errors import (
 from registry.model import DOCUMENT_NAMES, SkillDetail
 from registry.settings import Limits
 from registry.sync.sources import target_source
-from registry.text import name_key
 
 MAX_PACKED: Final = 64 << 20
 """Bytes of an archive."""
@@ -78,7 +75,7 @@ def import_archive(
     if reason is not None:
         raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
     made = create_files(core, home, folder, parsed.name, files, executable)
-    return detail(core, made)
+    return told(core, made)
 
 
 def read_archive(path: str, limits: Limits) -> Unpacked:
@@ -107,10 +104,9 @@ def read_archive(path: str, limits: Limits) -> Unpacked:
 def _unpacked(path: str, data: bytes, limits: Limits) -> Unpacked:
     files: dict[str, bytes] = {}
     executable: set[str] = set()
-    seen: set[str] = set()
     total = 0
     for given, can_run, opened in _members(data, limits.skill_bytes + TAR_OVERHEAD):
-        member = _checked(path, given, seen)
+        member = _checked(path, given, files)
         if len(files) >= limits.files:
             raise ArchiveRefused(path=path, reason=f"it has more than {limits.files} files")
         with opened() as stream:
@@ -118,11 +114,9 @@ def _unpacked(path: str, data: bytes, limits: Limits) -> Unpacked:
         total += len(files[member])
         if can_run:
             executable.add(member)
-    for member in files:
-        for above in map(str, PurePosixPath(member).parents):
-            if above in files:
-                reason = f"{above[:100]!r} is both a file and a folder"
-                raise ArchiveRefused(path=path, reason=reason)
+    bad = check_paths(files)
+    if bad is not None:
+        raise ArchiveRefused(path=path, reason=f"{bad[0][:100]!r}: {bad[1]}")
     return Unpacked(files, frozenset(executable))
 
 
@@ -174,15 +168,13 @@ def _may_be_read(info: zipfile.ZipInfo) -> bool:
     return bool(mode & stat.S_IXUSR)
 
 
-def _checked(path: str, member: str, seen: set[str]) -> str:
+def _checked(path: str, given: str, known: Container[str]) -> str:
     """Return a member's path without the dots that `tar` begins it with, if it is a safe one."""
-    if not is_safe_relative(member) or any(map(is_ignored, member.split("/"))):
-        raise ArchiveRefused(path=path, reason=f"{member[:100]!r} can't be in a skill's folder")
-    member = "/".join(part for part in member.split("/") if part not in {"", "."})
-    key = name_key(member)
-    if not member or key in seen:
+    member = "/".join(part for part in given.split("/") if part not in {"", "."})
+    if check_path(given if given.startswith("/") else member) is not None:
+        raise ArchiveRefused(path=path, reason=f"{given[:100]!r} can't be in a skill's folder")
+    if member in known:
         raise ArchiveRefused(path=path, reason=f"{member[:100]!r} is there twice")
-    seen.add(key)
     return member
 
 

@@ -1,28 +1,28 @@
 """All files of a skill, as they are now, whole and verified."""
 
-import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from registry.catalog.reading import CurrentSkill
+from registry.catalog.reading import CurrentSkill, unusable
 from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
-from registry.disk.paths import is_safe_relative
+from registry.disk.paths import check_paths
 from registry.disk.scanned import UNREADABLE, inaccessible
 from registry.errors import (
+    ContentDamaged,
     FileChanging,
-    OutsideSkill,
+    PathRefused,
     RegistryError,
     SkillInaccessible,
-    SkillInvalid,
 )
 from registry.model import Skill, SkillFile
+from registry.sync.sources import is_here
 
 ATTEMPTS: Final = 3
 """How often a skill that changes while it is read is read."""
@@ -41,16 +41,15 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     """Return the files of a skill as it is now, by path; a change meanwhile is never half in them.
 
     Raises `SkillInvalid` for what can't be used, `SkillInaccessible` where the bytes of a file are
-    to be had neither from the database nor from the disk, `FileChanging`, `OutsideSkill`, and as
-    `SkillRegistry.get`.
+    to be had neither from the database nor from the disk, `ContentDamaged`, `FileTooLarge`,
+    `FileChanging`, `PathRefused`, and as `SkillRegistry.get`.
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
         current = CurrentSkill.of(core, f"{skill.source}/{skill.folder}")
         stored = current.stored
         if stored.skill.status not in {"ok", "warning"}:
-            problems = skills.findings(core.reader, stored.id)
-            raise SkillInvalid(name=stored.skill.ref, problems=problems)
+            raise unusable(core.reader, stored, stored.skill.ref)
         try:
             _check_whole(core, current)
             entries = _entries(core, stored)
@@ -78,40 +77,54 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
 
 
 def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
+    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
+    files = skills.files(core.reader, stored.id)
+    limits = core.settings.limits
+    if len(files) > limits.files:
+        reason = f"it has {len(files)} files, {limits.files} are allowed"
+        raise SkillInaccessible(path=stored.path, reason=reason)
+    bad = check_paths(file.path for file in files)  # a database may have come from elsewhere
+    if bad is not None:
+        raise PathRefused(path=bad[0], reason=bad[1])
+    entries: list[Entry] = []
+    room = limits.skill_bytes
     with _home(core, stored) as home:
-        return [
-            Entry(file.path, _bytes(core, stored, file, home), file.executable)
-            for file in skills.files(core.reader, stored.id)
-        ]
+        for file in files:
+            data = _bytes(core, stored, file, home, room)
+            room -= len(data)
+            entries.append(Entry(file.path, data, file.executable))
+    return entries
 
 
 def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | None]:
     """Open the folder of a skill, once for all its files; None: nothing can be read there."""
-    if stored.host == core.host:
+    if is_here(core, stored.host, stored.root):
         with suppress(RegistryError, OSError):
             return open_home(stored.root, stored.folder)
     return nullcontext()
 
 
-def _bytes(core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None) -> bytes:
+def _bytes(
+    core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None, most: int
+) -> bytes:
     """Return a file's bytes from the database, else from the disk, where they have its hash."""
     path = f"{stored.path}/{file.path}"
-    if not is_safe_relative(file.path):
-        raise OutsideSkill(path=path)  # a database may have come from elsewhere
     if file.hash is None:
         raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
     try:
-        data = content(core.reader, stored.uid, file.hash)
-    except zlib.error:
+        data = content(core.reader, stored.uid, file, most)
+    except ContentDamaged:
+        if not is_here(core, stored.host, stored.root):
+            raise
         data = None
-    if home is not None and (data is None or digest(data) != file.hash):
+    if home is not None and data is None:
         try:
-            data = read_inside(home, file.path, file.size, stored.root).data
+            data = read_inside(home, file.path, min(file.size, most), stored.root).data
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:
         reason = "its content is neither stored nor on disk as it was synced"
-        if stored.host != core.host:
+        if not is_here(core, stored.host, stored.root):
             reason = f"its folder is on {stored.host}, and its content is not in the database"
         raise SkillInaccessible(path=path, reason=reason)
     return data

@@ -14,11 +14,13 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar, Final, Literal
 
 from registry.core import Core
+from registry.disk.atomic import Place, make_folders, make_path, open_named
+from registry.disk.beneath import Folder
 from registry.disk.files import digest
 from registry.document.names import check_new_name
 from registry.errors import ExportRefused, RegistryError
 from registry.exchange.content import Entry, content_of
-from registry.exchange.staging import replace_file
+from registry.exchange.staging import replace_file, where
 from registry.model import Skill
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
@@ -59,34 +61,36 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     read, is left out; what the index that was there before listed beyond these skills is removed.
     Raises `ExportRefused` where the folder can't be written.
     """
-    home = os.path.join(os.path.abspath(os.path.expanduser(to)), FOLDER)
+    to = os.path.abspath(os.path.expanduser(to))
+    path = os.path.join(to, FOLDER)
     left_out: list[tuple[str, str]] = []
     failed: list[str] = []
     done: dict[str, Exported] = {}
     try:
-        os.makedirs(home, exist_ok=True)
-        for skill in sorted(skills, key=lambda one: (one.name, one.ref)):
-            reason = check_new_name(skill.name)
-            if skill.name in done:
-                reason = "another skill has the same name"
-            if reason is None:
-                try:
-                    done[skill.name] = _publish(home, skill, content_of(core, skill))
-                except RegistryError as error:
-                    reason = str(error)
-                    failed.append(skill.ref)
-            if reason is not None:
-                left_out.append((skill.ref, reason))
-        index = {"$schema": SCHEMA, "skills": [asdict(one) for one in done.values()]}
-        text = json.dumps(index, indent=2, ensure_ascii=False) + "\n"
-        before = _listed(home)
-        replace_file(os.path.join(home, INDEX), text.encode("utf-8", "replace"))
-        for url in before - {one.url for one in done.values()}:
-            _remove(home, url)
+        make_path(to)
+        with open_named(to) as root, make_folders(root, FOLDER) as home:
+            for skill in sorted(skills, key=lambda one: (one.name, one.ref)):
+                reason = check_new_name(skill.name)
+                if skill.name in done:
+                    reason = "another skill has the same name"
+                if reason is None:
+                    try:
+                        done[skill.name] = _publish(home, skill, content_of(core, skill))
+                    except RegistryError as error:
+                        reason = str(error)
+                        failed.append(skill.ref)
+                if reason is not None:
+                    left_out.append((skill.ref, reason))
+            index = {"$schema": SCHEMA, "skills": [asdict(one) for one in done.values()]}
+            text = json.dumps(index, indent=2, ensure_ascii=False) + "\n"
+            before = _listed(home)
+            replace_file(Place(home, INDEX), text.encode("utf-8", "replace"))
+            for url in before - {one.url for one in done.values()}:
+                _remove(home, url)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ExportRefused(path=error.filename or home, reason=reason) from error
-    return Export(os.path.join(home, INDEX), tuple(done.values()), tuple(left_out), tuple(failed))
+        raise ExportRefused(path=where(path, error), reason=reason) from error
+    return Export(os.path.join(path, INDEX), tuple(done.values()), tuple(left_out), tuple(failed))
 
 
 def archive(entries: Sequence[Entry]) -> bytes:
@@ -104,34 +108,37 @@ def archive(entries: Sequence[Entry]) -> bytes:
     return packed.getvalue()
 
 
-def _publish(home: str, skill: Skill, entries: Sequence[Entry]) -> Exported:
+def _publish(home: Folder, skill: Skill, entries: Sequence[Entry]) -> Exported:
     kind: Literal["skill-md", "archive"] = "archive"
     path = f"{skill.name}.tar.gz"
     if len(entries) == 1:
         kind, path, data = "skill-md", f"{skill.name}/SKILL.md", entries[0].data
-        os.makedirs(os.path.join(home, skill.name), exist_ok=True)
     else:
         data = archive(entries)
-    replace_file(os.path.join(home, path), data)
+    above, _, name = path.rpartition("/")
+    with make_folders(home, above) as holder:
+        replace_file(Place(holder, name), data)
     return Exported(skill.name, kind, skill.description, f"/{FOLDER}/{path}", digest(data))
 
 
-def _listed(home: str) -> set[str]:
+def _listed(home: Folder) -> set[str]:
     """Return what the index lists that is there."""
     try:
-        with open(os.path.join(home, INDEX), "rb") as file:
+        with os.fdopen(home.open_file(INDEX), "rb") as file:
             skills = json.load(file)["skills"]
         return {one["url"] for one in skills if isinstance(one["url"], str)}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
 
 
-def _remove(home: str, url: str) -> None:
+def _remove(home: Folder, url: str) -> None:
     """Remove an artifact of a name as `_publish` gives them, and nothing else."""
     path = url.removeprefix(f"/{FOLDER}/")
     name = path.removesuffix("/SKILL.md").removesuffix(".tar.gz")
     if check_new_name(name) is None and path in {f"{name}.tar.gz", f"{name}/SKILL.md"}:
         with suppress(OSError):
-            os.unlink(os.path.join(home, path))
+            holder, last = home.parent(path)
+            with holder:
+                os.unlink(last, dir_fd=holder.fd)
         with suppress(OSError):  # only where nothing else is in it
-            os.rmdir(os.path.join(home, name))
+            os.rmdir(name, dir_fd=home.fd)

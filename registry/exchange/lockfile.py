@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from registry.disk.atomic import Place
+from registry.disk.beneath import Folder
 from registry.disk.files import read_file
 from registry.document.names import check_folder_name
 from registry.errors import LockFileInvalid, RegistryError
@@ -20,7 +22,7 @@ MAX_BYTES: Final = 256 << 20
 class Locked:
     """One pulled skill: its origin, its hashes, and the hash of each of its files by path.
 
-    ``digest`` is that of the folder that was written (`disk.atomic.digest_path`).
+    ``digest`` is that of the folder that was written (`disk.atomic.digest_of`).
     """
 
     name: str
@@ -51,14 +53,14 @@ def read_lock(to: str) -> dict[str, Locked]:
         raise LockFileInvalid(path=path, reason=str(error)) from error
 
 
-def write_lock(to: str, locked: Mapping[str, Locked]) -> None:
+def write_lock(to: Folder, locked: Mapping[str, Locked]) -> None:
     """Replace the lock file in one step; equal contents give equal bytes."""
     skills = {
         folder: {**asdict(locked[folder]), "files": dict(sorted(locked[folder].files.items()))}
         for folder in sorted(locked)
     }
     text = json.dumps({"version": VERSION, "skills": skills}, indent=2, ensure_ascii=False) + "\n"
-    replace_file(os.path.join(to, NAME), text.encode("utf-8", "backslashreplace"))
+    replace_file(Place(to, NAME), text.encode("utf-8", "backslashreplace"))
 
 
 def locked_from(record: Any) -> Locked:

@@ -13,9 +13,11 @@ from typing import Final
 
 from registry.disk.atomic import (
     ExchangeUnsupported,
-    digest_path,
+    Place,
+    digest_of,
     exchange,
     is_gone,
+    make_folder,
     remove_tree,
     rename_new,
     sync_folder,
@@ -23,8 +25,10 @@ from registry.disk.atomic import (
     write_below,
     write_file,
 )
+from registry.disk.beneath import Folder
+from registry.disk.private import open_own_folder
 from registry.exchange.content import Entry
-from registry.exchange.lockfile import Locked, locked_from, safe_folder
+from registry.exchange.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
 from registry.exchange.staging import make_staging_dir
 
 TREE: Final = "tree"
@@ -48,81 +52,88 @@ class Note:
     entry: Locked
 
 
-def stage(to: str, entries: Sequence[Entry]) -> tuple[str, str]:
-    """Write files durably into a new staging directory; return its path and the folder's digest."""
+def stage(to: Folder, entries: Sequence[Entry]) -> tuple[str, str]:
+    """Write files durably into a new staging directory; return its name and the folder's digest."""
     staging_dir = make_staging_dir(to)
-    tree = f"{staging_dir}/{TREE}"
     try:
-        for entry in entries:
-            write_below(tree, entry.path, entry.data, 0o755 if entry.executable else 0o644)
-        sync_tree(tree)
-        return staging_dir, digest_path(tree) or ""
+        with open_own_folder(Place(to, staging_dir)) as staging:
+            tree = Place(staging, TREE)
+            with make_folder(tree) as folder:
+                for entry in entries:
+                    mode = 0o755 if entry.executable else 0o644
+                    write_below(folder, entry.path, entry.data, mode)
+            sync_tree(tree)
+            return staging_dir, digest_of(tree) or ""
     except BaseException:
-        remove_tree(staging_dir)
+        remove_tree(Place(to, staging_dir))
         raise
 
 
-def place(to: str, staging_dir: str, note: Note) -> bool:
+def place(to: Folder, staging_dir: str, note: Note) -> bool:
     """Put what is staged in its place. False: somebody was there meanwhile, and is left alone."""
-    write_file(f"{staging_dir}/{NOTE}", json.dumps(asdict(note)).encode())
-    sync_folder(staging_dir)
-    target, tree = os.path.join(to, note.folder), f"{staging_dir}/{TREE}"
-    try:
-        if note.base is None:
-            rename_new(tree, target)
-        else:
-            _swap(tree, target, f"{staging_dir}/{OLD}")
-    except (FileExistsError, FileNotFoundError):
-        pass  # made or removed in this moment
+    with open_own_folder(Place(to, staging_dir)) as staging:
+        write_file(Place(staging, NOTE), json.dumps(asdict(note)).encode())
+        sync_folder(staging)
+        target, tree = Place(to, note.folder), Place(staging, TREE)
+        try:
+            if note.base is None:
+                rename_new(tree, target)
+            else:
+                _swap(tree, target, Place(staging, OLD))
+        except (FileExistsError, FileNotFoundError):
+            pass  # made or removed in this moment
     return repair(to, staging_dir) is not None
 
 
-def repair(to: str, staging_dir: str) -> Note | None:
+def repair(to: Folder, staging_dir: str) -> Note | None:
     """Finish an interrupted place: what was displaced is what was expected, or is put back.
 
     Returns the note if what was staged is in place. Does the same again when it was killed.
     """
-    note = _read_note(staging_dir)
-    if note is None:
-        return None  # nothing was moved yet
-    target, new = os.path.join(to, note.folder), note.entry.digest
-    displaced = f"{staging_dir}/{OLD}"
-    if is_gone(displaced):
-        displaced = f"{staging_dir}/{TREE}"
-    found, live = digest_path(displaced), digest_path(target)
-    if found not in {None, new}:
-        if live is None:
-            rename_new(displaced, target)
-            live = found
-        elif live == new and found != note.base:  # an edit slipped in before the rename: it wins
-            _swap(displaced, target, f"{staging_dir}/{NEW}")
-            live = found
+    with open_own_folder(Place(to, staging_dir)) as staging:
+        note = _read_note(staging)
+        if note is None:
+            return None  # nothing was moved yet
+        target, new = Place(to, note.folder), note.entry.digest
+        displaced = Place(staging, OLD)
+        if is_gone(displaced):
+            displaced = Place(staging, TREE)
+        found, live = digest_of(displaced), digest_of(target)
+        if found not in {None, new}:
+            if live is None:
+                rename_new(displaced, target)
+                live = found
+            elif live == new and found != note.base:  # an edit slipped in before: it wins
+                _swap(displaced, target, Place(staging, NEW))
+                live = found
     sync_folder(to)
     return note if live == new else None
 
 
-def in_place(to: str, staging_dir: str) -> Note | None:
+def in_place(to: Folder, staging_dir: str) -> Note | None:
     """Return the note of a staging directory if what it describes is in place; change nothing."""
-    note = _read_note(staging_dir)
-    if note is None or digest_path(os.path.join(to, note.folder)) != note.entry.digest:
+    with open_own_folder(Place(to, staging_dir)) as staging:
+        note = _read_note(staging)
+    if note is None or digest_of(Place(to, note.folder)) != note.entry.digest:
         return None
     return note
 
 
-def clear(staging_dir: str) -> None:
+def clear(to: Folder, staging_dir: str) -> None:
     """Remove a staging directory that the lock file covers; what may be an edit stays in it."""
-    note = _read_note(staging_dir)
-    if note is not None:
-        known = {None, note.base, note.entry.digest}
-        if any(digest_path(f"{staging_dir}/{name}") not in known for name in (TREE, OLD, NEW)):
-            return
-        # First of all: what is removed by half would look like an edit.
-        os.unlink(f"{staging_dir}/{NOTE}")
-        sync_folder(staging_dir)
-    remove_tree(staging_dir)
+    with open_own_folder(Place(to, staging_dir)) as staging:
+        note = _read_note(staging)
+        if note is not None:
+            known = {None, note.base, note.entry.digest}
+            if any(digest_of(Place(staging, name)) not in known for name in (TREE, OLD, NEW)):
+                return
+            # First of all: what is removed by half would look like an edit.
+            remove_tree(Place(staging, NOTE))
+            sync_folder(staging)
+    remove_tree(Place(to, staging_dir))
 
 
-def _swap(one: str, other: str, aside: str) -> None:
+def _swap(one: Place, other: Place, aside: Place) -> None:
     """Put ``one`` in the place of ``other``, in one step where the system can."""
     try:
         exchange(one, other)
@@ -131,11 +142,11 @@ def _swap(one: str, other: str, aside: str) -> None:
         rename_new(one, other)
 
 
-def _read_note(staging_dir: str) -> Note | None:
+def _read_note(staging: Folder) -> Note | None:
     try:
-        with open(f"{staging_dir}/{NOTE}", encoding="utf-8") as file:
-            data = json.load(file)
+        with os.fdopen(staging.open_file(NOTE), "rb") as file:
+            data = json.loads(file.read(MAX_BYTES))
         # What lies in a folder that others can write to must not lead out of it.
         return Note(safe_folder(data["folder"]), data["base"], locked_from(data["entry"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # not written to its end: the renames come after it

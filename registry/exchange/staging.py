@@ -1,16 +1,24 @@
 """Write beside what is there, one process at a time, and let nothing be seen before it is whole."""
 
 import errno
-import os
 import secrets
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from registry.disk.atomic import remove_tree, sync_folder, write_file
+from registry.disk.atomic import (
+    Place,
+    make_folder,
+    make_path,
+    open_named,
+    remove_tree,
+    replace,
+    write_file,
+)
+from registry.disk.beneath import Folder
 from registry.disk.locks import FolderLock
 from registry.disk.paths import STATE_SUFFIX
+from registry.disk.private import NotOurs, open_own_folder
 
 PREFIX: Final = ".exchange-"
 """How names begin that are in the making; they end so that no sync looks at them."""
@@ -22,50 +30,72 @@ _UNLOCKABLE: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
 
 
 @contextmanager
-def alone_in(folder: str) -> Iterator[None]:
-    """Make a folder where there is none, and keep other pulls and exports out of it meanwhile.
+def alone_in(path: str) -> Iterator[Folder]:
+    """Open a folder, made where there is none, and keep other pulls and exports out meanwhile.
 
     Raises OSError, with words.
     """
-    os.makedirs(folder, exist_ok=True)
-    lock = FolderLock(folder)
-    try:
-        taken = lock.acquire(LOCK_SECONDS)
-    except OSError as error:
-        if error.errno not in _UNLOCKABLE:
-            raise
-        taken = True
-    if not taken:
-        raise OSError(errno.EBUSY, "another pull or export is writing to it", folder)
-    with lock:
-        yield
+    make_path(path)
+    with open_named(path) as folder, FolderLock(folder) as lock:
+        try:
+            taken = lock.acquire(LOCK_SECONDS)
+        except OSError as error:
+            if error.errno not in _UNLOCKABLE:
+                raise
+            taken = True
+        if not taken:
+            raise OSError(errno.EBUSY, "another pull or export is writing to it", path)
+        yield folder
 
 
-def make_staging_dir(folder: str) -> str:
-    """Make a staging directory in ``folder``, and return its path."""
-    return tempfile.mkdtemp(prefix=PREFIX, suffix=STATE_SUFFIX, dir=folder)
+def make_staging_dir(folder: Folder) -> str:
+    """Make a staging directory in ``folder``, and return its name."""
+    name = _new_name()
+    make_folder(Place(folder, name), 0o700).close()
+    return name
 
 
-def staging_dirs(folder: str) -> list[str]:
-    """Return the paths of the staging directories that killed processes left in ``folder``."""
-    with os.scandir(folder) as listing:
-        return [
-            entry.path
-            for entry in listing
-            if entry.name.startswith(PREFIX)
-            and entry.name.endswith(STATE_SUFFIX)
-            and not entry.is_symlink()
-        ]
+def staging_dirs(folder: Folder) -> list[str]:
+    """Return the names of this user's staging directories that killed processes left."""
+    names = [entry.name for entry in folder.entries()]
+    return [name for name in names if _is_staged(name) and _is_ours(Place(folder, name))]
 
 
-def replace_file(path: str, data: bytes) -> None:
+def stale_drafts(folder: Folder) -> list[str]:
+    """Return the names of the files that killed processes were about to put in place."""
+    entries = [entry for entry in folder.entries() if _is_staged(entry.name)]
+    return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+
+
+def replace_file(place: Place, data: bytes) -> None:
     """Put a file in the place of what is there, durably, in one step."""
-    folder = os.path.dirname(path)
-    new = os.path.join(folder, f"{PREFIX}{secrets.token_hex(8)}{STATE_SUFFIX}")
+    new = Place(place.folder, _new_name())
     try:
         write_file(new, data)
-        os.rename(new, path)
+        replace(new, place)
     except BaseException:
         remove_tree(new)
         raise
-    sync_folder(folder)
+    place.folder.sync()
+
+
+def where(folder: str, error: OSError) -> str:
+    """Return the path that an error names, which may be a name below the folder."""
+    name = error.filename
+    return f"{folder}/{name}" if isinstance(name, str) and name[:1] != "/" else name or folder
+
+
+def _new_name() -> str:
+    return f"{PREFIX}{secrets.token_hex(8)}{STATE_SUFFIX}"
+
+
+def _is_staged(name: str) -> bool:
+    return name.startswith(PREFIX) and name.endswith(STATE_SUFFIX)
+
+
+def _is_ours(place: Place) -> bool:
+    try:
+        open_own_folder(place).close()
+    except (NotOurs, FileNotFoundError):
+        return False
+    return True

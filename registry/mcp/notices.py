@@ -22,6 +22,9 @@ from mcp.server.subscriptions import (
 
 log = logging.getLogger(__name__)
 
+MAX_SUBSCRIPTIONS: Final = 1000
+"""Resources that one session, or one stream, is told of."""
+
 PATIENCE: Final = 5.0
 """Seconds after which a client that does not read must not hold up the others."""
 

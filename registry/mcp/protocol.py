@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import mcp_types as types
@@ -74,7 +73,7 @@ async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) ->
 
 def for_client(tool: Tool) -> types.Tool:
     """Return a tool as the protocol has it."""
-    return types.Tool.model_validate(described(replace(tool, meta={}), "mcp"))
+    return types.Tool.model_validate(described(tool, "mcp"))
 
 
 def failure(text: str) -> types.CallToolResult:

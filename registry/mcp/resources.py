@@ -14,7 +14,7 @@ from registry.catalog.resolve import resolve
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.manifests import Manifest, manifests
-from registry.db.queries.skills import StoredSkill
+from registry.db.queries.skills import StoredSkill, files
 from registry.document.names import check_new_name
 from registry.document.verbatim import front_matter_json
 from registry.errors import RegistryError
@@ -100,6 +100,14 @@ class SkillResources:
         self._core.usage.read(current.stored.skill.source, current.stored.folder)
         kind = "text/markdown" if path.lower().endswith(".md") else mimetypes.guess_type(path)[0]
         return Content(kind or "application/octet-stream", data)
+
+    def is_served(self, uri: str) -> bool:
+        """Tell whether a file of a skill that is seen has this URI."""
+        found = self._find(uri)
+        if found is None:
+            return False
+        stored = found[0].stored
+        return any(file.path == found[1] for file in files(self._core.reader, stored.id))
 
     def uri_of(self, ref: str) -> str | None:
         """Return the URI of the SKILL.md of the skill with this ref."""

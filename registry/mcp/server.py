@@ -20,8 +20,14 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from registry import __version__
-from registry.errors import UsageProblem
-from registry.mcp.notices import Notices, ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from registry.errors import DatabaseProblem, UsageProblem
+from registry.mcp.notices import (
+    MAX_SUBSCRIPTIONS,
+    Notices,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from registry.mcp.protocol import (
     FRESH,
     SKILLS,
@@ -34,7 +40,7 @@ from registry.mcp.protocol import (
 )
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
 from registry.sync.watch import Changes, Watcher
-from registry.toolsets.base import Context, Tool, Toolset, shown
+from registry.toolsets.base import Context, Json, Tool, Toolset, shown
 from registry.toolsets.schemas import is_error
 from registry.toolsets.view import View
 
@@ -95,7 +101,7 @@ class SkillServer:
             on_subscribe_resource=guarded(self._subscribe),
             on_unsubscribe_resource=guarded(self._unsubscribe),
             on_completion=guarded(self._complete),
-            on_subscriptions_listen=self.notices.listen,
+            on_subscriptions_listen=guarded(self._listen),
         )
         server.middleware[:] = [cast("Any", advertise)]
         server.extensions[SKILLS] = {}
@@ -182,16 +188,22 @@ class SkillServer:
             return failure(f"There is no tool '{shown(params.name)}'. There are: {known}.")
         arguments = params.arguments or {}
         try:
-            answer = await self._run(toolset.call, params.name, arguments)
+            answer, text = await self._run(self._answer, toolset, params.name, arguments)
+        except DatabaseProblem as error:
+            return failure(str(error))
         except Exception:
             log.exception("%s failed", params.name)
             return failure(f"{params.name} failed for a reason of its own; the log has it.")
-        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         return types.CallToolResult(
             content=[types.TextContent(text=text)],
             structured_content=answer,
             is_error=is_error(answer),
         )
+
+    def _answer(self, toolset: Toolset, tool: str, arguments: Any) -> tuple[Json, str]:
+        with self._registry.core.explained():
+            answer = toolset.call(tool, arguments)
+            return answer, json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
     async def _list_resources(
         self, _context: Any, params: types.PaginatedRequestParams | None
@@ -227,8 +239,27 @@ class SkillServer:
     async def _subscribe(
         self, context: Any, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
-        self.notices.subscriptions(context).add(str(params.uri))
+        uri = str(params.uri)
+        subscribed = self.notices.subscriptions(context)
+        if uri not in subscribed:
+            await self._check_subscriptions([uri], len(subscribed))
+            subscribed.add(uri)
         return types.EmptyResult()
+
+    async def _listen(
+        self, context: Any, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        await self._check_subscriptions(params.notifications.resource_subscriptions or [], 0)
+        return await self.notices.listen(context, params)
+
+    async def _check_subscriptions(self, uris: Sequence[str], before: int) -> None:
+        """Raise `MCPError` for more than a client may wait for, and for what is not served."""
+        if before + len(uris) > MAX_SUBSCRIPTIONS:
+            message = f"At most {MAX_SUBSCRIPTIONS} resources can be subscribed to"
+            raise MCPError(types.INVALID_PARAMS, message)
+        for uri in dict.fromkeys(map(str, uris)):
+            if not await self._run(self._resources.is_served, uri):
+                raise MCPError(types.INVALID_PARAMS, f"There is no resource {shown(uri)}")
 
     async def _unsubscribe(
         self, context: Any, params: types.UnsubscribeRequestParams

@@ -14,10 +14,15 @@ from registry.errors import UsageProblem
 from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts, is_loopback
 
 if TYPE_CHECKING:
+    from registry.mcp.bounds import Bounds
     from registry.mcp.server import SkillServer
 
-MAX_SESSIONS: Final = 1000
-MAX_CONNECTIONS: Final = 1000
+BACKLOG: Final = 100
+"""Connections that are accepted at once, before any of them is counted."""
+
+MAX_HEADERS: Final = 32 << 10
+"""Bytes of a request before its body."""
+
 GRACE: Final = 3
 """Seconds that requests under way have when the server is stopped."""
 
@@ -52,14 +57,17 @@ def serve_http(
     port: int,
     token: str | None,
     on_start: Callable[[], None] = lambda: None,
+    bounds: "Bounds | None" = None,
 ) -> None:
-    """Serve any number of clients at an address until a signal ends it.
+    """Serve clients at an address, within bounds, until a signal ends it.
 
     Raises `UsageProblem` for an address that others reach too, without a token, and for one that
     can't be had.
     """
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
+
+    from registry.mcp.bounds import Bounds, Sessions, bounded
 
     if not is_loopback(host) and not token:
         message = (
@@ -68,10 +76,13 @@ def serve_http(
         )
         raise UsageProblem(message=message)
     hosts = allowed_hosts(host, port)
+    bounds = bounds or Bounds()
     app: Any = server.build().streamable_http_app(
         json_response=True,
         max_request_body_size=MAX_BYTES,
-        max_sessions=MAX_SESSIONS,
+        # Whoever was idle for longest leaves for a new one; what is being opened comes on top.
+        max_sessions=bounds.sessions + bounds.connections,
+        session_idle_timeout=bounds.session_seconds,
         # The guard has done it, also for addresses that the SDK knows no hosts of.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
@@ -102,7 +113,7 @@ def serve_http(
                     signal.signal(each, handler)
 
     config = uvicorn.Config(
-        Guard(app, hosts=hosts, token=token),
+        Guard(Sessions(app, bounds), hosts=hosts, token=token),
         host=host.strip("[]"),
         port=port,
         log_config=None,
@@ -112,7 +123,9 @@ def serve_http(
         lifespan="on",
         ws="none",
         timeout_graceful_shutdown=GRACE,
-        limit_concurrency=MAX_CONNECTIONS,
+        http=bounded(bounds),
+        h11_max_incomplete_event_size=MAX_HEADERS,
+        backlog=BACKLOG,
     )
     running = Uvicorn(config)
     with suppress(SystemExit):  # how it ends when it could not begin

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from registry.core import Core
 from registry.db.interface import Reader, SyncLock, Writer
 from registry.db.queries.known import known_hashes
-from registry.db.queries.skills import StoredSkill, by_id
+from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.writes.sources import record_sync
 from registry.db.writes.versions import (
     NewVersion,
@@ -21,8 +21,11 @@ from registry.db.writes.versions import (
 )
 from registry.disk.scanned import UNREADABLE, ScannedFolder
 from registry.disk.walk import Walk
+from registry.document.security import is_about_defence
 from registry.model import Diagnostic
-from registry.sync.folder import Previous, is_racy, make_version, read_folder, signed
+from registry.sync.fingerprint import is_current, stamp
+from registry.sync.folder import Previous, Reading, is_racy, make_version, read_folder, signed
+from registry.sync.hashing import KnownHashes
 from registry.sync.planning import Plan
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan
@@ -153,12 +156,27 @@ def read_version(
 
     ``with_contents``: with the bytes of all files that are read.
     """
-    trusted = known_hashes(reader, before.id) if before and not before.racy else {}
-    reading = read_folder(walk.root, found, walk.limits, trusted, with_contents=with_contents)
+    trusted: KnownHashes = {}
+    told: Sequence[Diagnostic] = ()
+    if before and not before.racy and is_current(before.fingerprint):
+        trusted, told = known_hashes(reader, before.id), findings(reader, before.id)
+    what = (walk.root, found, walk.limits)
+    reading = read_folder(*what, trusted, with_contents=with_contents, told=told)
+    if trusted and before and _is_other_topic(reading, before):
+        # What the supporting files say is judged by what the skill says it is for.
+        reading = read_folder(*what, {}, with_contents=with_contents)
     if reading.unread and before is not None and before.skill.status != "no_document":
         return Unread(reading.unread, reading.data is not None)
     previous = Previous(before.id, before.uid, before.skill.created_at) if before else None
     return make_version(reading, source_id, scan_ns, now, previous)
+
+
+def _is_other_topic(reading: Reading, before: StoredSkill) -> bool:
+    document, skill = reading.document, before.skill
+    return document is not None and (
+        is_about_defence(document.name, document.description)
+        != is_about_defence(skill.name, skill.description)
+    )
 
 
 def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
@@ -182,7 +200,7 @@ def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
         for part, folder, known in some:
             found = part.look(folder)
             if found is not None:
-                rows.append((found.fingerprint, int(is_racy(found, scan_ns)), known))
+                rows.append((stamp(found), int(is_racy(found, scan_ns)), known))
                 for path, *facts, inode in found.files:
                     files.append((*facts, signed(inode), known, path))
         if rows:

@@ -13,6 +13,7 @@ from registry.core import Core
 from registry.db.queries.revisions import missing_contents
 from registry.disk.files import digest, open_home, read_inside
 from registry.errors import RegistryError
+from registry.sync.sources import is_here
 
 if TYPE_CHECKING:
     from registry.db.writes.revisions import Packed
@@ -44,6 +45,8 @@ def _readable(core: Core, versions: Sequence[int] | None) -> "Iterator[Packed]":
     done: set[str] = set()
     missing = missing_contents(core.reader, versions, core.host)
     for (root, folder), files in groupby(missing, key=itemgetter(1, 2)):
+        if not is_here(core, core.host, root):
+            continue
         # What was readable a moment ago and is no more, the next version of the skill brings back.
         with suppress(RegistryError, OSError), open_home(root, folder) as home:
             for content_hash, _, _, path in files:

@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from stat import S_IXUSR
 from typing import Any, Final
@@ -14,9 +14,16 @@ from registry.disk.paths import position
 from registry.disk.scanned import ScannedFolder
 from registry.document import parse_document
 from registry.document.rules import check_specification
-from registry.document.security import check_security
+from registry.document.security import (
+    CONTENT_CODES,
+    Budget,
+    check_file,
+    check_security,
+    is_about_defence,
+)
 from registry.model import Diagnostic, Document, SkillFile, record
 from registry.settings import Limits
+from registry.sync.fingerprint import stamp
 from registry.sync.hashing import KnownHashes, hash_files, tree_hash
 from registry.text import name_key, utc_text
 
@@ -66,14 +73,20 @@ def read_folder(
     known: KnownHashes,
     *,
     with_contents: bool = False,
+    told: Sequence[Diagnostic] = (),
 ) -> Reading:
-    """Read one skill folder whole: hash its files, parse and check its document.
+    """Read one skill folder whole: hash its files, parse and check its document, check the others.
 
-    ``with_contents``: the bytes that were read are kept, too.
+    ``with_contents``: the bytes that were read are kept, too. ``told``: what was found before, and
+    still holds of files that are ``known`` and so not read again.
     """
     packed: list[Packed] = []
+    budget = Budget()
+    texts: dict[str, bytes] = {}
 
     def take(path: str, content_hash: str, content: bytes) -> None:
+        if path != found.document and (part := budget.take(path, content)):
+            texts[path] = part
         # A document is stored as text already, and kept when another takes its place.
         if with_contents and path != found.document:
             packed.append(pack(content_hash, content))
@@ -89,9 +102,9 @@ def read_folder(
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
         if document.usable:
             # What the parser has said already, and had to work round, is not said again.
-            told = {finding.code for finding in document.diagnostics}
-            if "description-from-body" in told:
-                told.add("description-missing")
+            said = {finding.code for finding in document.diagnostics}
+            if "description-from-body" in said:
+                said.add("description-missing")
             files = [
                 SkillFile(file.path, file.size, hashes[file.path], bool(file.mode & S_IXUSR))
                 for file in found.files
@@ -101,8 +114,17 @@ def read_folder(
                 check_security(document, files=files),
             ):
                 findings.extend(
-                    _placed(finding, found.document) for finding in rule if finding.code not in told
+                    _placed(finding, found.document) for finding in rule if finding.code not in said
                 )
+            defending = is_about_defence(document.name, document.description)
+            for path, text in texts.items():
+                findings.extend(check_file(path, text, defending=defending))
+            unseen = {file.path for file in found.files} - budget.seen - {found.document}
+            findings.extend(
+                finding
+                for finding in told
+                if finding.path in unseen and finding.code in CONTENT_CODES
+            )
     findings.sort(key=lambda finding: finding.sort_key)
     return Reading(found, data, document, hashes, tuple(findings), tuple(unread), tuple(packed))
 
@@ -143,7 +165,7 @@ def make_version(
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
         # What could not be read must look changed to the next sync.
-        "fingerprint": "" if reading.unread else found.fingerprint,
+        "fingerprint": "" if reading.unread else stamp(found),
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
         "hidden": int(said.hidden),
@@ -178,7 +200,8 @@ def signed(inode: int) -> int:
 def _status(reading: Reading) -> str:
     if not reading.found.is_skill:
         return "no_document"
-    worst = {finding.severity for finding in reading.findings}
-    if "error" in worst or reading.document is None:
+    grave = {finding.category for finding in reading.findings if finding.severity == "error"}
+    if "format" in grave or reading.document is None:
         return "invalid"
-    return "warning" if "warning" in worst else "ok"
+    warned = grave or any(finding.severity == "warning" for finding in reading.findings)
+    return "warning" if warned else "ok"

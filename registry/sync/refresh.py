@@ -10,6 +10,7 @@ from registry.disk.walk import Walk
 from registry.errors import SkillMissing
 from registry.model import Diagnostic
 from registry.sync.contents import store_contents
+from registry.sync.fingerprint import is_same
 from registry.sync.hashing import content_now
 from registry.sync.sources import walk_of
 from registry.text import utc_text
@@ -30,7 +31,7 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
                 raise inaccessible(stored.path, notice.diagnostic)
         raise SkillMissing(name=stored.skill.ref, path=stored.path)
     # Timestamps that were too new prove nothing: then contents are compared.
-    if found.fingerprint == stored.fingerprint and (
+    if is_same(stored.fingerprint, found) and (
         not stored.racy or content_now(stored.root, found, walk.limits) == stored.skill.tree_hash
     ):
         return stored, found, False

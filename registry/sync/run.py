@@ -75,7 +75,9 @@ def _foretell(core: Core, plan: Plan) -> SyncReport:
     """Say what a dry run would do; skills that are not stored yet are named source/folder."""
     report = _report(plan, dry_run=True)
     for part in plan.sources:
-        report.updated += refs_of(core.reader, list(part.updates.values())).values()
+        changed = [known for folder, known in part.updates.items() if folder not in part.rechecked]
+        report.updated += refs_of(core.reader, changed).values()
+        report.unchanged += len(part.rechecked)
         for folder in part.new:
             place = f"{part.source.name}/{folder}"
             before = plan.moves.get((part.source.id, folder))
@@ -97,6 +99,7 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     from registry.sync.apply import apply_plan
 
     updates = {known for part in plan.sources for known in part.updates.values()}
+    rechecked = {part.updates[folder] for part in plan.sources for folder in part.rechecked}
     before = {one.id: one for one in plan.moves.values()}
     live = apply_plan(core, plan, lock, progress)
     refs = refs_of(core.reader, [version.id for version in live])
@@ -105,6 +108,8 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
         if version.replaces in before:
             moved = before[version.replaces]
             report.moved.append(Moved(ref, moved.folder, version.folder))
+        elif version.replaces in rechecked:
+            report.unchanged += 1
         elif version.replaces in updates:
             report.updated.append(ref)
         elif version.status != "no_document":

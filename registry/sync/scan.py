@@ -17,6 +17,7 @@ from registry.disk.scanned import UNREADABLE, WALK_CODES, RootMissing, RootUnrea
 from registry.disk.walk import Walk
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
+from registry.sync.fingerprint import is_current, is_same, stamp
 from registry.sync.hashing import hash_files
 from registry.sync.report import Progress, SourceReport
 
@@ -37,7 +38,8 @@ class SourcePlan:
     """What is to be done for one source, as folders and version ids; contents are read later.
 
     ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
-    whose content is unchanged though stat says otherwise. ``unread`` has, by version, the folder
+    whose content is unchanged though stat says otherwise. ``rechecked`` are those of ``updates``
+    whose files are unchanged, and were read by older rules. ``unread`` has, by version, the folder
     and the findings of skills that stay as they were since parts of them can't be read by now.
     """
 
@@ -48,6 +50,7 @@ class SourcePlan:
     placeholders: list[str] = field(default_factory=list)
     updates: dict[str, int] = field(default_factory=dict)
     touches: dict[str, int] = field(default_factory=dict)
+    rechecked: set[str] = field(default_factory=set)
     unread: dict[int, tuple[str, list[Diagnostic]]] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
     gone_placeholders: list[int] = field(default_factory=list)
@@ -169,7 +172,7 @@ def compare(
         if row is None or row.position > here:
             yield Difference(found, None)
             continue
-        trusted = row.fingerprint == found.fingerprint and not row.racy and not verify
+        trusted = row.fingerprint == stamp(found) and not row.racy and not verify
         yield Difference(found, row, trusted)
         row = next(rows, None)
     while row is not None:
@@ -184,6 +187,10 @@ def _examine(
     if not found.is_skill or row.status == "no_document":
         if found.is_skill or row.status != "no_document":
             plan.updates[found.folder] = row.id
+        return
+    if not is_current(row.fingerprint) and not row.racy and is_same(row.fingerprint, found):
+        plan.updates[found.folder] = row.id
+        plan.rechecked.add(found.folder)
         return
     before = known_hashes(reader, row.id)
     # Equal stat facts stand for an equal file only where they were old when they were taken.
@@ -203,7 +210,8 @@ def _examine(
     modes = {file.path: file.mode & 0o100 for file in found.files}
     same = same and modes == {path: facts[0] & 0o100 for path, (facts, _) in before.items()}
     codes = {finding.code for finding in stored} & WALK_CODES
-    if same and codes == {problem.code for problem in found.problems}:
+    same = same and codes == {problem.code for problem in found.problems}
+    if same and is_current(row.fingerprint):
         plan.count_unchanged(row)
         plan.touches[found.folder] = row.id
     else:

@@ -15,11 +15,13 @@ from registry.errors import (
     SourceElsewhere,
     SourceExists,
     SourceInvalid,
+    SourceNotAdopted,
     SourceNotFound,
     SourceUnclear,
     UsageProblem,
 )
 from registry.model import DOCUMENT_NAMES, Scope, Source
+from registry.sync.adopted import forget, is_adopted, remember
 from registry.text import utc_now
 
 MAX_NAME: Final = 64
@@ -80,14 +82,14 @@ def choose(
     if not targets:
         if name or scope:
             raise UsageProblem(message="--name and --scope go with a folder to sync")
-        return [source for source in known if source.enabled and source.host == host]
+        return [one for one in known if one.enabled and is_here(core, one.host, one.path)]
     if name and len(targets) > 1:
         raise UsageProblem(message="--name goes with a single folder")
     chosen: dict[str, Source] = {}
     for target in targets:
         source = _existing(known, target, host)
         if source is not None:
-            check_own(core, source.name, source.host)
+            check_own(core, source.name, source.host, source.path)
         if source is None:
             source = _new(core, known, target, scope or "personal", name, register=register)
             known = [*known, source]
@@ -117,20 +119,39 @@ def nesting(core: Core, target: str) -> list[Nesting]:
     return found
 
 
+def is_here(core: Core, host: str, path: str) -> bool:
+    """Tell whether a source's folder is this machine's, and this user's to read and change.
+
+    A file as the database has no hosts and needs no adoption: it indexes only into itself. On a
+    server the host is a claim; only what this user added or adopted is here.
+    """
+    return host == core.host and (not core.host or is_adopted(core, path))
+
+
 def own_sources(core: Core) -> list[Source]:
     """Return the sources whose folders are on this machine, the strongest first, not counted."""
-    return [one for one in list_sources(core.reader, counted=False) if one.host == core.host]
+    known = list_sources(core.reader, counted=False)
+    return [one for one in known if is_here(core, one.host, one.path)]
 
 
-def check_own(core: Core, name: str, host: str) -> None:
-    """Raise `SourceElsewhere` for a source whose folder is on another machine."""
+def unadopted_sources(core: Core) -> list[Source]:
+    """Return the sources under this host's name that this user did not add, not counted."""
+    known = list_sources(core.reader, counted=False)
+    return [one for one in known if one.host == core.host and not is_here(core, one.host, one.path)]
+
+
+def check_own(core: Core, name: str, host: str, path: str) -> None:
+    """Raise `SourceElsewhere` or `SourceNotAdopted` for a source that is not here."""
     if host != core.host:
         raise SourceElsewhere(name=name, host=host)
+    if not is_here(core, host, path):
+        raise SourceNotAdopted(name=name, host=host)
 
 
 def walk_of(core: Core, root: str) -> Walk:
     """Return a walk of the source at ``root`` that knows all other sources."""
-    return Walk(root, core.settings.limits, roots(core.reader, core.host))
+    known = roots(core.reader, core.host)
+    return Walk(root, core.settings.limits, [one for one in known if is_here(core, core.host, one)])
 
 
 def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
@@ -140,7 +161,8 @@ def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Sou
     `SourceNotFound`, `SourceUnclear`.
     """
     every = list_sources(core.reader, counted=False)
-    known = [one for one in every if one.host == core.host] or (every if to_read else [])
+    known = [one for one in every if is_here(core, one.host, one.path)]
+    known = known or (every if to_read else [])
     if name is None and len(known) == 1:
         return known[0]
     name = name or core.settings.default_source
@@ -178,6 +200,18 @@ def remove(core: Core, name: str) -> Source:
     source = next(one for one in list_sources(core.reader) if one.id == wanted.id)
     with core.writer.transaction() as connection:
         remove_source(connection, source.id)
+    if source.host == core.host:
+        forget(core, source.path)
+    return source
+
+
+def adopt(core: Core, name: str) -> Source:
+    """Take a source under this host's name as one's own; see `SkillRegistry.adopt_source`."""
+    source = find(core, name)
+    if source.host != core.host:
+        raise SourceElsewhere(name=source.name, host=source.host)
+    if core.host:
+        remember(core, source.path)
     return source
 
 
@@ -262,6 +296,8 @@ def _new(
 
         with core.writer.transaction() as connection:
             number = add_source(connection, name, path, scope, priority, utc_now(), host=core.host)
+        if core.host:
+            remember(core, path)
     return Source(number, name, path, scope, priority, True, None, None, 0, core.host)
 
 

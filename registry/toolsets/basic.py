@@ -1,23 +1,27 @@
 """The toolset `basic` (contracts/basic-list_skills.md, basic-get_skill.md; NOTES.md, basic).
 
-It shows one folder of skills as it is: its folders are the skills, whatever is in them.
+It shows one folder of skills as it is: its folders are the skills, whatever is in them, but for
+those that hide themselves from models, or that the personality does not see. Of such it says what
+it says of folders that are not there.
 """
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, read_bytes
 from registry.db.queries import skills
 from registry.db.usage import Place
 from registry.disk.beneath import Folder
-from registry.disk.files import IsLink, open_home, read_inside
+from registry.disk.files import IsLink, digest, open_home, read_inside
 from registry.disk.links import Leads, follow
 from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES
-from registry.sync.sources import target_source
+from registry.sync.sources import is_here, target_source
 from registry.toolsets.base import Context, Json, Tool, schema, shown, text
+from registry.toolsets.view import View
 
 MAX_BYTES: Final = 1 << 20
 """The contract's "1MB"; a document of exactly this size is read (NOTES.md)."""
@@ -47,6 +51,7 @@ class BasicToolset:
     def __init__(self, context: Context) -> None:
         self._core = context.core
         self._source = target_source(context.core, context.source, to_read=True)
+        self._view = View(replace(context, source=self._source.name))
 
     def tools(self) -> Sequence[Tool]:
         """Return `list_skills` and `get_skill`."""
@@ -55,10 +60,11 @@ class BasicToolset:
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool; see `Toolset.call`."""
         try:
-            if tool == "list_skills":
-                return self._list()
-            if tool == "get_skill":
-                return self._get(arguments)
+            with self._core.explained():
+                if tool == "list_skills":
+                    return self._list()
+                if tool == "get_skill":
+                    return self._get(arguments)
         except RegistryError as error:
             return {"error": str(error)}
         return {"error": f"Unknown tool: '{shown(tool)}'. There are list_skills and get_skill"}
@@ -72,7 +78,7 @@ class BasicToolset:
             return {"error": f"Skills folder not found at path: {root}"}
         except OSError:
             return {"error": "Permission denied reading skills folder"}
-        folders = skills.folders(self._core.reader, self._source.id)
+        folders = self._view.folders(self._source)
         names = {folder.partition("/")[0] for folder in folders}
         listed = sorted(name for name in names if name != "." and is_valid(name))
         self._core.usage.listed([Place(self._source.name, name) for name in listed])
@@ -97,7 +103,7 @@ class BasicToolset:
     def _read(self, name: str) -> Json:
         """Read a skill by its folder's name, which may be a link to another folder of the source.
 
-        Raises as `open_home`.
+        Raises as `open_home`, and FileNotFoundError for what is not shown.
         """
         root, folder = self._source.path, name
         try:
@@ -110,13 +116,15 @@ class BasicToolset:
             home = open_home(root, folder)
         with home:
             answer = read_document(home, name)
+        if not self._admits(answer, folder):
+            raise FileNotFoundError(name)
         if "documentation" in answer:
             self._core.usage.read(self._source.name, folder)
         return answer
 
     @property
     def _is_here(self) -> bool:
-        return self._source.host == self._core.host
+        return is_here(self._core, self._source.host, self._source.path)
 
     def _stored(self, name: str, missing: Json) -> Json:
         """Return the document of a skill whose folder is on another machine."""
@@ -124,9 +132,23 @@ class BasicToolset:
         if stored is None:
             return missing
         answer = understood(read_bytes(self._core, CurrentSkill(stored, None)), name)
+        if not self._admits(answer, name):
+            return missing
         if "documentation" in answer:
             self._core.usage.read(self._source.name, name)
         return answer
+
+    def _admits(self, answer: Json, folder: str) -> bool:
+        """Tell whether what was read in a folder may be shown, by what it says of itself now."""
+        text = answer.get("documentation", "")
+        known = skills.by_place(self._core.reader, self._source.id, folder)
+        if known is not None and known.skill.content_hash == digest(text.encode()):
+            return self._view.shows_folder(self._source, known)
+        from registry.document.parse import parse_text
+
+        return self._view.admits(
+            self._source, parse_text(text, folder_name=os.path.basename(folder))
+        )
 
 
 def is_valid(name: str) -> bool:

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from registry.catalog.visibility.decisions import decide_all, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
-from registry.model import SCOPES, Skill
-from registry.text import shorten
+from registry.model import Skill
 from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
+from registry.toolsets.fitting import Line, fit, strongest
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
@@ -20,9 +20,6 @@ VIEW_CHARS: Final = 30_000
 """The contract's ``maxResultChars`` of `skill_view`."""
 
 NONE_AVAILABLE: Final = "No skills available for this personality."
-
-DESCRIPTION_CHARS: Final = 1024
-"""Where the list is too long as a whole, no description takes more (Agent Skills specification)."""
 
 TOOLS: Final = (
     Tool(
@@ -43,35 +40,42 @@ TOOLS: Final = (
 class EthosToolset:
     """What one personality sees of the registry; without one, all that is visible.
 
-    Raises `PersonalityNotFound` where the settings don't know it, and `SourceNotFound`.
+    A personality has only those of the tools that are in its ``toolset``. Raises
+    `PersonalityNotFound` where the settings don't know it, and `SourceNotFound`.
     """
 
     name = "ethos"
 
     def __init__(self, context: Context) -> None:
         self._view = View(context)
-        if context.personality is not None and log.isEnabledFor(logging.INFO):
-            chosen = personality(context.core.settings, context.personality)
+        self._tools: Sequence[Tool] = TOOLS
+        if context.personality is None:
+            return
+        chosen = personality(context.core.settings, context.personality)
+        self._tools = [tool for tool in TOOLS if tool.name in chosen.toolset]
+        if log.isEnabledFor(logging.INFO):
             for skill, choice in decide_all(context.core.reader, chosen):
                 if not choice.visible:
                     log.info("%s is filtered out: %s", one_line(skill.ref), choice.reason)
 
     def tools(self) -> Sequence[Tool]:
-        """Return `skills_list` and `skill_view`."""
-        return TOOLS
+        """Return `skills_list` and `skill_view`, or those of them that the personality has."""
+        return self._tools
 
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool; see `Toolset.call`."""
+        known = [one.name for one in self._tools]
+        if tool not in known:
+            return _error("input_invalid", _unknown(tool, known))
         try:
-            if tool == "skills_list":
-                skills = self._view.skills()
-                self._view.core.usage.listed(skills)
-                return _value(list_text(skills))
-            if tool == "skill_view":
+            with self._view.core.explained():
+                if tool == "skills_list":
+                    skills = self._view.skills()
+                    self._view.core.usage.listed(skills)
+                    return _value(list_text(skills))
                 return self._read(arguments)
         except RegistryError as error:
             return _error("not_available", str(error)[:LIST_CHARS])
-        return _error("input_invalid", f'No tool "{shown(tool)}": skills_list, skill_view.')
 
     def _read(self, arguments: Any) -> Json:
         name = arguments.get("name") if isinstance(arguments, Mapping) else None
@@ -96,39 +100,29 @@ class EthosToolset:
 def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
     """Return the list of skills, at most ``limit`` characters.
 
-    Where not all fit, skills of the strongest scopes stay; the text says how many are missing.
+    Where that is too little, descriptions are shortened first, and names dropped last: see `fit`.
+    The text says so.
     """
     if not skills:
         return NONE_AVAILABLE
-    head = f"{len(skills)} skills available:\n\n"
-    bullets: list[str] = []
-    room = limit - len(head) + 1
-    for skill in skills:
-        bullets.append(_bullet(skill))
-        room -= len(bullets[-1]) + 1
-        if room < 0:
-            return _cut_list(head, skills, limit)
-    return head + "\n".join(bullets)
+    total = len(skills)
+    head = f"{total} skills available:\n\n"
+    lines = [_line(skill) for skill in strongest(skills, limit)]
+    whole = head + "\n".join(line.text() for line in lines)
+    if len(whole) <= limit:
+        return whole
+    ends = [
+        _rest(missing, total, limit, longest) for missing, longest in ((total, 0), (0, 0), (0, 1))
+    ]
+    fitted = fit(lines, limit - len(head) - max(map(len, ends)))
+    shown = "".join(f"{line}\n" for line in fitted.lines)
+    return head + shown + _rest(total - len(fitted.lines), total, limit, fitted.longest)
 
 
-def _cut_list(head: str, skills: Sequence[Skill], limit: int) -> str:
-    room = limit - len(head) - len(_rest(len(skills), len(skills), limit))
-    kept: dict[int, str] = {}
-    for index in sorted(range(len(skills)), key=lambda i: SCOPES.index(skills[i].scope)):
-        bullet = _bullet(skills[index], DESCRIPTION_CHARS)
-        room -= len(bullet) + 1
-        if room < 0:
-            break
-        kept[index] = bullet
-    shown = "".join(f"{kept[index]}\n" for index in sorted(kept))
-    return head + shown + _rest(len(skills) - len(kept), len(skills), limit)
-
-
-def _rest(missing: int, total: int, limit: int) -> str:
-    if not missing:
-        what = "Long descriptions are shortened"
-        how = "skill_view(name) shows a skill whole."
-    else:
+def _rest(missing: int, total: int, limit: int, longest: int) -> str:
+    what = "Long descriptions are shortened" if longest else "Descriptions are left out"
+    how = "skill_view(name) shows a skill whole."
+    if missing:
         what = f"{missing} of {total} skills are not shown"
         how = "skill_view(name) reads those too."
     return f"\n({what}: this list holds at most {limit} characters. {how})"
@@ -149,12 +143,17 @@ def _cut(line: int, lines: int, location: str) -> str:
     return f"\n\n[Cut after line {line} of {lines}. The whole text is in {location}]"
 
 
-def _bullet(skill: Skill, longest: int | None = None) -> str:
+def _line(skill: Skill) -> Line:
     kind = f" [{one_line(skill.kind)}]" if skill.kind else ""
-    description = one_line(skill.description)
-    if longest is not None:
-        description = shorten(description, longest)
-    return f"- **{one_line(skill.ref)}**{kind}: {description}"
+    head = f"- **{one_line(skill.ref)}**{kind}"
+    return Line(head, one_line(skill.description), skill.scope)
+
+
+def _unknown(tool: str, known: Sequence[str]) -> str:
+    why = ", ".join(known)
+    if tool in [one.name for one in TOOLS]:
+        why = "this personality's toolset does not have it"
+    return f'No tool "{shown(tool)}": {why or "this personality has none"}.'
 
 
 def _value(text: str) -> Json:

@@ -1,23 +1,29 @@
 """The toolset `miniclaw` (contracts/miniclaw-skill-management.md; NOTES.md, miniclaw).
 
-Without a source it shows all skills, and writes to the one that `target_source` chooses.
+Without a source it shows all skills, and writes to its own workspace where that is a source, else
+to the one that `target_source` chooses.
 """
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from registry.catalog.reading import read_text
 from registry.db.queries.skills import is_known
 from registry.document.names import check_folder_name, check_snake_case, is_built_in
-from registry.errors import RegistryError
-from registry.model import DOCUMENT_NAMES, Parameter, Skill
+from registry.errors import DatabaseProblem, RegistryError, SourceNotFound
+from registry.model import DOCUMENT_NAMES, Parameter, Skill, Source
+from registry.sync.sources import find as find_source
 from registry.sync.sources import target_source
 from registry.text import utc_now
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.base import TYPES, Context, Json, Tool, parameter, schema, shown, text
 from registry.toolsets.miniclaw_errors import SkillError, creating, failure
 from registry.toolsets.view import View
+
+WORKSPACE: Final = "~/.miniclaw/workspace/skills"
+"""The contract's folder for new skills."""
 
 _TEXT: Final[Json] = {"type": "string"}
 
@@ -91,9 +97,12 @@ class MiniclawToolset:
         }
         try:
             _check(tool, arguments)
-            return {"success": True, **actions[tool](arguments)}
+            with self._core.explained():
+                return {"success": True, **actions[tool](arguments)}
+        except DatabaseProblem as problem:
+            return _failed(failure("FileReadFailed", "", problem))
         except SkillError as error:
-            return {"success": False, "error": {"type": error.type, "message": str(error)}}
+            return _failed(error)
 
     def _create(self, arguments: Json) -> Json:
         from registry.changes.create import create_files
@@ -116,12 +125,14 @@ class MiniclawToolset:
             )
         except (ValueError, TypeError, RecursionError) as error:  # a default that is not JSON
             raise SkillError("InvalidSchema", msg=str(error)) from error
-        path, data = name, document.encode()
+        path, data = os.path.join(os.path.expanduser(WORKSPACE), name), document.encode()
         most = self._core.settings.limits.document_bytes
         if len(data) > most:
             raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
         try:
-            source = target_source(self._core, self._source)
+            if self._view.skills(name):  # "unique", also where it would go elsewhere
+                raise SkillError("NameConflict", name=name)
+            source = self._home()
             path = os.path.join(source.path, name)
             files = {DOCUMENT_NAMES[0]: data}
             skill = create_files(self._core, source, name, name, files).skill
@@ -132,6 +143,13 @@ class MiniclawToolset:
             "skill": _described(skill),
             "file_path": os.path.join(skill.path, DOCUMENT_NAMES[0]),
         }
+
+    def _home(self) -> Source:
+        """Return the source to write to. Raises `SourceUnclear`, `SourceNotFound`."""
+        if self._source is None:
+            with suppress(SourceNotFound):
+                return find_source(self._core, WORKSPACE)
+        return target_source(self._core, self._source)
 
     def _is_known(self, name: str) -> bool:
         try:
@@ -164,18 +182,24 @@ class MiniclawToolset:
         name = arguments["name"]
         if is_built_in(name):
             raise SkillError("BuiltInSkillDeletion", name=name)
+        path = ""
         try:
-            stored = self._view.resolve(name)
+            stored = self._view.resolve(name, broken=True)
+            path = stored.path
             if is_built_in(stored.skill.name):
                 raise SkillError("BuiltInSkillDeletion", name=name)
             delete(self._core, stored)
         except (RegistryError, OSError) as error:
-            raise failure("DirectoryRemovalFailed", name, error) from error
+            raise failure("DirectoryRemovalFailed", name, error, path) from error
         return {"message": f"Skill '{shown(name)}' deleted successfully"}
 
 
+def _failed(error: SkillError) -> Json:
+    return {"success": False, "error": {"type": error.type, "message": str(error)}}
+
+
 def _check(tool: str, arguments: Any) -> None:
-    if tool not in _CHECKS:
+    if str(tool) not in _CHECKS:
         problem = f"there is no tool '{shown(tool)}': {', '.join(_CHECKS)}"
         raise SkillError("InvalidSchema", msg=problem)
     wrong = _CHECKS[tool].problem(arguments)

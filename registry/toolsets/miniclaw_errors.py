@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
+from registry.disk.paths import join
 from registry.document.names import check_snake_case
 from registry.errors import (
     ChangeRefused,
     InvalidName,
     RegistryError,
+    SkillAmbiguous,
     SkillExists,
     SkillInvalid,
     SkillNotFound,
@@ -15,6 +17,7 @@ from registry.errors import (
     SourceNotFound,
     SourceUnclear,
 )
+from registry.model import DOCUMENT_NAMES
 from registry.text import shorten
 from registry.toolsets.base import one_line, shown
 
@@ -33,6 +36,8 @@ MESSAGES: Final[Mapping[str, str]] = {
 }
 """The variants of `SkillError` and what they display."""
 
+
+NO_WORKSPACE: Final = "The user has to choose one, or register the folder above."
 
 MAX_MESSAGE: Final = 900
 """Characters of a message, which may repeat what a model sent."""
@@ -61,21 +66,44 @@ def creating(name: str, path: str, error: RegistryError | OSError, *, known: boo
     return SkillError("FileWriteFailed", path=f"{path}/SKILL.md", source=_reason(error))
 
 
-def failure(type: str, name: str, error: RegistryError | OSError) -> SkillError:  # noqa: A002
-    """Return the contract's error, usually ``type``, for a skill that was not read or deleted."""
-    if isinstance(error, SkillNotFound | SkillNotVisible):
-        reason = check_snake_case(name)  # "when creating or accessing skills"
-        if isinstance(error, SkillNotFound) and reason is not None:
-            return SkillError("InvalidName", name=shown(name), reason=reason)
-        return SkillError("SkillNotFound", name=shown(name))
-    path = shown(name)
+def failure(
+    type: str,  # noqa: A002  # the contract's word
+    name: str,
+    error: RegistryError | OSError,
+    path: str = "",
+) -> SkillError:
+    """Return the contract's error, usually ``type``, for a skill that was not read or deleted.
+
+    ``path`` is what could not be, where the error itself does not tell.
+    """
     if isinstance(error, RegistryError):
-        path = error.facts.get("path", path)
+        found = _unfound(name, error)
+        if found is not None:
+            return found
+        path = path or error.facts.get("path", "")
+        if isinstance(error, SkillInvalid) and type == "FileReadFailed":
+            path = join(path, DOCUMENT_NAMES[0])
     return SkillError(type, path=path, source=_reason(error))
+
+
+def _unfound(name: str, error: RegistryError) -> SkillError | None:
+    """Return the error of a name that means no skill here, or several; None for any other."""
+    if isinstance(error, SkillAmbiguous):
+        refs = ", ".join(error.facts["refs"])
+        reason = f"several skills have it, choose one of {refs}"
+        return SkillError("InvalidName", name=shown(name), reason=one_line(reason))
+    if not isinstance(error, SkillNotFound | SkillNotVisible):
+        return None
+    reason = check_snake_case(name) or ""  # "when creating or accessing skills"
+    if isinstance(error, SkillNotFound) and reason:
+        return SkillError("InvalidName", name=shown(name), reason=reason)
+    return SkillError("SkillNotFound", name=shown(name))
 
 
 def _reason(error: RegistryError | OSError) -> str:
     """Return why, in one line; the path is told beside it."""
+    if isinstance(error, SourceUnclear) and error.facts["known"]:
+        return one_line(f"{error} {NO_WORKSPACE}")
     if isinstance(error, OSError):
         return one_line(error.strerror or str(error))
     if isinstance(error, SkillInvalid):

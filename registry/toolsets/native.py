@@ -13,7 +13,6 @@ from registry.catalog.reading import check_path, read_file
 from registry.catalog.search import search
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
-from registry.db.queries.sources import list_sources
 from registry.document.dates import parse_when
 from registry.errors import (
     FileNotFoundInSkill,
@@ -22,12 +21,14 @@ from registry.errors import (
     SkillExists,
     SkillMissing,
     SkillNotFound,
+    SourceNotAdopted,
     SourceNotFound,
     SourceUnclear,
     UsageProblem,
 )
 from registry.model import Skill, record
 from registry.sync.planning import SyncOptions
+from registry.sync.report import SyncReport
 from registry.sync.run import sync
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.base import Context, Json, Tool, parameter, shown
@@ -44,6 +45,7 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
     SourceUnclear: "Name one of them as source; where there is none, the user has to register a "
     "folder.",
     SourceNotFound: "The user has to register a folder.",
+    SourceNotAdopted: "Only the user can adopt it.",
 }
 
 
@@ -54,7 +56,6 @@ class NativeToolset:
 
     def __init__(self, context: Context) -> None:
         self._core = context.core
-        self._source = context.source
         self._view = View(context)
 
     def tools(self) -> Sequence[Tool]:
@@ -63,13 +64,16 @@ class NativeToolset:
 
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool; see `Toolset.call`."""
-        if tool not in _CHECKS:
+        if str(tool) not in _CHECKS:
             return _error("invalid_arguments", f"No tool '{shown(tool)}': {', '.join(_CHECKS)}.")
         problem = _CHECKS[tool].problem(arguments)
         if problem is not None:
             return _error("invalid_arguments", problem)
+        # A whole number may come with a point: 20.0 is one to JSON Schema.
+        given = {key: int(one) if isinstance(one, float) else one for key, one in arguments.items()}
         try:
-            answer: Json = getattr(self, f"_{tool}")(**arguments)
+            with self._core.explained():
+                answer: Json = getattr(self, f"_{tool}")(**given)
         except RegistryError as error:
             return _error(error.code, _for_models(error))
         return answer
@@ -150,18 +154,27 @@ class NativeToolset:
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
         from registry.changes.trash import restore
 
-        back = restore(self._core, name, source=self._home(source))
+        among = None if self._view.is_whole else self._sources()
+        chosen = None if source is None else self._named(source)
+        back = restore(self._core, name, source=chosen, among=among)
         return {"skill": _changed(back.skill)}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:
         """Sync registered sources only: a tool registers no folder of the host."""
-        known = [source.name for source in list_sources(self._core.reader, counted=False)]
+        known = self._sources()
         for name in sources:
-            if name not in known or self._home(name) != name:
+            if name not in known:
                 raise SourceNotFound(name=name, known=known)
-        chosen = sources or ([] if self._source is None else [self._source])
-        report = sync(self._core, chosen, SyncOptions(dry_run=dry_run), wait=True)
+        chosen = list(sources)
+        before = self._view.refs()
+        report = SyncReport()
+        if chosen or self._view.is_whole or (chosen := self._own()):
+            report = sync(self._core, chosen, SyncOptions(dry_run=dry_run), wait=True)
         done = record(report) | {"moved": [move.ref for move in report.moved]}
+        if before is not None and not dry_run:
+            seen = before | (self._view.refs() or set())
+            for key in ("added", "updated", "moved", "removed"):
+                done[key] = [ref for ref in done[key] if ref in seen]
         keys = ("added", "updated", "moved", "removed", "unchanged", "invalid")
         return {
             **{key: done[key] for key in keys},
@@ -186,12 +199,37 @@ class NativeToolset:
         return self._view.filters(Filters(**chosen))
 
     def _home(self, source: str | None) -> str | None:
-        """Return the source to write to, which is the one this toolset is bound to, if any."""
-        if self._source is None:
+        """Return the source to write to: the one that is named, or the only one seen here, if any.
+
+        Raises `SourceNotFound`, `SourceUnclear`, which name no source that is not seen here.
+        """
+        if source is not None:
+            return self._named(source)
+        if self._view.is_whole:
+            return None
+        known, usual = self._own(), self._core.settings.default_source
+        if len(known) == 1:
+            return known[0]
+        if usual is None or usual not in known:
+            raise SourceUnclear(known=known)
+        return usual
+
+    def _named(self, source: str) -> str:
+        if self._view.is_whole:
             return source
-        if source not in {None, self._source}:
-            raise SourceNotFound(name=source, known=[self._source])
-        return self._source
+        known = self._view.sources()
+        for one in known:
+            if source in {one.name, one.path}:
+                return one.name
+        raise SourceNotFound(name=source, known=[one.name for one in known])
+
+    def _sources(self) -> list[str]:
+        return [source.name for source in self._view.sources()]
+
+    def _own(self) -> list[str]:
+        """Return the names of the sources seen here that this machine has, and that are enabled."""
+        sources = self._view.sources()
+        return [one.name for one in sources if one.enabled and one.host == self._core.host]
 
 
 def _fields(given: Json) -> Json:

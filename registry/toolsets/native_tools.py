@@ -19,7 +19,11 @@ TOOLS: Final = (
                     "default": "name",
                     "description": "The order; dates come newest first",
                 },
-                "reverse": {"type": "boolean", "default": False},
+                "reverse": {
+                    "type": "boolean",
+                    "default": False,
+                    "description": "The other way round: names from Z to A, dates oldest first",
+                },
                 "limit": number("Skills on a page", 1, shapes.MAX_PAGE, shapes.PAGE),
                 "offset": shapes.OFFSET,
             }

@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Final
 
-from registry.catalog.reading import CurrentSkill, current_detail
+from registry.catalog.reading import CurrentSkill, current_detail, unusable
 from registry.catalog.resolve import resolve
 from registry.catalog.similar import near as similar
-from registry.catalog.visibility.decisions import decide_all, decisions
+from registry.catalog.visibility.decisions import decide_all, decide_document, decisions
 from registry.catalog.visibility.decisions import personality as personality_of
+from registry.catalog.visibility.rules import HIDDEN
 from registry.db.interface import Reader
 from registry.db.queries import offered
 from registry.db.queries import skills as stored_skills
@@ -20,18 +22,23 @@ from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.offered import Offer
 from registry.db.queries.skills import StoredSkill
+from registry.db.queries.sources import list_sources
 from registry.disk.paths import is_below
 from registry.errors import (
+    DatabaseProblem,
     RegistryError,
     SkillAmbiguous,
     SkillInvalid,
     SkillNotFound,
     SkillNotVisible,
 )
-from registry.model import Skill, SkillDetail
+from registry.model import Document, Scope, Skill, SkillDetail, Source
 from registry.settings import Personality
 from registry.sync.sources import find as find_source
 from registry.toolsets.base import Context
+
+_NAMED_ONLY: Final = frozenset({"none", "explicit"})
+"""Modes of a personality that let in what is named, and nothing new."""
 
 _numbers = count(1)
 
@@ -54,13 +61,14 @@ class View:
         self._source = context.source and find_source(context.core, context.source).name
 
     @property
-    def _is_whole(self) -> bool:
+    def is_whole(self) -> bool:
+        """Whether nothing narrows the view."""
         limits = self._personality, self._source, self._scope, self._workdir
         return all(limit is None for limit in limits)
 
     def offers(self) -> list[Offer]:
         """Return what is seen, by name, as a list for models has it."""
-        if self._is_whole:
+        if self.is_whole:
             return offered.offers(self.core.reader)
         return [
             Offer(skill.ref, skill.scope, skill.description, skill.source, skill.folder)
@@ -72,7 +80,7 @@ class View:
 
         Costs the same among however many skills, where nothing narrows the view.
         """
-        if self._is_whole:
+        if self.is_whole:
             return offered.some_offers(self.core.reader, first, most)
         offers = self.offers()
         chosen = [offer for ref in first for offer in offers if offer.ref == ref]
@@ -81,10 +89,34 @@ class View:
 
     def skills(self, name: str | None = None) -> list[Skill]:
         """Return the skills (of one ``name``, if given) that are seen, by name."""
-        if self._is_whole and name is None:
+        if self.is_whole and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
         decided = decide_all(self.core.reader, self._personality, self._environ, name=name)
         return [skill for skill, choice in decided if choice.visible and self._is_within(skill)]
+
+    def refs(self) -> set[str] | None:
+        """Return the refs of what a personality sees; None: all skills of `sources` may be told."""
+        return None if self._personality is None else {skill.ref for skill in self.skills()}
+
+    def sources(self) -> list[Source]:
+        """Return the sources whose skills may be seen, the strongest first, not counted."""
+        sources = list_sources(self.core.reader, counted=False)
+        if self.is_whole:
+            return sources
+        seen: set[str] | None = None
+        if self._personality is not None and self._personality.global_ingest.mode in _NAMED_ONLY:
+            seen = {skill.source for skill in self.skills()}
+        return [one for one in sources if self._includes(one, seen)]
+
+    def _includes(self, source: Source, seen: set[str] | None) -> bool:
+        if self._source not in {None, source.name} or self._scope not in {None, source.scope}:
+            return False
+        if self._workdir is not None and source.scope == "project":
+            below = is_below(source.path, self._workdir), is_below(self._workdir, source.path)
+            return any(below)
+        if self._is_other_teams(source.scope, source.name):
+            return False
+        return seen is None or source.scope in {"project", "team"} or source.name in seen
 
     def filters(self, wanted: Filters) -> Filters:
         """Return ``wanted``, of what is seen here."""
@@ -108,21 +140,88 @@ class View:
         """Return the skill that `find` describes, for a read of its files."""
         return self._choose(handle, lambda one: CurrentSkill.of(self.core, one))
 
-    def resolve(self, handle: str) -> StoredSkill:
+    def resolve(self, handle: str, *, broken: bool = False) -> StoredSkill:
         """Return what a name or ref means here, as the database knows it; raises as `find`.
 
-        For changes: they are refused where the disk is not what the database knows.
+        For changes: they are refused where the disk is not what the database knows. ``broken``:
+        what can't be used will do, unless it hides itself or a personality would have a say, which
+        can't be known of it.
         """
-        return self._choose(
-            handle, lambda one: CurrentSkill(resolve(self.core.reader, one), None)
-        ).stored
+        try:
+            return self._choose(
+                handle, lambda one: CurrentSkill(resolve(self.core.reader, one), None)
+            ).stored
+        except SkillInvalid:
+            stored = resolve(self.core.reader, handle)
+            is_ours = stored.enabled and not stored.hidden and self._personality is None
+            if not broken or not is_ours:
+                raise
+            return stored
+
+    def broken(self) -> list[StoredSkill]:
+        """Return the skills that can't be used, of what is shown here, by ref."""
+        found = stored_skills.broken(self.core.reader)
+        return [one for one in found if self._is_ours(one.skill)]
+
+    def in_folder(self, name: str) -> CurrentSkill | None:
+        """Return the skill in a folder of this name right below a source, whatever it is called.
+
+        Raises `SkillInvalid` for one that can't be used, `SkillNotVisible` for one that hides
+        itself from models. None: there is none, or none that may be spoken of here.
+        """
+        for source in self.sources():
+            stored = stored_skills.by_place(self.core.reader, source.id, name)
+            if stored is not None:
+                try:
+                    return self.locate(stored.place)
+                except SkillInvalid as error:
+                    raise SkillInvalid(**{**error.facts, "name": name}) from None
+                except SkillNotVisible as error:
+                    if error.facts["rule"] == HIDDEN.rule:
+                        raise
+                except RegistryError:  # it is gone, or not for this view
+                    continue
+        return None
+
+    def folders(self, source: Source) -> list[str]:
+        """Return the folders of a source that are shown, and none right below one that is not.
+
+        Skills that other sources hide count: it is this source that is shown. So do broken ones and
+        folders without any, where no personality has a say, which can't be known of them.
+        """
+        if not self._shows(source):
+            return []
+        hidden = stored_skills.folders(self.core.reader, source.id)
+        shown = {folder for folder, is_hidden in hidden.items() if not is_hidden}
+        if self._personality is not None:
+            shown &= self._folders_seen(source)
+        closed = hidden.keys() - shown
+        return [folder for folder in shown if folder.partition("/")[0] not in closed]
+
+    def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
+        """Tell whether the skill in a folder of a source is shown, as `folders` does."""
+        if not self._shows(source) or stored.hidden:
+            return False
+        return self._personality is None or stored.folder in self._folders_seen(source)
+
+    def admits(self, source: Source, document: Document) -> bool:
+        """Tell whether a skill file that was read in a source is shown, as `folders` does."""
+        if not self._shows(source) or (self._personality is not None and not document.usable):
+            return False
+        return decide_document(document, source, self._personality, self._environ).visible
+
+    def _folders_seen(self, source: Source) -> set[str]:
+        found = decisions(self.core.reader, self._personality, self._environ, source_id=source.id)
+        return {skill.folder for _, skill, choice in found if choice.visible}
 
     def _choose(self, handle: str, look: Callable[[str], CurrentSkill]) -> CurrentSkill:
         problem: RegistryError
         try:
             found = look(handle)
+        except DatabaseProblem:
+            raise
         except RegistryError as error:
-            problem = error
+            problem = error if self._may_tell(handle, error) else SkillNotFound(handle)
         else:
             # Only what was read is judged: reading may have found it changed.
             if self._sees(found.stored):
@@ -152,11 +251,36 @@ class View:
         place = stored.skill.source, stored.folder
         return any((one.source, one.folder) == place for one in self.skills(stored.skill.name))
 
+    def _may_tell(self, handle: str, error: RegistryError) -> bool:
+        """Tell whether an error about a skill is about one that may be known of here."""
+        if self.is_whole or isinstance(error, SkillNotFound | SkillAmbiguous):
+            return True
+        try:
+            skill = resolve(self.core.reader, handle).skill
+        except (SkillNotFound, SkillAmbiguous):
+            return False
+        return self._is_ours(skill)
+
+    def _is_other_teams(self, scope: Scope, source: str) -> bool:
+        viewer = self._personality
+        return viewer is not None and scope == "team" and source != viewer.team
+
     def _is_within(self, skill: Skill) -> bool:
         if self._source not in {None, skill.source} or self._scope not in {None, skill.scope}:
             return False
         if self._workdir is not None and skill.scope == "project":
             return is_below(skill.path, self._workdir)
+        return True
+
+    def _is_ours(self, skill: Skill) -> bool:
+        """Tell whether a skill, usable or not, may be spoken of: no other team's is."""
+        return self._is_within(skill) and not self._is_other_teams(skill.scope, skill.source)
+
+    def _shows(self, source: Source) -> bool:
+        if not source.enabled or self._scope not in {None, source.scope}:
+            return False
+        if self._workdir is not None and source.scope == "project":
+            return is_below(source.path, self._workdir)
         return True
 
     def _ids(self) -> Sequence[int]:
@@ -173,13 +297,12 @@ class View:
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
         """Say why a skill that exists is not shown, as far as this view may know of it."""
         skill = stored.skill
-        viewer = self._personality
-        foreign = viewer is not None and skill.scope == "team" and skill.source != viewer.team
-        if foreign or not self._is_within(skill):
+        if not self._is_ours(skill):
             return SkillNotFound(handle, self.near(handle))
+        if stored.hidden:
+            return SkillNotVisible(name=handle, rule=HIDDEN.rule, reason=HIDDEN.reason)
         if skill.status not in {"ok", "warning"}:
-            problems = stored_skills.findings(self.core.reader, stored.id)
-            return SkillInvalid(name=handle, problems=problems)
+            return unusable(self.core.reader, stored, handle)
         found = decisions(self.core.reader, self._personality, self._environ, skill.name)
         for _, one, choice in found:
             if (one.source, one.folder) == (skill.source, skill.folder):

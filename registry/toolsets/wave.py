@@ -4,11 +4,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from registry.errors import RegistryError, SkillAmbiguous, SkillNotFound, SkillNotVisible
+from registry.db.queries import skills as stored_skills
+from registry.errors import (
+    RegistryError,
+    SkillAmbiguous,
+    SkillInvalid,
+    SkillNotFound,
+    SkillNotVisible,
+)
 from registry.text import shorten
 from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
+from registry.toolsets.fitting import Line, fit, strongest
 from registry.toolsets.view import View
-from registry.toolsets.wave_errors import SkillErrorDetails, describe, not_available, not_found
+from registry.toolsets.wave_errors import (
+    SkillErrorDetails,
+    describe,
+    misnamed,
+    not_available,
+    not_found,
+)
 from registry.toolsets.wave_skills import SkillManager, kind_of
 
 DESCRIPTION: Final = "Invoke skills based on available skill metadata. Skills: "
@@ -43,19 +57,27 @@ class WaveToolset:
 
     def tools(self) -> Sequence[Tool]:
         """Return `Skill` with its live list."""
-        return (replace(TOOLS[0], description=self.description()),)
+        with self._view.core.explained():
+            return (replace(TOOLS[0], description=self.description()),)
 
     def description(self) -> str:
-        """Return the tool's description with a line for each skill."""
+        """Return the tool's description with a line for each skill.
+
+        It keeps within the setting ``tool_description_chars``: see `fit`. The text says so.
+        """
+        limit = self._view.core.settings.tool_description_chars
         offers = self._view.offers()
         self._view.core.usage.listed(offers)
-        return DESCRIPTION + (
-            "\n".join(
-                f"\u2022 **{ref}** ({kind_of(scope)}): {one_line(description)}"
-                for ref, scope, description, _, _ in offers
-            )
-            or NONE_AVAILABLE
-        )
+        lines = [
+            Line(f"\u2022 **{one_line(ref)}** ({kind_of(scope)})", one_line(description), scope)
+            for ref, scope, description, _, _ in strongest(offers, limit)
+        ]
+        whole = DESCRIPTION + ("\n".join(line.text() for line in lines) or NONE_AVAILABLE)
+        if len(whole) <= limit:
+            return whole
+        fitted = fit(lines, limit - len(DESCRIPTION) - len(_rest(len(offers), 0)))
+        note = _rest(len(offers) - len(fitted.lines), fitted.longest)
+        return DESCRIPTION + "".join(f"{line}\n" for line in fitted.lines) + note
 
     def call(self, tool: str, arguments: Any) -> Json:
         """Run `Skill`; see `Toolset.call`."""
@@ -81,6 +103,9 @@ class WaveToolset:
         """Return the contract's error, and the refs of the skills to list first."""
         if isinstance(error, SkillNotVisible) and error.facts["rule"] == "hidden":
             return not_available(name), ()
+        there = self._in_folder(name) if isinstance(error, SkillNotFound) else None
+        if there is not None:
+            return there, ()
         if isinstance(error, SkillNotFound | SkillNotVisible):
             known: Any = error.facts.get("similar")
             near = self._view.near(name) if known is None else list(known)
@@ -89,6 +114,24 @@ class WaveToolset:
             refs = list(error.facts["refs"])
             return not_found(name, f"Skill '{shown(name)}' is ambiguous.", refs), refs
         return describe(name, error), ()
+
+    def _in_folder(self, name: str) -> SkillErrorDetails | None:
+        """Return what is wrong with a skill that is called otherwise than its folder, ``name``.
+
+        None: there is no such folder, so that one may be created.
+        """
+        try:
+            found = self._view.in_folder(name)
+        except SkillInvalid as error:
+            return describe(name, error)
+        except SkillNotVisible:
+            return not_available(name)
+        except RegistryError:  # the database itself is what failed
+            return None
+        if found is None:
+            return None
+        findings = stored_skills.findings(self._view.core.reader, found.stored.id)
+        return misnamed(name, found.stored.skill.ref, findings)
 
     def _failed(self, details: SkillErrorDetails, first: Sequence[str] = ()) -> Json:
         """Answer with an error; skills of ``first`` stand first in its list."""
@@ -120,8 +163,15 @@ class WaveToolset:
             return f"Available skills:\n{NONE_AVAILABLE}", []
         lines = [f"- {offer.ref}: {one_line(offer.description)}" for offer in offers]
         if total > len(offers):
-            lines.append(f"- \u2026 and {total - len(offers)} more: see the tool's description")
+            lines.append(f"- \u2026 and {total - len(offers)} more")
         return "Available skills:\n" + "\n".join(lines), [offer.ref for offer in offers]
+
+
+def _rest(missing: int, longest: int) -> str:
+    """Say what of the list is not in it; with nothing missing it is no longer than with it."""
+    if missing:
+        return f"(Only names are listed, and {missing} more skills not even by name.)"
+    return "(Long descriptions are shortened.)" if longest else "(Only names are listed.)"
 
 
 def _misuse(tool: str, arguments: Any) -> str | None:

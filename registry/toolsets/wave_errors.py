@@ -87,6 +87,22 @@ def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
     return SkillErrorDetails(kind, shown(name), message, fixes)
 
 
+def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorDetails:
+    """Return the error of a skill in the folder ``name`` that has to be asked for as ``ref``.
+
+    Broken front matter may be why; it is told then.
+    """
+    ref = one_line(shown(ref))
+    broken = [one for one in findings if one.code.startswith(MALFORMED)]
+    words = [f"name must match directory name: '{ref}' is not '{shown(name)}'"]
+    words += [one_line(one.message) for one in broken]
+    fixes = [one_line(one.fix) for one in broken if one.fix]
+    fixes.append(f"Write `name: {shown(name)}` in the SKILL.md, or invoke '{ref}'")
+    kind: SkillErrorType = "skill_malformed" if broken else "skill_invalid"
+    message = f"Skill '{shown(name)}' is invalid: {'; '.join(words)}"
+    return SkillErrorDetails(kind, shown(name), message, tuple(dict.fromkeys(fixes)))
+
+
 def describe(name: str, error: Exception) -> SkillErrorDetails:
     """Return the error for what went wrong while a skill was read."""
     subject = shown(name)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from registry.catalog.reading import read_text
-from registry.db.queries import skills
+from registry.catalog.reading import read_text, unusable
 from registry.db.queries.sources import list_sources
 from registry.disk.files import open_home, read_below, read_file
 from registry.disk.links import real_path
@@ -130,10 +129,9 @@ class SkillManager:
         )
 
     def _errors(self) -> Iterator[SkillError]:
-        reader = self._view.core.reader
-        for skill_id, path in skills.invalid(reader):
-            problems = [finding.message for finding in skills.findings(reader, skill_id)]
-            yield SkillError(path, problems[0] if problems else "it can't be used")
+        for stored in self._view.broken():
+            why = unusable(self._view.core.reader, stored, stored.skill.ref)
+            yield SkillError(stored.path, why.facts["problems"][0].message)
 
 
 def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile:

@@ -37,7 +37,7 @@ from registry.catalog.resolve import resolve
 from registry.changes.create import create_files
 from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
-from registry.disk import atomic
+from registry.disk import atomic, beneath
 from registry.settings import Settings
 from tests.conftest import REPOSITORY
 
@@ -47,7 +47,10 @@ WRITES = frozenset(
     unlink utime write
     """.split()
 )
-"""What changes the disk, of `os`; `open` does so in some modes, and renameat2 always."""
+"""What changes the disk, of `os`; `open` does so in some modes, and renameat2 always.
+
+By openat2 nothing is made: what is new has one name in an open folder.
+"""
 LOOKS = frozenset("fstat listdir lstat read readlink scandir stat".split())
 WRITING_MODES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
@@ -64,6 +67,8 @@ TRACED = tuple(
     for place in (
         "changes/",
         "disk/atomic.py",
+        "disk/beneath.py",
+        "disk/private.py",
         "db/writes/journal.py",
         "db/interface.py",
         "db/sqlite/writer.py",
@@ -71,7 +76,10 @@ TRACED = tuple(
         "exchange/",
     )
 )
-TRACED_DISK = (str(REPOSITORY / "registry" / "disk" / "atomic.py"),)
+TRACED_DISK = tuple(
+    str(REPOSITORY / "registry" / "disk" / name)
+    for name in ("atomic.py", "beneath.py", "private.py")
+)
 NEVER = 10**9
 DRAWN = r"[0-9a-f]{8,}|\d+"
 REPEATS = 2
@@ -249,13 +257,14 @@ def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., o
 
         return call
 
+    beneath._openat2()  # looked up once for good, and so a step of the first run alone
     for name in WRITES:
         yield os, name, reported(name, DISK, getattr(os, name))
     for name in LOOKS:
         yield os, name, reported(name, LOOK, getattr(os, name))
     yield os, FSYNC, reported(FSYNC, FSYNC, os.fsync)
 
-    real_os_open, real_open, real_renameat2 = os.open, builtins.open, atomic._renameat2
+    real_os_open, real_open = os.open, builtins.open
 
     def os_open(path: object, flags: int, *more: object, **named: object) -> int:
         report("os.open", DISK if flags & WRITING_MODES else LOOK)
@@ -273,13 +282,20 @@ def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., o
                 raise
         return opened
 
-    def renameat2() -> Callable[..., object] | None:
-        function = real_renameat2()
-        return function and reported("renameat2", DISK, function)
-
     yield os, "open", os_open
     yield builtins, "open", open_
-    yield atomic, "_renameat2", renameat2
+    for module, name, kind in ((atomic, "_renameat2", DISK), (beneath, "_openat2", LOOK)):
+        find = getattr(module, name)
+        yield module, name, partial(_found, find, partial(reported, name.strip("_"), kind))
+
+
+def _found(
+    find: Callable[[], Callable[..., object] | None],
+    reported: Callable[[Callable[..., object]], Callable[..., object]],
+) -> Callable[..., object] | None:
+    """Return a system call that is looked up, so that it is reported, if this system has it."""
+    function = find()
+    return function and reported(function)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from registry.changes.create import create_files
 from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
 from registry.disk import atomic as change_files
+from registry.disk.beneath import Folder
 from registry.errors import (
     ChangeRefused,
     NotInTrash,
@@ -43,6 +44,11 @@ def alpha(registry, source, root):
 
 def state(root):
     return root.parent / f".{root.name}.skill-registry"
+
+
+def digest_at(path):
+    with Folder.open(str(path.parent)) as folder:
+        return change_files.digest_of(change_files.Place(folder, path.name))
 
 
 def settled(registry, root):
@@ -202,12 +208,12 @@ class TestDeleteAndRestore:
         write_skill(alpha, description="No date.", age=OLD)
         registry.sync()
         before = registry.list()[0]
-        digest = change_files.digest_path(str(alpha))
+        digest = digest_at(alpha)
         registry.delete("alpha")
         assert (len(registry.list()), alpha.exists()) == (0, False)
         registry.restore("alpha")
         after = registry.list()[0]
-        assert change_files.digest_path(str(alpha)) == digest
+        assert digest_at(alpha) == digest
         assert (after.created_at, after.tree_hash) == (before.created_at, before.tree_hash)
         assert registry.trash() == []
         settled(registry, root)
@@ -306,7 +312,7 @@ def test_where_beside_is_another_file_system_the_state_lies_inside(
     real = protocol.rename_new
 
     def rename(staged, live):
-        if not staged.startswith(str(root)):
+        if not staged.path.startswith(str(root)):
             raise OSError(18, "Invalid cross-device link")
         real(staged, live)
 

@@ -29,12 +29,13 @@ class Watch:
 
     def seen(self, rename):
         def renamed(one, other):
-            staged = one if os.path.lexists(one) and "/ops/" in one else os.path.dirname(other)
+            is_staged = os.path.lexists(one.path) and "/ops/" in one.path
+            staged = one.path if is_staged else os.path.dirname(other.path)
             if not self.staged:
                 self.staged = {os.stat(os.path.dirname(staged)).st_ino, *below(staged)}
             rename(one, other)
             self.renames += 1
-            self.folders |= {os.stat(os.path.dirname(path)).st_ino for path in (one, other)}
+            self.folders |= {os.fstat(place.folder.fd).st_ino for place in (one, other)}
 
         return renamed
 

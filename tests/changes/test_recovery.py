@@ -239,25 +239,29 @@ def test_the_next_change_ends_what_is_unfinished_first(registry, root, alpha):
     assert registry.finish_changes() == 0
 
 
-def test_only_what_a_change_of_this_database_staged_is_cleared_away(registry, root, alpha):
-    registry.create("beta", description="New.")
-    path = registry.core.writer.path
-    ops, trash = state(root, "ops"), state(root, "trash")
-    for name, owner in (("ours", path), ("theirs", "/another.db"), ("nobodys", None)):
-        (ops / name / "tree").mkdir(parents=True)
-        if owner is not None:
-            (ops / name / "owner").write_text(owner)
-    (ops / "strange").mkdir()
-    (ops / "strange" / "owner").write_bytes(b"\xff")
-    notes = {"ours": f'{{"database": "{path}"}}', "theirs": '{"database": "/x"}', "list": "[]"}
-    for name, note in (*notes.items(), ("broken", "{"), ("kept", notes["ours"])):
-        (trash / name).mkdir()
-        (trash / name / "meta.json").write_text(note)
-    (trash / "kept" / "tree").mkdir()
-    registry.create("gamma", description="New.")
-    assert sorted(os.listdir(ops)) == ["nobodys", "strange", "theirs"]
-    assert sorted(os.listdir(trash)) == ["broken", "kept", "list", "theirs"]
-    assert registry.trash() == []
+def test_only_what_a_change_of_this_database_staged_is_cleared_away(
+    registry, root, alpha, tmp_path
+):
+    def dies_while_staging(of, name):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("registry.changes.create.sync_tree", die)
+            with pytest.raises(Dead):
+                of.create(name, description="New.")
+        return next(iter(set(os.listdir(ops)) - known))
+
+    ops, known = state(root, "ops"), set()
+    with SkillRegistry.open(tmp_path / "another.db", settings=Settings()) as other:
+        other.sync(str(root), name="mine")
+        theirs = dies_while_staging(other, "beta")
+        known = {theirs}
+        ours = dies_while_staging(registry, "beta")
+        (ops / "0123456789abcdef" / "tree").mkdir(parents=True)  # nobody's
+        known = {theirs, "0123456789abcdef"}
+        assert set(os.listdir(ops)) == known | {ours}
+        registry.create("gamma", description="New.")
+        assert set(os.listdir(ops)) == known
+        other.create("delta", description="New.")
+        assert os.listdir(ops) == ["0123456789abcdef"]
 
 
 def test_what_can_not_be_removed_now_is_removed_when_recovery_comes_by(

@@ -6,7 +6,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.changes import context, protocol
-from registry.changes.state import StateFolder
+from registry.changes.state import state_path
 from registry.disk.locks import FileLock
 from registry.errors import (
     ChangePending,
@@ -16,7 +16,6 @@ from registry.errors import (
     NotUtf8,
     SkillChangedOnDisk,
     SkillExists,
-    SkillInaccessible,
     SkillMissing,
     SourceElsewhere,
     UsageProblem,
@@ -203,20 +202,23 @@ def test_what_is_in_the_trash_but_no_skill_of_ours_is_passed_over(registry, root
 def test_the_state_lies_inside_where_nothing_may_be_made_beside(tmp_path, monkeypatch):
     root = tmp_path / "skills"
     root.mkdir()
-    assert StateFolder(str(root)).path == str(tmp_path / ".skills.skill-registry")
+    beside, within = str(tmp_path / ".skills.skill-registry"), str(root / ".skill-registry")
+    assert state_path(str(root)) == beside
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert StateFolder(str(root)).path == str(root / ".skill-registry")
-    (tmp_path / ".skills.skill-registry").mkdir()
-    assert StateFolder(str(root)).path == str(tmp_path / ".skills.skill-registry")
+    assert state_path(str(root)) == within
+    os.mkdir(beside)
+    assert state_path(str(root)) == beside
     monkeypatch.undo()
-    (root / ".skill-registry").mkdir()
-    assert StateFolder(str(root)).path == str(root / ".skill-registry")
-    assert StateFolder(str(root), inside=False).path == str(tmp_path / ".skills.skill-registry")
+    os.mkdir(within)
+    assert state_path(str(root)) == beside  # which others may write to, as those in a clone
+    os.chmod(within, 0o700)
+    assert state_path(str(root)) == within
+    assert state_path(str(root), inside=False) == beside
 
 
 def test_a_state_folder_that_can_not_be_made_is_a_refusal(registry, root, alpha):
     state(root).touch()
-    with pytest.raises(SkillInaccessible):
+    with pytest.raises(ChangeRefused, match="not made by this registry for you; move it away"):
         registry.update("alpha", description="New.")
     state(root).unlink()
     assert registry.update("alpha", description="New.").description == "New."
@@ -240,12 +242,12 @@ def test_what_the_disk_neither_confirms_nor_denies_is_not_called_undone(
     def fail(_):
         raise OSError(5, "Input/output error")
 
-    real = protocol.digest_path
+    real = protocol.digest_of
     monkeypatch.setattr(protocol, "sync_folder", fail)
     monkeypatch.setattr(
         protocol,
-        "digest_path",
-        lambda path: fail(path) if path.startswith(str(alpha)) else real(path),
+        "digest_of",
+        lambda place: fail(place) if place.path.startswith(str(alpha)) else real(place),
     )
     with pytest.raises(ChangePending, match="Input/output"):
         registry.create("beta", description="New.")

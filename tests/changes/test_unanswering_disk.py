@@ -37,11 +37,17 @@ def journal(registry):
 
 
 def failing_on(monkeypatch, function, path, *, module=os):
+    """Let a call fail for what is at a path, whether it is named by that or is an open folder."""
     real = getattr(module, function)
 
+    def at(where):
+        if isinstance(where, int):
+            return os.readlink(f"/proc/self/fd/{where}")
+        return os.fspath(getattr(where, "path", where))
+
     def fail(where, *arguments, **named):
-        if os.fspath(where) == os.fspath(path):
-            raise OSError(errno.EIO, os.strerror(errno.EIO), where)
+        if at(where) == os.fspath(path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), os.fspath(path))
         return real(where, *arguments, **named)
 
     monkeypatch.setattr(module, function, fail)

@@ -34,7 +34,7 @@ def test_each_shell_has_its_script(process, shell):
 
 def test_commands_are_completed(complete):
     assert complete("s") == ["sync", "search", "show", "stats", "source"]
-    assert complete("source", "a") == ["add"]
+    assert complete("source", "a") == ["add", "adopt"]
 
 
 @pytest.mark.both

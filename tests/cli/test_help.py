@@ -30,7 +30,7 @@ def test_the_reference_is_what_the_help_says():
 def test_all_commands_of_this_version_are_there():
     assert {" ".join(path) for path in ALL} == {
         *COMMANDS,
-        *(f"source {name}" for name in ("add", "list", "remove", "discover")),
+        *(f"source {name}" for name in ("add", "adopt", "list", "remove", "discover")),
         "mcp install",
         *(f"trash {name}" for name in ("list", "empty")),
         *(f"tools {name}" for name in ("list", "schema", "call")),

@@ -29,7 +29,9 @@ def test_show_json_has_the_keys_of_a_listing_and_the_whole_skill(library, cli):
     assert skill["front_matter"]["version"] == "1.10"
     assert skill["body"].strip().endswith("fill every form.")
     assert list(skill["files"][0]) == ["path", "size", "hash", "executable"]
-    assert {"code", "severity", "path", "line", "message", "fix"} == set(skill["diagnostics"][0])
+    assert {"code", "severity", "category", "path", "line", "message", "fix"} == set(
+        skill["diagnostics"][0]
+    )
     assert skill["path"] == cli("show", "pdf-forms", "--path").stdout.rstrip("\n")
 
 

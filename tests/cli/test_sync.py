@@ -3,12 +3,14 @@
 import json
 import re
 import shutil
+import threading
 
 import pytest
 
 from registry.cli.commands.sync import report_record
 from registry.model import Diagnostic
 from registry.sync.report import SourceReport, SyncReport
+from registry.sync.watch import Watcher
 
 KEYS = [
     "added",
@@ -174,3 +176,20 @@ def test_places_that_were_passed_over_are_told_with_their_folders():
             "fix": "copy it",
         }
     ]
+
+
+def test_a_watch_that_is_interrupted_while_it_starts_leaves_no_thread_behind(
+    cli, root, skill, monkeypatch
+):
+    skill("alpha")
+    start, started = Watcher.start, []
+
+    def interrupted(watcher):
+        start(watcher)
+        started.append(watcher)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watcher, "start", interrupted)
+    assert cli("sync", str(root), "--watch").exit_code == 0
+    assert len(started) == 1
+    assert "watch" not in {thread.name for thread in threading.enumerate()}

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tests.conftest import write_skill
+
 SETTINGS = """
 personalities:
   writer:
@@ -58,6 +60,19 @@ class TestTools:
         assert answer["skills"][0]["ref"] == "haiku"
         basic = cli("tools", "call", "--toolset", "basic", "list_skills")
         assert "haiku" in json.loads(basic.stdout)["skills"]
+
+    def test_the_skills_are_those_of_one_project(self, cli, tmp_path):
+        for project in ("one", "two"):
+            home = tmp_path / project / ".wave" / "skills"
+            write_skill(home / f"{project}-plan")
+            cli("sync", str(home), "--scope", "project")
+        options = ("--toolset", "wave", "--workdir", str(tmp_path / "one"))
+        (tool,) = json.loads(cli("tools", "schema", *options).stdout)
+        described = tool["function"]["description"]
+        assert "one-plan" in described
+        assert "two-plan" not in described
+        assert cli("tools", "call", *options, "Skill", '{"skill_name": "one-plan"}').exit_code == 0
+        assert cli("tools", "call", *options, "Skill", '{"skill_name": "two-plan"}').exit_code == 1
 
     def test_arguments_are_read_from_standard_input(self, cli, library):
         result = cli("tools", "call", "read_skill", "-", input='{"name": "haiku"}')

@@ -1,59 +1,71 @@
 """The journal, and the bytes that revisions need: what is written down is found again, as it was."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.journal import has_entries, waiting_sources
-from registry.db.writes.journal import Entry, add_entry, drop_entry, entries, find_entry
+from registry.db.queries.journal import Entry, agrees, has_entries, noted
+from registry.db.writes.journal import add_entry, drop_entry, holds
 from registry.errors import ContentMissing
 from registry.settings import Settings
 from tests.conftest import write_skill
 
 
-def test_entries_are_found_by_number_by_source_and_by_host(registry, root, tmp_path):
-    (tmp_path / "other").mkdir()
-    registry.sync(str(root), name="mine")
-    registry.sync(str(tmp_path / "other"), name="other")
-    host = registry.core.host
-    mine, other = (source.id for source in registry.sources())
-    one = Entry(
+def entry_of(source, **facts):
+    """Return an entry with something in each column."""
+    made = Entry(
         id="b",
-        host=host,
-        source_id=mine,
-        root=str(root),
+        host=source.host,
+        source_id=source.id,
+        root=source.path,
         kind="update",
         folder="alpha",
         target="alpha/SKILL.md",
-        staged="/x",
+        staged="ops/b/tree",
         base="1",
         new="2",
-        exchange=0,
         uid="u",
         created_at="c",
         started_at="2026-01-02",
     )
-    earlier = replace(one, id="c", started_at="2026-01-01")
-    written = [one, earlier, replace(one, id="a"), replace(one, id="d", source_id=other)]
-    written.append(replace(one, id="e", host="another machine"))
-    with registry.core.writer.transaction() as connection:
-        for entry in written:
-            add_entry(connection, entry)
-        assert [each.id for each in entries(connection, mine, host)] == ["c", "a", "b"]
-        assert [each.id for each in entries(connection, mine, "another machine")] == ["e"]
-        assert [each.id for each in entries(connection, other, host)] == ["d"]
-        assert (find_entry(connection, "b"), find_entry(connection, "x")) == (one, None)
-        drop_entry(connection, "b")
-        assert find_entry(connection, "b") is None
-        assert len(entries(connection, mine, host)) == 2
+    return replace(made, **facts)
+
+
+def test_the_journal_holds_what_was_written_down_until_it_is_struck_out(registry, root):
+    registry.sync(str(root), name="mine")
+    (source,) = registry.sources()
+    one = entry_of(source)
+    none = replace(one, id="c", base=None, new=None, uid=None, created_at=None)
     reader = registry.core.reader
-    assert (has_entries(reader), waiting_sources(reader, host)) == (True, {mine, other})
-    assert waiting_sources(reader, "another machine") == {mine}
+    assert not has_entries(reader)
     with registry.core.writer.transaction() as connection:
-        for entry in written:
-            drop_entry(connection, entry.id)
-    assert (has_entries(reader), waiting_sources(reader, host)) == (False, set())
+        add_entry(connection, one)
+        add_entry(connection, none)
+        assert (holds(connection, "b"), holds(connection, "x")) == (True, False)
+    assert has_entries(reader)
+    assert agrees(reader, one)
+    assert agrees(reader, none)
+    assert noted(reader, source.host) == [("b", source.id), ("c", source.id)]
+    assert noted(reader, "another machine") == []
+    with registry.core.writer.transaction() as connection:
+        drop_entry(connection, one)
+        drop_entry(connection, none)
+        assert not holds(connection, "b")
+    assert not has_entries(reader)
+    assert not agrees(reader, one)
+
+
+def test_the_journal_agrees_with_nothing_that_differs_in_any_column(registry, root):
+    registry.sync(str(root), name="mine")
+    (source,) = registry.sources()
+    one = entry_of(source)
+    with registry.core.writer.transaction() as connection:
+        add_entry(connection, one)
+    for field in fields(Entry):
+        other = -1 if field.name == "source_id" else "other"
+        assert not agrees(registry.core.reader, replace(one, **{field.name: other})), field.name
+    assert not agrees(registry.core.reader, replace(one, base=None))
 
 
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b""])

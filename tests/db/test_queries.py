@@ -5,7 +5,7 @@ import pytest
 from registry.db.queries import known, offered, skills
 from registry.db.queries.candidates import candidates
 from registry.db.queries.filters import Filters
-from registry.db.queries.journal import has_entries, waiting_sources
+from registry.db.queries.journal import has_entries, noted
 from registry.db.queries.manifests import manifests
 from registry.db.queries.sources import list_sources, roots
 from registry.db.queries.summary import registered
@@ -171,7 +171,7 @@ def test_a_skill_is_read_with_its_files_and_text(library, reader):
 def test_what_is_unusual_or_unusable_is_found(library, reader):
     mine = source_id(library, "mine")
     broken = skills.by_place(reader, mine, "broken")
-    assert skills.invalid(reader) == [(broken.id, broken.path)]
+    assert skills.broken(reader) == [broken]
     assert "error" in {finding.severity for finding in skills.findings(reader, broken.id)}
     assert skills.unusual_documents(reader) == {("mine", "old"): "skill.md"}
 
@@ -196,7 +196,7 @@ def test_sources_are_listed_the_strongest_first_and_counted_where_asked(library,
     assert roots(reader, host) == [str(tmp_path / name) for name in ("project", "mine", "whole")]
     assert roots(reader, "another machine") == []
     assert registered(reader)[1:] == (3, 10)
-    assert (has_entries(reader), waiting_sources(reader, host)) == (False, set())
+    assert (has_entries(reader), noted(reader, host)) == (False, [])
 
 
 def test_the_whole_is_counted(library):

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from registry.disk.locks import FileLock, FolderLock
+from registry.disk.beneath import Folder
+from registry.disk.locks import FileLock, FolderLock, NotALock
 
 
 def test_a_lock_is_held_by_one_and_given_back(tmp_path):
@@ -44,13 +45,44 @@ def test_the_last_who_signed_is_named_and_no_rest_of_a_longer_name(tmp_path):
     assert FileLock(str(tmp_path / "none")).owner() == "another process"
 
 
+@pytest.mark.parametrize("left", [b"", b"\0" * 30, b'{"pid"', b'{"pid": 12\0\0\0: "sync"}'])
+def test_what_a_power_cut_left_of_a_note_is_signed_over(tmp_path, left):
+    (tmp_path / "lock").write_bytes(left)
+    with FileLock(str(tmp_path / "lock")) as lock:
+        assert lock.owner() == "another process"
+        assert lock.acquire(0)
+        lock.sign("sync")
+        assert lock.owner() == f"process {os.getpid()} (sync)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"notes", b"{}", b'{"pids": 1}', b'{"pid": ' + b"x" * 2000, b"\0" * 2000],
+    ids=["words", "empty", "near", "long", "zeros"],
+)
+def test_what_is_no_note_is_not_signed_over(tmp_path, text):
+    (tmp_path / "lock").write_bytes(text)
+    with FileLock(str(tmp_path / "lock")) as lock:
+        assert lock.acquire(0)
+        with pytest.raises(NotALock, match="holds something else"):
+            lock.sign("sync")
+    assert (tmp_path / "lock").read_bytes() == text
+
+
+def test_who_holds_a_lock_is_said_in_nobody_elses_words(tmp_path):
+    for note in ('{"pid": "\\u001b[2J", "doing": "x"}', '{"pid": 1, "doing": "\\u001b[2J"}'):
+        (tmp_path / "lock").write_text(note)
+        assert FileLock(str(tmp_path / "lock")).owner() == "another process"
+
+
 def test_a_folder_is_locked_without_a_trace(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
-    with FolderLock(str(folder)) as lock:
-        assert lock.acquire(0)
-        assert not FolderLock(str(folder)).acquire(0)
+    with Folder.open(str(folder)) as one, Folder.open(str(folder)) as other:
+        with FolderLock(one) as lock:
+            assert lock.acquire(0)
+            assert not FolderLock(other).acquire(0)
+            assert not FolderLock(one).acquire(0)
+        with FolderLock(other) as lock:
+            assert lock.acquire(0)
     assert list(folder.iterdir()) == []
-    (folder / "file").write_text("")
-    with pytest.raises(NotADirectoryError):
-        FolderLock(str(folder / "file")).acquire(0)

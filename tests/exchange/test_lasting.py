@@ -39,27 +39,28 @@ def pull(registry, to, *names, **more):
 @pytest.fixture
 def steps(monkeypatch):
     """Note in which order contents and names are made durable, below a folder."""
-    noted, real = [], SimpleNamespace(fsync=os.fsync, rename=os.rename)
+    noted, real = [], SimpleNamespace(fsync=os.fsync)
 
     def fsync(descriptor):
         noted.append(f"fsync {os.readlink(f'/proc/self/fd/{descriptor}')}")
         real.fsync(descriptor)
 
-    def rename(old, new):
-        noted.append(f"rename {new}")
-        real.rename(old, new)
-
     def exchange(one, other):
-        noted.append(f"exchange {other}")
+        noted.append(f"exchange {other.path}")
         return placing_exchange(one, other)
 
     def rename_new(old, new):
-        noted.append(f"rename {new}")
+        noted.append(f"rename {new.path}")
         return placing_rename(old, new)
 
+    def replace(old, new):
+        noted.append(f"rename {new.path}")
+        return staging_replace(old, new)
+
     placing_exchange, placing_rename = placing.exchange, placing.rename_new
+    staging_replace = staging.replace
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(staging, "replace", replace)
     monkeypatch.setattr(placing, "exchange", exchange)
     monkeypatch.setattr(placing, "rename_new", rename_new)
 
@@ -165,7 +166,7 @@ def test_what_fails_is_named_with_its_own_path_and_in_words(library, to, tmp_pat
     assert caught.value.facts["reason"] == "Not a directory"
     with pytest.raises(ExportRefused) as refused:
         library.export([library.resolve("alpha")], str(tmp_path / "file"))
-    assert refused.value.facts["path"].startswith(str(tmp_path / "file" / ".well-known"))
+    assert refused.value.facts["path"] == str(tmp_path / "file")
     assert refused.value.facts["reason"] == "Not a directory"
     for failing, expected in (
         (OSError(errno.EIO, "Input/output error", "/a/place"), ("/a/place", "Input/output error")),
@@ -199,7 +200,7 @@ def test_a_check_that_fails_is_named_with_its_own_path(library, to, monkeypatch)
         def fail(*_, failing=failing):
             raise failing
 
-        monkeypatch.setattr(pulling, "digest_path", fail)
+        monkeypatch.setattr(pulling, "digest_of", fail)
         with pytest.raises(PullRefused) as caught:
             library.check_pulled(str(to))
         assert tuple(caught.value.facts.values()) == expected

@@ -286,7 +286,7 @@ def test_a_folder_made_or_removed_in_that_moment_is_left_as_it_is(library, to, m
     rename_new, exchange = placing.rename_new, placing.exchange
 
     def made(staged, target):
-        os.mkdir(target)
+        os.mkdir(target.path)
         rename_new(staged, target)
 
     monkeypatch.setattr(placing, "rename_new", made)
@@ -297,7 +297,7 @@ def test_a_folder_made_or_removed_in_that_moment_is_left_as_it_is(library, to, m
     library.update("alpha", description="Two.")
 
     def removed(staged, target):
-        os.rename(target, to.parent / "away")
+        os.rename(target.path, to.parent / "away")
         exchange(staged, target)
 
     monkeypatch.setattr(placing, "exchange", removed)
@@ -312,10 +312,10 @@ def test_a_full_disk_leaves_the_old_and_no_litter(library, to, monkeypatch, way)
     write_file = placing.write_file
     for failing in ("logo.png", "note.json"):
 
-        def write(path, data, mode=0o644, failing=failing):
-            if path.endswith(failing):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-            write_file(path, data, mode)
+        def write(place, data, mode=0o644, failing=failing):
+            if place.name == failing:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), place.path)
+            write_file(place, data, mode)
 
         for module in (placing, atomic):
             monkeypatch.setattr(module, "write_file", write)
@@ -412,13 +412,13 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     monkeypatch.setattr(faults, "every_line", False)  # which knows the lines of the program only
 
     def in_place(one, other, _aside):
-        shutil.rmtree(other)
-        shutil.move(one, other)
+        shutil.rmtree(other.path)
+        shutil.move(one.path, other.path)
 
     with monkeypatch.context() as patch:
         patch.setattr(placing, "_swap", in_place)
         assert not all(killed.whole() for _ in killed.steps())
-    monkeypatch.setattr(placing, "clear", shutil.rmtree)
+    monkeypatch.setattr(placing, "clear", lambda to, name: shutil.rmtree(to.path_of(name)))
     monkeypatch.setattr(placing, "_read_note", lambda _room: None)
     killed.reset()
     assert pull(killed.library, killed.to)[0] == ("alpha", "edited")

@@ -108,6 +108,17 @@ def test_the_other_toolsets_are_served_too(talk, library, toolset, name, argumen
     talk(conversation, ("http", "auto"), "--toolset", toolset)
 
 
+def test_what_a_contract_says_of_its_tools_reaches_the_client(talk, library):
+    async def conversation(client):
+        meta = {one.name: one.meta for one in (await client.list_tools()).tools}
+        for name, most in (("skills_list", 10_000), ("skill_view", 30_000)):
+            said = {"toolset": "skills", "maxResultChars": most, "capabilities": {}}
+            assert said.items() <= meta[name].items()
+
+    talk(conversation, ("stdio", "auto"), "--toolset", "ethos")
+    talk(conversation, ("stdio", "legacy"), "--toolset", "ethos")
+
+
 def test_toolsets_are_served_together_where_their_names_do_not_clash(talk, registry, library):
     async def conversation(client):
         names = {one.name for one in (await client.list_tools()).tools}
@@ -125,6 +136,25 @@ def test_toolsets_are_served_together_where_their_names_do_not_clash(talk, regis
     )
     with pytest.raises(UsageProblem, match="both have a tool list_skills"):
         SkillServer(registry, Serving(toolsets=("native", "basic")))
+
+
+def test_the_skills_of_other_projects_are_not_served(talk, registry, library, tmp_path):
+    from tests.conftest import write_skill
+
+    for project in ("one", "two"):
+        write_skill(tmp_path / project / "skills" / f"{project}-plan")
+        registry.sync(str(tmp_path / project / "skills"), name=project, scope="project")
+
+    async def conversation(client):
+        (skill,) = (await client.list_tools()).tools
+        assert "one-plan" in skill.description
+        assert "two-plan" not in skill.description
+        uris = {str(one.uri) for one in (await client.list_resources()).resources}
+        assert "skill://one/one-plan/SKILL.md" in uris
+        assert "skill://two/two-plan/SKILL.md" not in uris
+
+    arguments = ("--toolset", "wave", "--workdir", str(tmp_path / "one"))
+    talk(conversation, ("stdio", "auto"), *arguments)
 
 
 def test_limits_hold_for_tools_and_resources_alike(talk, registry, library, tmp_path, skill):

@@ -22,12 +22,6 @@ PULLING = r"project/skills/\.exchange-\*\.skill-registry"
 ALONE = [name for name in OPERATIONS if name != "one after the other"]
 """What is tried here."""
 
-UNMENDED = {
-    "pull": "the name of a new folder that is pulled into is not synced",
-    "first sync": "the name of a new folder for the database is not synced",
-    "empty trash": "that something left the trash is not synced",
-}
-
 
 @pytest.fixture(scope="module")
 def run():
@@ -46,12 +40,6 @@ def run():
         yield recorded
 
 
-def mended(name):
-    broken = UNMENDED.get(name)
-    marks = pytest.mark.xfail(strict=True, reason=broken) if broken else ()
-    return pytest.param(name, marks=marks)
-
-
 @pytest.mark.parametrize("name", ALONE)
 def test_what_was_recorded_is_all_that_happened(run, name):
     recorded = run(name)
@@ -60,7 +48,7 @@ def test_what_was_recorded_is_all_that_happened(run, name):
     assert len(recorded.history.done) == len(recorded.operation.steps)
 
 
-@pytest.mark.parametrize("name", [mended(name) for name in ALONE])
+@pytest.mark.parametrize("name", ALONE)
 def test_a_power_cut_leaves_each_skill_as_before_or_as_after(run, name):
     recorded, tried = run(name), 0
     for failure in recorded.failures(some_states(recorded.history, SAMPLE, seed=0)):

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from registry.db.queries.known import RemovedSkill, StoredFingerprint
 from registry.disk.paths import position
 from registry.disk.scanned import ScannedFolder
+from registry.sync.fingerprint import stamp
 from registry.sync.planning import pair_moves
 from registry.sync.scan import compare
 
@@ -21,7 +22,7 @@ def found(folder, document="SKILL.md"):
 
 def row(folder, number=1, *, fingerprint=None, racy=0):
     return StoredFingerprint(
-        position(folder), number, folder, fingerprint or found(folder).fingerprint, racy, "ok"
+        position(folder), number, folder, fingerprint or stamp(found(folder)), racy, "ok"
     )
 
 

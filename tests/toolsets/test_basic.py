@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from registry.api import SkillRegistry
+from registry.settings import parse_settings
 from tests.conftest import write_skill
 from tests.refusing import refuse
 
@@ -227,3 +229,101 @@ def test_an_unknown_tool_is_an_error(call):
     assert call("delete_skill") == {
         "error": "Unknown tool: 'delete_skill'. There are list_skills and get_skill"
     }
+
+
+class TestWhatIsShown:
+    """What the other toolsets refuse is neither listed nor read here."""
+
+    @pytest.fixture
+    def registry(self, database):
+        coder = {
+            "toolset": ["bash"],
+            "team": "platform",
+            "skills": {"global_ingest": {"deny": ["denied"]}},
+        }
+        settings = parse_settings({"personalities": {"coder": coder}}, "config.yaml")
+        with SkillRegistry.open(database, settings=settings) as opened:
+            yield opened
+
+    @pytest.fixture
+    def shown(self, registry, root):
+        """Return the names that are listed, having seen that just those can be read."""
+
+        def names(**limits):
+            toolset = registry.toolset("basic", source="mine", **limits)
+            listed = toolset.call("list_skills", {})["skills"]
+            for folder in root.iterdir():
+                answer = toolset.call("get_skill", {"skill_name": folder.name})
+                if folder.name in listed:
+                    assert "documentation" in answer or "SKILL.MD not found" in answer["error"]
+                else:
+                    assert answer == {"error": f"Skill '{folder.name}' not found in skills folder"}
+            return listed
+
+        return names
+
+    def test_what_hides_itself_from_models_is_not(self, registry, root, skill, shown):
+        skill("open")
+        skill("quiet", extra="disable-model-invocation: true\n")
+        skill("quiet/inner")
+        registry.sync(str(root), name="mine")
+        assert shown() == ["open"]
+
+    def test_what_hides_itself_since_the_last_sync_is_not_read(self, registry, root, skill):
+        skill("open")
+        registry.sync(str(root), name="mine")
+        skill("open", extra="disable-model-invocation: true\n", age=None)
+        skill("fresh", extra="disable-model-invocation: true\n")
+        for name in ("open", "fresh"):
+            answer = registry.toolset("basic").call("get_skill", {"skill_name": name})
+            assert answer == {"error": f"Skill '{name}' not found in skills folder"}
+
+    def test_what_the_personality_does_not_see_is_not(self, registry, root, skill, shown):
+        skill("denied")
+        skill("far", extra="required_tools: [browser]\n")
+        skill("near", extra="required_tools: [bash]\n")
+        skill("keyed", extra="ethos: {env_required: [NO_SUCH_KEY]}\n")
+        skill("broken", description="", body="")
+        (root / "empty").mkdir()
+        registry.sync(str(root), name="mine")
+        assert shown(personality="coder") == ["near"]
+        assert shown() == ["broken", "denied", "empty", "far", "keyed", "near"]
+
+    def test_what_the_personality_does_not_see_since_the_last_sync_is_not_read(
+        self, registry, root, skill
+    ):
+        skill("near")
+        registry.sync(str(root), name="mine")
+        toolset = registry.toolset("basic", personality="coder")
+        assert "documentation" in toolset.call("get_skill", {"skill_name": "near"})
+        skill("near", extra="required_tools: [browser]\n", age=None)
+        assert "not found" in toolset.call("get_skill", {"skill_name": "near"})["error"]
+
+    def test_a_link_to_what_the_personality_does_not_see_is_not_read(self, registry, root, skill):
+        (skill("denied") / "SKILL.md").write_text("# Denied\n\nBy its folder's name.\n")
+        os.symlink("denied", root / "alias")
+        registry.sync(str(root), name="mine")
+        toolset = registry.toolset("basic", personality="coder")
+        assert "not found" in toolset.call("get_skill", {"skill_name": "alias"})["error"]
+        plain = registry.toolset("basic").call("get_skill", {"skill_name": "alias"})
+        assert "documentation" in plain
+
+    def test_a_source_of_another_scope_team_or_project_is_not(
+        self, registry, root, skill, shown, tmp_path
+    ):
+        skill("alpha")
+        registry.sync(str(root), name="mine", scope="team")
+        assert shown() == shown(scope="team") == ["alpha"]
+        assert shown(scope="personal") == shown(personality="coder") == []
+        registry.sync(str(root), scope="project")
+        assert shown(workdir=str(root.parent)) == ["alpha"]
+        assert shown(workdir=str(tmp_path / "home")) == []
+
+    def test_what_a_stronger_source_hides_is_as_it_is_this_folder(
+        self, registry, root, skill, shown, tmp_path
+    ):
+        skill("alpha")
+        registry.sync(str(root), name="mine")
+        write_skill(tmp_path / "other" / "alpha")
+        registry.sync(str(tmp_path / "other"), name="other", scope="project")
+        assert shown() == shown(personality="coder") == ["alpha"]

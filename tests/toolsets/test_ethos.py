@@ -15,15 +15,23 @@ from registry.toolsets import ethos
 from registry.toolsets.base import Context
 from tests.conftest import OLD, write_skill
 
+TOOLS = ["skills_list", "skill_view"]
+
 PERSONALITIES = {
     "coder": {
-        "toolset": ["bash"],
+        "toolset": ["bash", *TOOLS],
         "team": "platform",
         "skills": {"global_ingest": {"deny": ["denied"]}},
     },
-    "hermit": {"skills": {"global_ingest": {"mode": "none"}}},
-    "chooser": {"skills": {"global_ingest": {"mode": "explicit", "allow": ["plan"]}}},
-    "tagger": {"skills": {"global_ingest": {"mode": "tags", "accept_tags": ["quality"]}}},
+    "hermit": {"toolset": TOOLS, "skills": {"global_ingest": {"mode": "none"}}},
+    "chooser": {
+        "toolset": TOOLS,
+        "skills": {"global_ingest": {"mode": "explicit", "allow": ["plan"]}},
+    },
+    "tagger": {
+        "toolset": TOOLS,
+        "skills": {"global_ingest": {"mode": "tags", "accept_tags": ["quality"]}},
+    },
 }
 
 LIBRARY = {
@@ -102,21 +110,55 @@ def test_skills_list_schema_has_no_parameters(registry):
 
 
 def test_skills_list_max_result_chars_10_000(registry, root, skill, call):
-    for number in range(150):
+    for number in range(400):
         skill(f"s{number:03}", description="word " * 30)
     registry.sync(str(root))
     value = call("skills_list")["value"]
-    assert 9_000 < len(value) <= 10_000
+    assert len(value) <= 10_000
     lines = value.splitlines()
     bullets = [line for line in lines if line.startswith("- **")]
-    assert all(line.endswith(": " + "word " * 29 + "word") for line in bullets)
-    assert lines[0] == "150 skills available:"
-    missing = 150 - len(bullets)
+    assert [bullet.split("**")[1] for bullet in bullets] == [f"s{n:03}" for n in range(400)]
+    assert lines[0] == "400 skills available:"
     assert lines[-1] == (
-        f"({missing} of 150 skills are not shown: this list holds at most 10000 characters. "
-        "skill_view(name) reads those too.)"
+        "(Descriptions are left out: this list holds at most 10000 characters. "
+        "skill_view(name) shows a skill whole.)"
     )
-    assert call("skill_view", {"name": "s149"})["ok"]
+    assert call("skill_view", {"name": "s399"})["ok"]
+
+
+def test_descriptions_are_shortened_before_any_is_left_out(registry, root, skill, call):
+    for number in range(150):
+        skill(f"s{number:03}", description="word " * 30)
+    skill("short", description="As it is.")
+    registry.sync(str(root))
+    value = call("skills_list")["value"]
+    assert 9_000 < len(value) <= 10_000
+    bullets = [line for line in value.splitlines() if line.startswith("- **")]
+    assert len(bullets) == 151
+    assert {bullet.partition(": ")[2] for bullet in bullets} == {
+        "word word word word word word word word word word…",
+        "As it is.",
+    }
+    assert value.endswith(
+        "(Long descriptions are shortened: this list holds at most 10000 characters. "
+        "skill_view(name) shows a skill whole.)"
+    )
+
+
+def test_names_are_dropped_last_and_their_number_is_told(registry, root, skill, call):
+    for number in range(1200):
+        skill(f"s{number:04}")
+    registry.sync(str(root))
+    value = call("skills_list")["value"]
+    assert 9_000 < len(value) <= 10_000
+    bullets = [line for line in value.splitlines() if line.startswith("- **")]
+    assert bullets[0] == "- **s0000**"
+    missing = 1200 - len(bullets)
+    assert value.endswith(
+        f"({missing} of 1200 skills are not shown: this list holds at most "
+        "10000 characters. skill_view(name) reads those too.)"
+    )
+    assert call("skill_view", {"name": "s1199"})["ok"]
 
 
 def test_returns_a_bullet_list_of_name_kind_description(library, call):
@@ -150,6 +192,21 @@ def test_only_skills_that_would_inject_on_this_personalitys_next_turn_appear(
     assert listed("coder") == ["plain", "reachable"]
     assert listed("coder", environ={"KEY": "1"}) == ["keyed", "plain", "reachable"]
     assert listed() == ["denied", "keyed", "plain", "reachable", "unreachable"]
+
+
+def test_required_tools_may_stand_below_ethos(registry, root, skill, listed):
+    for number, extra in enumerate(
+        (
+            "ethos:\n  required_tools: [browser]\n",
+            "ethos.required_tools: [browser]\n",
+            "metadata:\n  ethos:\n    requiredTools: browser\n",
+            "metadata:\n  ethos.required_tools: browser\n",
+        )
+    ):
+        skill(f"far-{number}", extra=extra)
+    skill("near", extra="ethos:\n  required_tools: [bash]\n")
+    registry.sync(str(root))
+    assert listed("coder") == ["near"]
 
 
 # skill_view
@@ -283,6 +340,36 @@ def test_skills_list_reflects_the_final_intersection_not_the_raw_scan_output(
     assert len(registry.list()) == 1
 
 
+# Capability rationale
+
+
+def test_capabilities_are_empty_on_both_tools_and_they_belong_to_the_toolset_skills(registry):
+    assert [tool.meta for tool in ethos.EthosToolset(Context(registry.core)).tools()] == [
+        {"toolset": "skills", "maxResultChars": 10_000, "capabilities": {}},
+        {"toolset": "skills", "maxResultChars": 30_000, "capabilities": {}},
+    ]
+
+
+@pytest.mark.parametrize("has", [[], ["skills_list"], ["skill_view"], TOOLS], ids=str)
+def test_a_personality_whose_toolset_omits_a_tool_does_not_have_it(database, root, skill, has):
+    settings = parse_settings({"personalities": {"p": {"toolset": ["bash", *has]}}}, "config.yaml")
+    with SkillRegistry.open(database, settings=settings) as registry:
+        skill("plan")
+        registry.sync(str(root))
+        toolset = registry.toolset("ethos", personality="p")
+        assert [tool.name for tool in toolset.tools()] == has
+        for tool in TOOLS:
+            answer = toolset.call(tool, {"name": "plan"})
+            if tool in has:
+                assert answer["ok"]
+            else:
+                assert answer == {
+                    "ok": False,
+                    "code": "input_invalid",
+                    "error": f'No tool "{tool}": this personality\'s toolset does not have it.',
+                }
+
+
 # Examples and errors
 
 
@@ -364,12 +451,12 @@ def test_a_description_longer_than_the_list_leaves_room_for_the_others(registry,
 
 def test_a_list_that_is_too_long_keeps_the_strongest_scopes(registry, tmp_path, listed):
     for source, scope in (("a", "community"), ("b", "personal"), ("z", "project")):
-        for number in range(30):
-            write_skill(tmp_path / source / f"{source}{number:02}", description="word " * 40)
+        for number in range(300):
+            write_skill(tmp_path / source / f"{source}{'-long' * 5}{number:03}")
         registry.sync(str(tmp_path / source), name=source, scope=scope)
     names = listed()
-    assert len(names) < 90
-    assert {name for name in names if name[0] == "z"} == {f"z{n:02}" for n in range(30)}
+    assert 300 - 50 < len(names) < 300 + 50
+    assert {name[0] for name in names} <= {"z", "b"}
     assert not [name for name in names if name[0] == "a"]
     assert names == sorted(names)
 

@@ -187,6 +187,22 @@ class TestCreate:
             "Skill 'weather_lookup' already exists",
         )
 
+    def test_a_name_must_be_unique_among_all_that_are_listed(
+        self, registry, refused, workspace, tmp_path
+    ):
+        own = tmp_path / "home" / ".miniclaw" / "workspace" / "skills"
+        write_skill(own / "there")
+        registry.sync(str(own))
+        write_skill(workspace / "weather_lookup")
+        registry.sync()
+        assert refused("create_skill", WEATHER) == (
+            "NameConflict",
+            "Skill 'weather_lookup' already exists",
+        )
+        assert not (own / "weather_lookup").exists()
+        bound = registry.toolset("miniclaw", source="miniclaw")
+        assert bound.call("create_skill", WEATHER)["success"]
+
     def test_uniqueness_is_checked_on_disk_too(self, refused, workspace):
         (workspace / "weather_lookup").mkdir()
         assert refused("create_skill", WEATHER) == (
@@ -303,6 +319,47 @@ class TestCreate:
         assert "No sources are registered yet" in answer["error"]["message"]
 
 
+class TestWhereSkillsAreMade:
+    """ "creates directory: `~/.miniclaw/workspace/skills/{name}/`"."""
+
+    @pytest.fixture
+    def make(self, registry, tmp_path):
+        """Register folders as sources, and return what creating a skill then says."""
+
+        def run(*folders):
+            for folder in folders:
+                write_skill(folder / "there")
+                registry.sync(str(folder))
+            return registry.toolset("miniclaw").call("create_skill", WEATHER)
+
+        return run
+
+    @pytest.fixture
+    def own(self, tmp_path):
+        return tmp_path / "home" / ".miniclaw" / "workspace" / "skills"
+
+    def test_its_own_workspace_is_used_whatever_other_sources_there_are(self, make, own, tmp_path):
+        answer = make(tmp_path / "one", own, tmp_path / "two")
+        assert answer["file_path"] == str(own / "weather_lookup" / "SKILL.md")
+
+    def test_a_source_that_was_asked_for_comes_first(self, make, registry, own, tmp_path):
+        make(own, tmp_path / "one")
+        bound = registry.toolset("miniclaw", source="one")
+        answer = bound.call("create_skill", {**WEATHER, "name": "second"})
+        assert answer["file_path"] == str(tmp_path / "one" / "second" / "SKILL.md")
+
+    def test_without_it_the_model_is_told_what_the_user_can_do(self, make, own, tmp_path):
+        error = make(tmp_path / "one", tmp_path / "two")["error"]
+        assert error == {
+            "type": "DirectoryCreationFailed",
+            "message": (
+                f"Failed to create directory '{own / 'weather_lookup'}': Several sources could be "
+                "written to: 'one' or 'two'. The user has to choose one, or register the folder "
+                "above."
+            ),
+        }
+
+
 class TestListAndRead:
     def test_the_list_is_the_contracts_the_newest_first(self, call, registry, workspace):
         for name, description, moment in (
@@ -355,17 +412,69 @@ class TestListAndRead:
     def test_a_file_that_was_deleted_is_an_error(self, call, refused, workspace):
         create(call)
         (workspace / "weather_lookup" / "SKILL.md").unlink()
-        kind, message = refused("read_skill", name="weather_lookup")
-        assert kind in {"FileReadFailed", "SkillNotFound"}
-        assert "weather_lookup" in message
+        path = workspace / "weather_lookup" / "SKILL.md"
+        assert refused("read_skill", name="weather_lookup") == (
+            "FileReadFailed",
+            f"Failed to read file '{path}': the folder holds no SKILL.md",
+        )
 
     def test_a_file_that_is_no_text_is_an_error(self, call, refused, workspace):
         create(call)
-        (workspace / "weather_lookup" / "SKILL.md").write_bytes(b"\xff")
+        path = workspace / "weather_lookup" / "SKILL.md"
+        path.write_bytes(b"\xff")
         kind, message = refused("read_skill", name="weather_lookup")
         assert kind == "FileReadFailed"
-        assert message.startswith("Failed to read file '")
+        assert message.startswith(f"Failed to read file '{path}': ")
         assert "UTF-8" in message
+
+    @pytest.mark.usefixtures("settled")
+    def test_a_file_that_cannot_be_read_is_an_error(self, call, refused, workspace, deny):
+        create(call)
+        path = workspace / "weather_lookup" / "SKILL.md"
+        denied = deny("SKILL.md")
+        kind, message = refused("read_skill", name="weather_lookup")
+        assert denied
+        assert kind == "FileReadFailed"
+        assert message.startswith(f"Failed to read file '{path}': ")
+        assert "Permission denied" in message
+
+    def test_skills_in_nested_folders_are_listed_and_read(self, call, registry, workspace):
+        write_skill(workspace / "weather" / "far_away", body="Ask.\n")
+        registry.sync()
+        assert [skill["name"] for skill in call("list_skills")["skills"]] == ["far_away"]
+        assert "Ask." in call("read_skill", name="far_away")["content"]
+
+    def test_one_toolset_sees_what_was_made_and_deleted_meanwhile(self, registry, workspace):
+        toolset = registry.toolset("miniclaw")
+        assert toolset.call("list_skills", {})["skills"] == []
+        registry.toolset("miniclaw").call("create_skill", WEATHER)
+        assert len(toolset.call("list_skills", {})["skills"]) == 1
+        registry.delete("weather_lookup")
+        assert toolset.call("list_skills", {})["skills"] == []
+        assert not toolset.call("read_skill", {"name": "weather_lookup"})["success"]
+
+    def test_nothing_in_a_skill_is_run(self, call, workspace, tmp_path):
+        mark = tmp_path / "ran"
+        code = f"!`touch {mark}`\n\n```sh\ntouch {mark}\n```\n$(touch {mark})"
+        create(call, implementation=code)
+        assert code in call("read_skill", name="weather_lookup")["content"]
+        call("list_skills")
+        call("delete_skill", name="weather_lookup")
+        assert not mark.exists()
+
+    def test_a_name_that_several_have_is_told_apart(self, call, refused, registry, workspace):
+        for folder in ("a/same", "b/same"):
+            write_skill(workspace / folder, body=f"# Of {folder}\n")
+        registry.sync()
+        for tool in ("read_skill", "delete_skill"):
+            assert refused(tool, name="same") == (
+                "InvalidName",
+                (
+                    "Invalid skill name 'same': several skills have it, choose one of "
+                    "workspace/a/same, workspace/b/same"
+                ),
+            )
+        assert call("read_skill", name="workspace/b/same")["success"]
 
     def test_names_that_only_other_contracts_allow_can_be_read(self, call, registry, workspace):
         registry.create("kebab-case", description="By another contract.")
@@ -408,6 +517,60 @@ class TestDelete:
         }
         assert not (workspace / "weather_lookup").exists()
         assert call("list_skills")["skills"] == []
+
+    def test_what_cannot_be_used_can_be_deleted(self, call, registry, workspace):
+        """Or its name would be taken for good."""
+        for name, data in (("corrupt", b"\xff\xfe\x00"), ("blank", b""), ("gone", b"Text.")):
+            (workspace / name).mkdir()
+            (workspace / name / "SKILL.md").write_bytes(data)
+        registry.sync()
+        (workspace / "gone" / "SKILL.md").unlink()
+        registry.sync()
+        for name in ("corrupt", "blank", "gone"):
+            assert not call("read_skill", name=name)["success"]
+            assert call("delete_skill", name=name) == {
+                "success": True,
+                "message": f"Skill '{name}' deleted successfully",
+            }
+            assert not (workspace / name).exists()
+            create(call, name)
+
+    def test_what_is_not_shown_cannot_be_deleted_broken_or_not(self, registry, refused, workspace):
+        quiet = "disable-model-invocation: true\n"
+        write_skill(workspace / "quiet", extra=quiet)
+        write_skill(workspace / "broken", description="", body="", extra=quiet)
+        registry.sync()
+        for name in ("quiet", "broken"):
+            kind, message = refused("delete_skill", name=name)
+            assert (kind, message) == ("SkillNotFound", f"Skill '{name}' not found")
+            assert (workspace / name / "SKILL.md").exists()
+
+    def test_what_another_view_holds_cannot_be_deleted_broken_or_not(
+        self, registry, workspace, tmp_path
+    ):
+        other = tmp_path / "other"
+        write_skill(other / "sound")
+        write_skill(other / "broken", description="", body="")
+        registry.sync(str(other), name="other", scope="project")
+        for limits in ({"source": "workspace"}, {"scope": "personal"}, {"workdir": str(workspace)}):
+            toolset = registry.toolset("miniclaw", **limits)
+            for name in ("sound", "broken"):
+                answer = toolset.call("delete_skill", {"name": name})
+                assert answer["error"]["type"] == "SkillNotFound", (limits, name)
+                assert (other / name).exists()
+
+    def test_a_folder_that_cannot_be_removed_is_said(self, call, refused, workspace, monkeypatch):
+        create(call)
+
+        def fail(*_):
+            raise OSError(16, "Device or resource busy")
+
+        monkeypatch.setattr("registry.changes.protocol.rename_new", fail)
+        kind, message = refused("delete_skill", name="weather_lookup")
+        assert kind == "DirectoryRemovalFailed"
+        assert message.startswith(f"Failed to remove directory '{workspace / 'weather_lookup'}': ")
+        assert "Device or resource busy" in message
+        assert (workspace / "weather_lookup" / "SKILL.md").exists()
 
     @pytest.mark.parametrize("name", BUILT_IN_TOOLS)
     def test_built_in_skills_cannot_be_deleted_even_where_there_is_one(

@@ -21,7 +21,7 @@ def call(registry):
         answer = registry.toolset("native", **(limits or {})).call(
             tool, {**(arguments or {}), **more}
         )
-        jsonschema.validate(json.loads(json.dumps(answer)), RESULTS[tool])
+        jsonschema.validate(answer, RESULTS[tool])
         json.dumps(answer, ensure_ascii=False).encode()
         return answer
 
@@ -45,6 +45,12 @@ def library(registry, root, skill):
     skill("secret", extra="disable-model-invocation: true\n")
     registry.sync(str(root), name="mine")
     return root
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_argument_is_described(tool):
+    for name, about in tool.parameters["properties"].items():
+        assert about.get("description"), name
 
 
 class TestListing:
@@ -122,6 +128,22 @@ class TestReading:
             data += base64.b64decode(piece["content"])
             offset = piece["next_offset"]
         assert data == bytes(range(256))
+
+    def test_a_folder_without_a_document_says_so(self, call, library):
+        (library / "skill-01" / "SKILL.md").unlink()
+        assert call("read_skill", name="skill-01")["error"] == {
+            "code": "skill_invalid",
+            "message": (
+                "The skill 'skill-01' can't be used:\n  the folder holds no SKILL.md "
+                "(fix: add a SKILL.md to the folder)"
+            ),
+        }
+
+    def test_what_a_broken_skill_that_hides_itself_says_is_not_told(self, code, registry, library):
+        quiet = "disable-model-invocation: true\n"
+        write_skill(library / "broken", description="", body="", extra=quiet)
+        registry.sync()
+        assert code("read_skill", name="broken") == "skill_not_visible"
 
     @pytest.mark.parametrize("path", ["../skill-00/SKILL.md", "/etc/passwd", "a\\b", "..", "x\0y"])
     def test_paths_out_of_the_skill_are_refused(self, code, library, path):
@@ -267,6 +289,100 @@ class TestLimits:
             registry.sync(str(tmp_path / project / "skills"), name=project, scope="project")
         limits = {"workdir": str(tmp_path / "one")}
         assert [s["ref"] for s in call("list_skills", limits=limits)["skills"]] == ["of-one"]
+
+
+class TestWhatLiesOutside:
+    """A toolset that is limited speaks of nothing that its limits leave out."""
+
+    OUTSIDE = "classified"
+
+    @pytest.fixture
+    def registry(self, database):
+        ingest = {"mode": "explicit", "allow": ["shown"]}
+        settings = parse_settings(
+            {
+                "personalities": {
+                    "few": {"team": "ours", "skills": {"global_ingest": ingest}},
+                    "tags": {"team": "ours", "skills": {"global_ingest": {"mode": "tags"}}},
+                }
+            },
+            "config.yaml",
+        )
+        with SkillRegistry.open(database, settings=settings) as opened:
+            yield opened
+
+    @pytest.fixture
+    def homes(self, registry, tmp_path):
+        scopes = {"mine": "personal", "ours": "team", self.OUTSIDE: "team"}
+        for name, scope in scopes.items():
+            skill = "shown" if name == "mine" else f"of-{name}"
+            write_skill(tmp_path / "homes" / name / skill)
+            registry.sync(str(tmp_path / "homes" / name), name=name, scope=scope)
+        write_skill(tmp_path / "homes" / self.OUTSIDE / "classified-two")
+        (tmp_path / "homes" / self.OUTSIDE / "of-classified" / "SKILL.md").unlink()
+        return tmp_path / "homes"
+
+    @pytest.mark.parametrize(
+        "limits",
+        [
+            {"source": "mine"},
+            {"scope": "personal"},
+            {"personality": "few"},
+            {"personality": "tags"},
+            {"scope": "project"},
+        ],
+        ids=str,
+    )
+    def test_no_answer_names_a_source_or_skill_outside(self, call, registry, homes, limits):
+        name = self.OUTSIDE
+        asked = [
+            ("sync_skills", {"dry_run": True}),
+            ("sync_skills", {}),
+            ("sync_skills", {"sources": ["nowhere"]}),
+            ("sync_skills", {"sources": [name]}),
+            ("create_skill", {"name": "new", "description": "D.", "source": "nowhere"}),
+            ("create_skill", {"name": "new", "description": "D.", "source": name}),
+            ("create_skill", {"name": "newer", "description": "D."}),
+            ("restore_skill", {"name": "of-classified"}),
+            ("restore_skill", {"name": "of-classified", "source": name}),
+            ("read_skill", {"name": "of-classified"}),
+            ("read_skill", {"name": "of-classifie"}),
+            ("read_skill_file", {"name": "of-classified", "path": "x"}),
+            ("update_skill", {"name": "of-classified", "description": "D."}),
+            ("delete_skill", {"name": "of-classified"}),
+            ("list_skills", {"source": name}),
+            ("search_skills", {"query": "classified"}),
+        ]
+        for tool, sent in asked:
+            answer = json.dumps(call(tool, limits=limits, **sent))
+            for value in ("of-classified", "of-classifie", name):  # what was sent may be repeated
+                if value in str(sent):
+                    answer = answer.replace(f"'{value}'", "")
+            assert name not in answer, (tool, sent, answer)
+        # The source outside was not synced either: its missing skill is still known.
+        assert registry.resolve("of-classified").source == name
+
+    def test_what_is_seen_is_synced_and_told(self, call, registry, homes):
+        write_skill(homes / "ours" / "new")
+        write_skill(homes / "mine" / "unseen")
+        done = call("sync_skills", limits={"personality": "few"})
+        assert done["added"] == ["new"]
+        assert registry.resolve("unseen").source == "mine"
+
+    def test_a_deleted_skill_comes_back_only_to_who_may_see_its_source(
+        self, call, code, registry, homes
+    ):
+        registry.sync(self.OUTSIDE, allow_prune=True)
+        registry.delete("classified-two")
+        limits = {"scope": "personal"}
+        assert code("restore_skill", name="classified-two", limits=limits) == "skill_not_found"
+        assert call("restore_skill", name="classified-two")["skill"]["source"] == self.OUTSIDE
+
+    def test_where_several_sources_could_be_meant_only_those_seen_are_named(self, call, homes):
+        limits = {"personality": "tags"}
+        error = call("create_skill", name="x", description="D.", limits=limits)["error"]
+        assert error["code"] == "source_unclear"
+        assert "'ours' or 'mine'" in error["message"]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
+from registry.api import SkillRegistry
 from registry.errors import FileTooLarge, SkillInaccessible
-from registry.settings import Limits
+from registry.settings import Limits, Settings, parse_settings
 from registry.toolsets import wave
 from registry.toolsets.wave_skills import parse_skill_file
 from tests.conftest import write_skill
@@ -101,6 +102,66 @@ class TestRegistration:
         assert described == f"{HEAD}\u2022 **multi** (personal): One. Two."
 
 
+class TestBudget:
+    """The description of a tool is a part of every request of an agent."""
+
+    @pytest.fixture
+    def described(self, database, root):
+        """Return the description for so many skills and characters, as (lines, last line)."""
+
+        def run(number, limit, name="skill-{}"):
+            for one in range(number):
+                write_skill(root / name.format(f"{one:04}"), description="word " * 30)
+            settings = Settings(tool_description_chars=limit)
+            with SkillRegistry.open(database, settings=settings) as registry:
+                registry.sync(str(root), name="mine")
+                text = registry.toolset("wave").tools()[0].description
+            assert len(text) <= limit
+            assert text.startswith(HEAD)
+            return text.removeprefix(HEAD).splitlines()
+
+        return run
+
+    def test_by_default_it_is_bounded_whatever_there_is(self, registry, root):
+        for number in range(120):
+            write_skill(root / f"skill-{number:03}", description="word " * 60)
+        registry.sync(str(root))
+        text = registry.toolset("wave").tools()[0].description
+        assert 14_000 < len(text) <= 15_000
+        assert text.count("\u2022 **") == 120
+
+    def test_descriptions_are_shortened_first(self, described):
+        *lines, note = described(20, 2000)
+        assert len(lines) == 20
+        assert all(line.endswith("word\u2026") for line in lines)
+        assert note == "(Long descriptions are shortened.)"
+
+    def test_then_only_names_are_listed(self, described):
+        *lines, note = described(20, 800)
+        assert lines == [f"\u2022 **skill-{n:04}** (personal)" for n in range(20)]
+        assert note == "(Only names are listed.)"
+
+    def test_then_names_are_dropped_and_counted(self, described):
+        *lines, note = described(60, 800)
+        assert lines == [f"\u2022 **skill-{n:04}** (personal)" for n in range(len(lines))]
+        missing = 60 - len(lines)
+        assert note == f"(Only names are listed, and {missing} more skills not even by name.)"
+
+    def test_the_skills_of_the_project_are_dropped_last(self, registry, tmp_path):
+        for source, scope in (("a", "personal"), ("z", "project")):
+            for number in range(400):
+                write_skill(tmp_path / source / f"{source}-{number:03}")
+            registry.sync(str(tmp_path / source), name=source, scope=scope)
+        text = registry.toolset("wave").tools()[0].description
+        assert text.count("(project)") == 400
+        assert 0 < text.count("(personal)") < 400
+
+    def test_what_is_not_listed_can_still_be_invoked(self, described, database):
+        described(60, 800)
+        with SkillRegistry.open(database, settings=Settings()) as registry:
+            assert registry.toolset("wave").call("Skill", {"skill_name": "skill-0059"})["success"]
+
+
 class TestOutput:
     def test_success_gives_the_path_and_the_whole_text(self, call, places):
         answer = call({"skill_name": "skill-2"})
@@ -170,7 +231,7 @@ class TestNotFound:
         answer = refused("skill-000x")
         lines = answer["error"].split("\n\n")[1].splitlines()
         assert lines[1].startswith("- skill-000: ")
-        assert lines[-1] == "- \u2026 and 5 more: see the tool's description"
+        assert lines[-1] == "- \u2026 and 5 more"
         assert len(answer["errorDetails"]["availableSkills"]) == wave.MAX_LISTED
 
     def test_a_name_that_several_have_is_told_apart(self, refused, registry, root, skill):
@@ -236,12 +297,25 @@ class TestOtherErrors:
         registry.sync(str(root))
         assert refused("bomb")["errorDetails"]["type"] == "skill_malformed"
 
-    def test_a_file_that_cannot_be_read_is_inaccessible(self, refused, registry, root, skill):
+    @pytest.mark.usefixtures("settled")
+    def test_a_file_that_cannot_be_read_is_inaccessible(self, refused, registry, root, skill, deny):
+        folder = skill("closed")
+        registry.sync(str(root))
+        denied = deny("SKILL.md")
+        answer = refused("closed")
+        assert denied
+        assert answer["errorDetails"]["type"] == "skill_inaccessible"
+        assert str(folder / "SKILL.md") in answer["error"]
+        assert "Permission denied" in answer["error"]
+
+    def test_what_is_no_file_is_invalid(self, refused, registry, root, skill):
         folder = skill("closed")
         registry.sync(str(root))
         (folder / "SKILL.md").unlink()
         os.mkfifo(folder / "SKILL.md")
-        assert refused("closed")["errorDetails"]["type"] in {"skill_inaccessible", "skill_invalid"}
+        answer = refused("closed")
+        assert answer["errorDetails"]["type"] == "skill_invalid"
+        assert "a pipe, socket or device has no place in a skill" in answer["error"]
 
     def test_a_folder_that_is_gone_is_not_found(self, refused, registry, places):
         shutil.rmtree(places[0] / "skill-1")
@@ -258,6 +332,79 @@ class TestOtherErrors:
         assert "damaged" in answer["error"]
 
 
+class TestAFolderThatExists:
+    """Nobody is told to create a folder that is there: what is wrong with it is said."""
+
+    def test_broken_front_matter_that_hides_the_name_is_malformed(self, refused, registry, root):
+        (root / "greet").mkdir()
+        broken = "---\nname: [greet\ndescription: {x\n---\nText.\n"
+        (root / "greet" / "SKILL.md").write_text(broken)
+        registry.sync(str(root))
+        answer = refused("greet")
+        assert answer["errorDetails"]["type"] == "skill_malformed"
+        assert answer["error"].startswith(
+            "Skill 'greet' is invalid: name must match directory name: '[greet' is not 'greet'; "
+        )
+        assert "\n\nFix by:\n- " in answer["error"]
+        assert "Create directory" not in answer["content"]
+
+    def test_a_name_that_is_not_the_folders_is_invalid(self, refused, registry, root, skill):
+        skill("folder", name="other")
+        registry.sync(str(root))
+        assert refused("folder")["error"] == (
+            "Skill 'folder' is invalid: name must match directory name: 'other' is not 'folder'"
+            "\n\nFix by:\n- Write `name: folder` in the SKILL.md, or invoke 'other'\n\n"
+            "Skill will be available after fixing these issues."
+        )
+        assert refused("folder")["errorDetails"]["type"] == "skill_invalid"
+
+    def test_one_that_also_has_another_name_and_cannot_be_used_says_why(
+        self, refused, registry, root
+    ):
+        (root / "folder").mkdir()
+        bomb = "---\nname: other\ndescription: &a [x]\nmore: *a\n---\n"
+        (root / "folder" / "SKILL.md").write_text(bomb)
+        registry.sync(str(root))
+        answer = refused("folder")
+        assert answer["errorDetails"]["type"] == "skill_malformed"
+        assert answer["error"].startswith("Skill 'folder' is invalid: the alias")
+
+    @pytest.mark.parametrize("since_the_sync", [False, True])
+    def test_a_folder_without_a_document_says_so(
+        self, refused, registry, root, skill, since_the_sync
+    ):
+        folder = skill("van")
+        registry.sync(str(root))
+        (folder / "SKILL.md").unlink()
+        if not since_the_sync:
+            registry.sync(allow_prune=True)
+        assert refused("van")["error"] == (
+            "Skill 'van' is invalid: the folder holds no SKILL.md\n\nFix by:\n"
+            "- add a SKILL.md to the folder\n\n"
+            "Skill will be available after fixing these issues."
+        )
+
+    def test_what_hides_itself_is_not_available_by_its_folder_either(
+        self, refused, registry, root, skill
+    ):
+        skill("folder", name="other", extra="disable-model-invocation: true\n")
+        registry.sync(str(root))
+        assert refused("folder")["error"] == (
+            "Skill 'folder' is not available for model invocation."
+        )
+
+    def test_what_the_personality_does_not_see_is_not_told_of(self, database, root, skill):
+        coder = {"skills": {"global_ingest": {"deny": ["other"]}}}
+        settings = parse_settings({"personalities": {"coder": coder}}, "config.yaml")
+        with SkillRegistry.open(database, settings=settings) as registry:
+            skill("folder", name="other")
+            registry.sync(str(root))
+            toolset = registry.toolset("wave", personality="coder")
+            answer = toolset.call("Skill", {"skill_name": "folder"})
+        assert answer["error"].startswith("Skill 'folder' not found.")
+        assert "other" not in answer["content"]
+
+
 class TestManager:
     def test_discovery_tells_personal_from_project_and_names_what_is_wrong(self, registry, places):
         (places[0] / "broken").mkdir()
@@ -270,6 +417,22 @@ class TestManager:
         (error,) = found.errors
         assert error.skill_path == str(places[0] / "broken")
         assert "UTF-8" in error.message
+
+    def test_errors_are_those_of_the_skills_that_are_shown(self, registry, places, tmp_path):
+        (places[0] / "blank").mkdir()
+        (places[1] / "broken").mkdir()
+        (places[1] / "broken" / "SKILL.md").write_text("")
+        registry.sync()
+        found = {
+            scope: registry.toolset("wave", scope=scope).skills.initialize().errors
+            for scope in ("personal", "project")
+        }
+        assert [(e.skill_path, e.message) for e in found["personal"]] == [
+            (str(places[0] / "blank"), "the folder holds no SKILL.md")
+        ]
+        assert [(e.skill_path, e.message) for e in found["project"]] == [
+            (str(places[1] / "broken"), "the file is empty")
+        ]
 
     def test_loading_gives_the_skill_or_nothing(self, registry, places):
         skills = registry.toolset("wave").skills

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from registry.catalog.visibility.needs import read_needs
+from registry.catalog.visibility.needs import needs_of, read_needs
 from registry.catalog.visibility.rules import HIDDEN, NO_PERSONALITY, Decision, Facts, Host, decide
 from registry.core import Core
 from registry.db.interface import Reader
 from registry.db.queries.candidates import candidates
 from registry.db.queries.filters import Filters
 from registry.errors import PersonalityNotFound
-from registry.model import Skill
+from registry.model import Document, Skill, Source
 from registry.settings import Personality, Settings
 
 
@@ -37,11 +37,15 @@ def decisions(
     personality: Personality | None,
     environ: Mapping[str, str],
     name: str | None = None,
+    source_id: int | None = None,
 ) -> Iterator[tuple[int, Skill, Decision]]:
-    """Yield what `decide_all` returns, each with the id of its stored version."""
+    """Yield what `decide_all` returns, each with the id of its stored version.
+
+    ``source_id``: of one source, and what stronger ones hide is decided, too.
+    """
     team = None if personality is None else personality.team or ""
     host = Host(environ)
-    for one in candidates(reader, team=team, name=name):
+    for one in candidates(reader, team=team, name=name, source_id=source_id):
         if personality is None:
             yield one.id, one.skill, HIDDEN if one.hidden == 1 else NO_PERSONALITY
             continue
@@ -56,6 +60,25 @@ def decisions(
             hidden=one.hidden == 1,
         )
         yield one.id, one.skill, decide(facts, personality, host)
+
+
+def decide_document(
+    document: Document,
+    source: Source,
+    personality: Personality | None,
+    environ: Mapping[str, str],
+) -> Decision:
+    """Decide about a skill file that was just read in a source, stored already or not."""
+    facts = Facts(
+        name=document.name,
+        source=source.name,
+        scope=source.scope,
+        tags=document.tags,
+        required_tools=document.required_tools,
+        needs=needs_of(document.front_matter),
+        hidden=document.hidden,
+    )
+    return decide(facts, personality, Host(environ))
 
 
 def seen_by(core: Core, name: str, filters: Filters) -> Filters:

@@ -43,8 +43,11 @@ def read_needs(front_matter: str | None) -> Needs:
     if front_matter is None:
         return NOTHING
     values = json.loads(front_matter)
-    if not isinstance(values, Mapping):
-        return NOTHING
+    return needs_of(values) if isinstance(values, Mapping) else NOTHING
+
+
+def needs_of(values: Mapping[str, JsonValue]) -> Needs:
+    """Read the needs out of front matter."""
     found: dict[str, tuple[str, ...]] = {}
     for path, value in _paths(values, ""):
         field = _KEYS.get(path.removeprefix("metadata"))

@@ -74,7 +74,7 @@ def _writable(session: Session, skill: SkillDetail) -> str:
     from registry.sync.sources import check_own, find
 
     source = find(session.registry.core, skill.source)
-    check_own(session.registry.core, source.name, source.host)
+    check_own(session.registry.core, source.name, source.host, source.path)
     path = os.path.realpath(skill.location)
     if os.path.isdir(path):
         raise ChangeRefused(path=path, reason="it holds no SKILL.md")

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -89,6 +90,33 @@ def add(
     session.console.answer(source, [done], as_json=as_json)
     if not as_json:
         session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
+
+
+@session_command(
+    "skill-registry source adopt work", "skill-registry source adopt work --yes", group=command
+)
+@click.argument("name", shell_complete=complete.sources)
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@options.json_option
+def adopt(session: Session, *, name: str, yes: bool, as_json: bool) -> None:
+    """Take a source of this host as yours.
+
+    On a server everybody who may write there can register a folder under this host's name; the
+    next sync here would upload it. So a sync leaves out what you did not add on this machine
+    yourself, until you adopt it. A file as the database needs none of this.
+    """
+    from registry.sync.sources import find
+
+    source = find(session.registry.core, name)
+    shown, path = escape.line(source.name), escape.line(source.path)
+    if not yes:
+        if not session.console.err_is_terminal or not sys.stdin.isatty():
+            raise click.UsageError(f"{shown} is {path} ({source.scope}); --yes adopts it.")
+        question = f"Read, sync and upload {path} as the source {shown} ({source.scope})?"
+        click.confirm(question, abort=True, err=True)
+    source = session.registry.adopt_source(name)
+    done = f"Adopted the source {shown} ({source.scope}): {path}"
+    session.console.answer(source, [done], as_json=as_json)
 
 
 @session_command("skill-registry source remove work", group=command)

@@ -69,6 +69,7 @@ def command(
         none = "No sources are registered yet."
         if registry.sources(counted=False):
             none = "All sources are on other machines, which sync them."
+        _tell_unadopted(session)
         console.error(
             f"{none} Name a folder: skill-registry sync FOLDER\n"
             "'skill-registry source discover' finds the folders of agents on this machine."
@@ -84,11 +85,26 @@ def command(
     limit = None if session.verbose else MAX_SHOWN
     console.answer(report_record(report), draw_report(console, report, limit), as_json=as_json)
     _tell(session, report, hints=not as_json)
+    if not targets:
+        _tell_unadopted(session)
     if watch:
         _watch(session, as_json=as_json)
         return
     if not report.complete:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _tell_unadopted(session: Session) -> None:
+    """Say which sources claim to be of this host and are left out."""
+    from registry.sync.sources import unadopted_sources
+
+    for source in unadopted_sources(session.registry.core):
+        name = escape.line(source.name)
+        session.console.note(
+            f"{name}: added elsewhere under this host's name ({escape.line(source.path)}): not "
+            f"synced until 'skill-registry source adopt {shlex.quote(name)}'.",
+            "yellow",
+        )
 
 
 def _watch(session: Session, *, as_json: bool) -> None:
@@ -109,10 +125,12 @@ def _watch(session: Session, *, as_json: bool) -> None:
     )
     held = words.count(len(session.registry.own_sources()), "source")
     console.note(f"Watching {held}; Ctrl-C ends it.")
-    watcher.start()
     try:
+        watcher.start()
         watcher.join()
     except KeyboardInterrupt:
+        pass
+    finally:
         watcher.stop()
 
 

@@ -24,6 +24,12 @@ binding_options: Final = options.stack(
     ),
     click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
     options.personality_option,
+    click.option(
+        "--workdir",
+        metavar="DIR",
+        type=click.Path(exists=True, file_okay=False),
+        help="Of the skills of projects only those below this folder.",
+    ),
 )
 toolset_option: Final = click.option(
     "--toolset",

@@ -1,5 +1,6 @@
 """`skill-registry delete`, `restore` and `trash`."""
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -93,6 +94,21 @@ def list_(session: Session, *, style: str | None) -> None:
     emit(session.console, style, found, COLUMNS, name=lambda one: one.name)
     if not found:
         session.console.note("The trash is empty.")
+    _tell_foreign(session)
+
+
+def _tell_foreign(session: Session) -> None:
+    """Say what lies in the trash and is not listed, since this user did not delete it here."""
+    from registry.changes.trash import foreign_trash
+
+    if left := foreign_trash(session.registry.core):
+        held = words.count(len(left), "folder")
+        session.console.note(
+            f"{held} in the trash can't be restored by this registry: not deleted by you with this "
+            "database,\nor by a version that did not sign yet. Look at them yourself:"
+        )
+        for place in sorted({os.path.dirname(path) for path in left}):
+            session.console.note(f"  {escape.line(place)}")
 
 
 @session_command("skill-registry trash empty --yes", group=trash)

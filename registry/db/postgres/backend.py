@@ -1,15 +1,16 @@
 """A PostgreSQL server as the database: many machines, one catalogue."""
 
 import os
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 from registry.db.interface import Backend, DatabaseInfo, SyncLock, UsageRow, Writer
 from registry.db.postgres.dialect import (
     SYNCING,
     load_driver,
     parse_url,
-    redacted_url,
     to_pyformat,
 )
 from registry.db.postgres.reader import PostgresReader
@@ -18,15 +19,20 @@ from registry.db.target import copy_target, unwritable
 from registry.db.usage import ADD
 from registry.errors import DatabaseBusy
 
+_WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
+"""What the query of an address may say about where the server is."""
+
 
 class PostgresBackend(Backend):
     """The database at ``url``, where this machine is called ``host``."""
 
     def __init__(self, url: str, host: str) -> None:
         self._url = parse_url(url)
-        load_driver(redacted_url(self._url))
+        load_driver(self._url)
         self.host = host
         self.reader: PostgresReader = PostgresReader(self._url)
+        where = {key: self._url.query[key] for key in _WHERE if key in self._url.query}
+        self.identity = f"{self.path} {sorted(where.items())}"
         self._writer: Writer | None = None
 
     def make_current(self) -> None:
@@ -93,8 +99,7 @@ class PostgresBackend(Backend):
         from registry.db.sqlite.backend import SqliteBackend
 
         target = copy_target(target, overwrite=overwrite)
-        draft = SqliteBackend(f"{target}.part")
-        _remove(draft.path)  # what a killed backup left
+        draft = SqliteBackend(f"{target}.{secrets.token_hex(8)}.part")
         try:
             copy(self, draft)
             draft.close()

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from registry.db.interface import State
 from registry.errors import (
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 
 SCHEMES: Final = ("postgresql+psycopg", "postgresql", "postgres")
 """How an address may begin; all mean psycopg 3."""
+
+DRIVER: Final = "postgresql+psycopg"
+
+_HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
+"""What no part of an address that is shown has, but between the user and the host."""
+
+_IN_QUERY: Final = re.compile(r"[?&;\s]\w*pass\w*\s*=[^&]*@", re.IGNORECASE)
 
 OLDEST_SERVER: Final = 130000
 
@@ -75,23 +84,30 @@ _NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 
 
 def parse_url(given: str) -> "URL":
-    """Return the address as SQLAlchemy has it. Raises `DatabaseProblem` for what is none."""
+    """Return the address as SQLAlchemy has it. Raises `DatabaseProblem` for what is none.
+
+    Nothing of an address that can't be told apart into its parts is shown, or kept in the chain of
+    errors: any of it may be the password.
+    """
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
     scheme = given.split("://", maxsplit=1)[0]
-    if given.count("@") > 1:
+    reason, url = None, None
+    if given.count("@") > 1 or _IN_QUERY.search(given):
         # One inside a password would make the rest of it a part of the host, shown to everybody.
         reason = "write an @ inside a password, or another part, as %40"
-        raise DatabaseProblem(path=f"{scheme}://", reason=reason)
-    try:
-        url = make_url(given)
-    except (ArgumentError, ValueError) as error:
-        reason = "it is not an address: postgresql+psycopg://USER@HOST/DATABASE"
-        raise DatabaseProblem(path=f"{scheme}://", reason=reason) from error
-    return url.set(drivername="postgresql+psycopg").update_query_dict(
-        {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}
-    )
+    elif given.isprintable():
+        with suppress(ArgumentError, ValueError):
+            url = make_url(given)
+    if url is not None:
+        query = {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}
+        url = url.set(drivername=DRIVER).update_query_dict(query)
+        shown = unquote(redacted_url(url)).removeprefix(f"{DRIVER}://{url.username}@")
+        if ":" not in f"{url.username}{url.database}" and not _HIDDEN.search(shown):
+            return url
+    reason = reason or f"it is not an address: {DRIVER}://USER@HOST/DATABASE"
+    raise DatabaseProblem(path=f"{scheme}://", reason=reason)
 
 
 def redacted_url(url: "URL") -> str:
@@ -112,13 +128,21 @@ def redacted_url(url: "URL") -> str:
     ).render_as_string()
 
 
-def load_driver(path: str) -> None:
-    """Make sure that psycopg is there. Raises `DatabaseProblem` with what to install."""
+def load_driver(url: "URL") -> None:
+    """Make sure that psycopg is there, and knows the options of an address.
+
+    Raises `DatabaseProblem` with what to install; of an unknown option not even the name is shown,
+    since it may be what followed an & in a password.
+    """
+    path = redacted_url(url)
     try:
-        import psycopg  # noqa: F401  # only whether it is there
+        from psycopg.pq import Conninfo
     except ImportError as error:
         reason = "its driver is not installed: pip install 'skill-registry[postgres]'"
         raise DatabaseProblem(path=path, reason=reason) from error
+    if not set(url.query) <= {option.keyword.decode() for option in Conninfo.get_defaults()}:
+        reason = "an option after the ? in its address is unknown; write an & in a value as %26"
+        raise DatabaseProblem(path=path, reason=reason)
 
 
 def schema_state(one: Callable[[str], Any], path: str) -> State:

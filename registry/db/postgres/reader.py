@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from registry.db.interface import Reader, State, storable
+from registry.db.interface import Reader, State
 from registry.db.postgres.dialect import (
     CONNECT_ARGS,
     redacted_url,
@@ -15,6 +15,7 @@ from registry.db.postgres.dialect import (
     translate,
 )
 from registry.db.postgres.search import TextMatches
+from registry.db.storable import storable
 from registry.errors import DatabaseProblem, DatabaseUnreachable
 
 if TYPE_CHECKING:

@@ -37,19 +37,25 @@ class Candidate(NamedTuple):
     skill: Skill
 
 
-def candidates(reader: Reader, *, team: str | None, name: str | None = None) -> Iterator[Candidate]:
+def candidates(
+    reader: Reader, *, team: str | None, name: str | None = None, source_id: int | None = None
+) -> Iterator[Candidate]:
     """Yield the usable skills that no stronger source hides, by name, or those of one ``name``.
 
     ``team``: sources of other teams hide nothing, and front matter is read; None: they do, and it
-    is not.
+    is not. ``source_id``: those of one source, hidden by others or not.
     """
-    values: list[str] = []
+    values: list[object] = []
     if team is None:
         columns, tables, condition = "NULL", FROM, f"{_LIVE} AND s.shadowed = 0"
     else:
         columns = f"CASE WHEN {_NEEDS_MENTIONED} THEN d.front_matter END"
         tables, condition = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id", _SEEN_BY_TEAM
-        values.append(team)
+        if source_id is None:
+            values.append(team)
+    if source_id is not None:
+        condition = f"{_LIVE} AND s.source_id = ?"
+        values.append(source_id)
     if name is not None:
         condition += " AND s.name = ?"
         values.append(name)

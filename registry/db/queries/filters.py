@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from registry.db.interface import Reader
+from registry.db.storable import MAX_INTEGER
 
 Sort = Literal["name", "created", "updated"]
 
-NO_LIMIT: Final = (1 << 63) - 1
+NO_LIMIT: Final = MAX_INTEGER
 """As a LIMIT: all rows."""
 
 USABLE: Final = "s.status IN ('ok', 'warning')"

@@ -1,12 +1,13 @@
 """What a skill was like, and the stored bytes of files."""
 
-import hashlib
 import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from registry.db.interface import Reader
+from registry.disk.files import digest
+from registry.errors import ContentDamaged, FileTooLarge
 from registry.model import SkillFile
 
 
@@ -53,22 +54,45 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
     return found
 
 
-def content(reader: Reader, uid: str, content_hash: str) -> bytes | None:
-    """Return the bytes with this hash, of a file that a skill has or had; None: not stored."""
-    rows = reader.rows("SELECT packed, data FROM contents WHERE hash = ?", (content_hash,))
+def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | None:
+    """Return the bytes of a file that a skill has or had; None: they are not stored.
+
+    They have the file's hash, and no more than ``limit`` of them are unpacked, whatever is stored:
+    a database may be anybody's. Raises `ContentDamaged`, `FileTooLarge`.
+    """
+    rows = reader.rows(
+        "SELECT size, packed, CASE WHEN length(data) <= ? THEN data END FROM contents "
+        "WHERE hash = ?",
+        (limit, file.hash),
+    )
     if rows:
-        packed, data = rows[0]
-        return zlib.decompress(data) if packed else bytes(data)
+        size, packed, stored = rows[0]
+        if isinstance(size, int) and size > limit:
+            raise FileTooLarge(path=file.path, size=size, limit=limit)
+        data = _unpacked(stored, limit) if packed else stored
+        if not isinstance(data, bytes) or digest(data) != file.hash:
+            raise ContentDamaged(path=file.path)
+        return data
     # What is live is not stored twice.
     for (text,) in reader.rows(
         "SELECT d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
         "WHERE s.uid = ? AND s.live = 1 AND s.content_hash = ?",
-        (uid, content_hash),
+        (uid, file.hash),
     ):
         data = text.encode()
-        if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash:
+        if digest(data) == file.hash:
             return bytes(data)
     return None
+
+
+def _unpacked(packed: object, most: int) -> bytes | None:
+    """Return what was compressed; None: it can't be unpacked, or has more than ``most`` bytes."""
+    if not isinstance(packed, bytes):
+        return None
+    try:
+        return zlib.decompressobj().decompress(packed, most + 1)
+    except zlib.error:
+        return None
 
 
 def missing_contents(

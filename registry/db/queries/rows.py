@@ -1,7 +1,7 @@
 """Rows into values. A listing of thousands spends its time here, so this is kept bare."""
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol
 
 from registry.model import SearchHit, Skill
 
@@ -12,6 +12,13 @@ COLUMNS: Final = (
     "s.status, s.shadowed, s.copies"
 )
 """What a listing selects, in the order of `Skill`'s fields."""
+
+
+class Rows(Protocol):
+    """What SELECTs can be asked of: a reader, or a transaction that writes."""
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a SELECT."""
 
 
 def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:

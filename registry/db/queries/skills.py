@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, VISIBLE
-from registry.db.queries.rows import COLUMNS, skill_of
+from registry.db.queries.rows import COLUMNS, Rows, skill_of
 from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
 _FACTS: Final = (
@@ -67,7 +67,7 @@ class StoredSkill(NamedTuple):
         return usable and self.enabled == 1 and not self.skill.shadowed
 
 
-def _select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
+def _select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
     rows = reader.rows(f"{_SELECT} {condition}", values)
     return [StoredSkill._make((*row[:_WIDTH], skill_of(row[_WIDTH:]))) for row in rows]
 
@@ -92,7 +92,7 @@ def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
     return next(iter(_select(reader, "s.id = ?", skill_id)), None)
 
 
-def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
+def by_place(reader: Rows, source_id: int, folder: str) -> StoredSkill | None:
     """Return the skill in a folder of a source; None: there is none."""
     return next(iter(_select(reader, "s.source_id = ? AND s.folder = ?", source_id, folder)), None)
 
@@ -121,16 +121,19 @@ def is_known(reader: Reader, name: str) -> bool:
     return bool(reader.rows("SELECT 1 FROM skills WHERE name = ? AND live = 1 LIMIT 1", (name,)))
 
 
-def folders(reader: Reader, source_id: int) -> list[str]:
-    """Return the folders of a source's skills and of its folders without a document."""
-    sql = "SELECT folder FROM skills WHERE source_id = ? AND live = 1"
-    return [row[0] for row in reader.rows(sql, (source_id,))]
+def folders(reader: Reader, source_id: int) -> dict[str, int]:
+    """Return the folders of a source's skills, and those without a document.
+
+    The value is 1 for what hides itself from models, else 0.
+    """
+    sql = "SELECT folder, hidden FROM skills WHERE source_id = ? AND live = 1"
+    return dict(reader.rows(sql, (source_id,)))
 
 
-def invalid(reader: Reader) -> list[tuple[int, str]]:
-    """Return (id, path) of the skills that can't be used, by ref."""
-    found = _select(reader, "src.enabled = 1 AND s.status = 'invalid' ORDER BY s.ref")
-    return [(one.id, one.path) for one in found]
+def broken(reader: Reader) -> list[StoredSkill]:
+    """Return the skills that can't be used, and the folders without a document, by ref."""
+    condition = "src.enabled = 1 AND s.status IN ('invalid', 'no_document') ORDER BY s.ref"
+    return _select(reader, condition)
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:

@@ -7,12 +7,17 @@ from contextlib import closing
 
 from registry.db.interface import Backend, DatabaseInfo, State, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
-from registry.db.sqlite.dialect import BUSY_SECONDS, has_wal_reset_bug, translate
-from registry.db.sqlite.lock import SyncLockFile
+from registry.db.sqlite.dialect import (
+    BUSY_SECONDS,
+    ERRORS,
+    copy_file,
+    has_wal_reset_bug,
+    translate,
+)
+from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
-from registry.db.target import copy_target, unwritable
+from registry.db.target import copy_target
 from registry.db.usage import ADD
-from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
 
@@ -23,6 +28,7 @@ class SqliteBackend(Backend):
 
     def __init__(self, path: str) -> None:
         self.reader: SqliteReader = SqliteReader(path)
+        self.identity = os.path.realpath(path)  # by whichever name it was opened
 
     @property
     def writable(self) -> bool:
@@ -71,7 +77,7 @@ class SqliteBackend(Backend):
         A tool call in a process of its own has counted something, and a sync that finds nothing to
         do has looked: neither may pay for an import to say so (DESIGN.md, "Two lanes").
         """
-        with FileLock(f"{self.path}.lock") as lock:
+        with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
                 return False
             try:
@@ -79,7 +85,7 @@ class SqliteBackend(Backend):
                     connection.execute("BEGIN IMMEDIATE")
                     connection.executemany(sql, rows)
                     connection.execute("COMMIT")
-            except sqlite3.Error as error:
+            except ERRORS as error:
                 raise translate(error, self.path) from error
         return True
 
@@ -113,7 +119,7 @@ class SqliteBackend(Backend):
                 sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None)
             ) as connection:
                 return list(_problems(connection, self.path))
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, self.path) from error
 
     def backup(self, target: str, *, overwrite: bool) -> None:
@@ -123,21 +129,8 @@ class SqliteBackend(Backend):
         target = copy_target(target, overwrite=overwrite)
         if os.path.exists(target) and os.path.samefile(target, self.path):
             raise UsageProblem(message=f"{target} is the database itself; choose another name")
-        draft = f"{target}.part"
-        try:
-            open(draft, "ab").close()  # SQLite does not say why it can't
-            with (
-                closing(self.reader.connect()) as source,
-                closing(sqlite3.connect(draft)) as copy,
-            ):
-                source.backup(copy)
-            os.replace(draft, target)
-        except (sqlite3.Error, OSError) as error:
-            if os.path.exists(draft):
-                os.unlink(draft)
-            if isinstance(error, OSError):
-                raise unwritable(target, error) from error
-            raise DatabaseProblem(path=target, reason=str(error)) from error
+        with closing(self.reader.connect()) as source:
+            copy_file(source, target)
 
 
 def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]:
@@ -148,7 +141,7 @@ def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]
     for row in connection.execute("PRAGMA foreign_key_check").fetchmany(20):
         yield f"a row of {row[0]} refers to a missing row of {row[2]}"
     if path is not None:
-        with FileLock(f"{path}.lock") as lock:
+        with WriterLock(path) as lock:
             if lock.acquire(BUSY_SECONDS):
                 yield from _check_search(connection)
     yield from problems(connection.execute, "SELECT id FROM skill_search_docsize")

@@ -1,9 +1,14 @@
 """What both lanes to a SQLite file agree on: its version, its waiting time and its errors."""
 
+import os
+import secrets
 import sqlite3
+from contextlib import closing
 from typing import Final
 
 from registry.db.interface import State
+from registry.db.target import unwritable
+from registry.disk.beneath import WRITE_NEW
 from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, RegistryError
 
 BUSY_SECONDS: Final = 5.0
@@ -12,6 +17,10 @@ OLDEST_SQLITE: Final = (3, 37, 0)
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
 """Patch releases without the bug that can lose a commit when a checkpoint meets a write."""
+
+
+ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""What the driver raises; the second where damage stands in the words of an error of the first."""
 
 
 def schema_state(connection: sqlite3.Connection, path: str) -> State:
@@ -44,12 +53,35 @@ def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) ->
     return (3, 7, 0) <= version <= (3, 51, 2) and not patched
 
 
+def copy_file(connection: sqlite3.Connection, target: str) -> None:
+    """Copy a database to the file ``target``, in the place of what is there, not through a link.
+
+    Raises `DatabaseProblem`.
+    """
+    draft = f"{target}.{secrets.token_hex(8)}.part"
+    try:
+        os.close(os.open(draft, WRITE_NEW, 0o644))
+        try:
+            with closing(sqlite3.connect(draft)) as copy:
+                connection.backup(copy)
+            os.replace(draft, target)
+        except BaseException:
+            os.unlink(draft)
+            raise
+    except OSError as error:
+        raise unwritable(target, error) from error
+    except ERRORS as error:
+        raise DatabaseProblem(path=target, reason=str(error)) from error
+
+
 def translate(error: Exception, path: str) -> RegistryError:
     """Turn an error of the driver, or of SQLAlchemy around it, into ours."""
     origin = getattr(error, "orig", None) or error
     name = getattr(origin, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return DatabaseBusy(path=path, seconds=BUSY_SECONDS)
+    if isinstance(origin, UnicodeDecodeError):
+        return DatabaseCorrupt(path=path, reason="it holds text that is none")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return DatabaseCorrupt(path=path, reason=str(origin))
     return DatabaseProblem(path=path, reason=str(origin))

@@ -1,9 +1,10 @@
-"""The lock of a sync: a file beside the database, held by the system until this process ends."""
+"""The locks of a file: files beside the database, held by the system until this process ends."""
 
 import errno
+import os
 from typing import TYPE_CHECKING, Final
 
-from registry.disk.locks import FileLock
+from registry.disk.locks import FileLock, NotALock
 from registry.errors import DatabaseProblem
 
 if TYPE_CHECKING:
@@ -12,11 +13,38 @@ if TYPE_CHECKING:
 _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
+def is_shared(database: str) -> bool:
+    """Tell whether a database is another user's, whose locks then may be, too."""
+    try:
+        return os.stat(database).st_uid != os.geteuid()
+    except OSError:
+        return False
+
+
+class WriterLock(FileLock):
+    """The lock under which the database file ``database`` is written."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(f"{database}.lock", shared=is_shared(database))
+        self._database = database
+
+    def acquire(self, wait: float) -> bool:
+        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it.
+
+        Raises `DatabaseProblem` where it can't be had at all.
+        """
+        try:
+            return super().acquire(wait)
+        except OSError as error:
+            reason = f"its lock file can't be opened: {error.strerror or error} ({self.path})"
+            raise DatabaseProblem(path=self._database, reason=reason) from error
+
+
 class SyncLockFile(FileLock):
     """The lock of a sync of the database file ``database``; whoever holds it is written into it."""
 
     def __init__(self, database: str) -> None:
-        super().__init__(f"{database}.sync.lock")
+        super().__init__(f"{database}.sync.lock", shared=is_shared(database))
         self._database = database
         self._refused: OSError | None = None
 
@@ -27,13 +55,14 @@ class SyncLockFile(FileLock):
         """
         try:
             taken = super().acquire(wait)
+            if taken:
+                self.sign("sync")
         except OSError as error:
+            self.release()
             self._refused = error
-            if error.errno not in _UNWRITABLE:
+            if error.errno not in _UNWRITABLE or isinstance(error, NotALock):
                 self.now_ns()
             return True
-        if taken:
-            self.sign("sync")
         return taken
 
     def now_ns(self) -> int:

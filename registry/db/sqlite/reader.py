@@ -4,14 +4,15 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
-from registry.db.interface import Reader, State, storable
-from registry.db.sqlite.dialect import BUSY_SECONDS, schema_state, translate
+from registry.db.interface import Reader, State
+from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, schema_state, translate
 from registry.db.sqlite.search import Fts5Matches
+from registry.db.storable import storable
 from registry.errors import DatabaseProblem
 
 _UNFINISHED: Final = (
@@ -54,7 +55,7 @@ class SqliteReader(Reader):
             raise DatabaseProblem(path=self.path, reason="it is not a regular file")
         try:
             return schema_state(self._connection(), self.path)
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, self.path) from error
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -63,9 +64,9 @@ class SqliteReader(Reader):
             return []
         try:
             return self._connection().execute(sql, parameters).fetchall()
-        except UnicodeEncodeError:
+        except (UnicodeEncodeError, OverflowError):
             return self.rows(sql, storable(parameters))
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, self.path) from error
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
@@ -74,7 +75,7 @@ class SqliteReader(Reader):
             return
         try:
             yield from self._connection().execute(sql, storable(parameters))
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, self.path) from error
 
     def version(self) -> int | None:
@@ -92,12 +93,14 @@ class SqliteReader(Reader):
         """Give this thread a transaction that sees one state of the database."""
         begun = None
         if not self.empty and not self._connection().in_transaction:
-            begun = self._connection().execute("BEGIN").connection
+            begun = self._connection()
+            begun.execute("BEGIN")  # nothing is read yet, and so nothing can fail
         try:
             yield
         finally:
             if begun is not None and begun.in_transaction:
-                begun.execute("COMMIT")
+                with suppress(*ERRORS):  # what was read was read
+                    begun.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -177,7 +180,7 @@ class SqliteReader(Reader):
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute("PRAGMA cache_size = -16384")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.Error as error:
+        except ERRORS as error:
             if connection is not None:
                 connection.close()
             if isinstance(error, sqlite3.OperationalError):

@@ -1,18 +1,26 @@
 """Bring a SQLite file to the newest schema, with a copy kept of what was there."""
 
+import os
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 from registry.db.interface import State
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
-from registry.db.sqlite.dialect import BUSY_SECONDS, check_version, schema_state, translate
+from registry.db.sqlite.dialect import (
+    BUSY_SECONDS,
+    ERRORS,
+    check_version,
+    copy_file,
+    schema_state,
+    translate,
+)
+from registry.db.sqlite.lock import WriterLock
 from registry.db.sqlite.writer import make_engine
 from registry.db.target import unwritable
-from registry.disk.locks import FileLock
+from registry.disk.atomic import make_path
 from registry.errors import DatabaseBusy, DatabaseProblem
 
 
@@ -24,13 +32,12 @@ def ensure_current(path: str) -> None:
     """
     check_version(path)
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(f"{path}.lock")
-        if not lock.acquire(UPGRADE_SECONDS):
-            raise DatabaseBusy(path=path, seconds=UPGRADE_SECONDS)
+        make_path(os.path.dirname(path))
     except OSError as error:
         raise unwritable(path, error) from error
-    with lock:
+    with WriterLock(path) as lock:
+        if not lock.acquire(UPGRADE_SECONDS):
+            raise DatabaseBusy(path=path, seconds=UPGRADE_SECONDS)
         try:
             with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
                 state = schema_state(connection, path)
@@ -39,14 +46,13 @@ def ensure_current(path: str) -> None:
                 if state is State.BEHIND:
                     _keep_copy(connection, path)
             _upgrade(path)
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise translate(error, path) from error
 
 
 def _keep_copy(connection: sqlite3.Connection, path: str) -> None:
     (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    with closing(sqlite3.connect(f"{path}.{revision}.bak")) as copy:
-        connection.backup(copy)
+    copy_file(connection, f"{path}.{revision}.bak")
 
 
 def _upgrade(path: str) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 
 from registry.db.interface import Writer
 from registry.db.sqlite.dialect import BUSY_SECONDS, translate
-from registry.disk.locks import FileLock
+from registry.db.sqlite.lock import WriterLock
 from registry.disk.mounts import is_remote
 from registry.errors import DatabaseBusy, DatabaseProblem, RegistryError
 
@@ -57,15 +57,9 @@ class SqliteWriter(Writer):
 
     @contextmanager
     def _exclusive(self, wait: float) -> Iterator[None]:
-        try:
-            lock = FileLock(f"{self.path}.lock")
-            taken = lock.acquire(wait)
-        except OSError as error:
-            reason = f"its lock file can't be opened: {error.strerror}"
-            raise DatabaseProblem(path=self.path, reason=reason) from error
-        if not taken:
-            raise DatabaseBusy(path=self.path, seconds=wait)
-        with lock:
+        with WriterLock(self.path) as lock:
+            if not lock.acquire(wait):
+                raise DatabaseBusy(path=self.path, seconds=wait)
             yield
 
     def _begin(self, _connection: Connection, _wait: float) -> None:

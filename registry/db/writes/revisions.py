@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from registry.db.schema import contents
+from registry.db.storable import MAX_INTEGER
 from registry.db.writes.statements import dialect_of, execute, insert_rows
 
 _RECORD = """
@@ -97,7 +98,7 @@ def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int
             "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
             "AND s.tree_hash = r.tree_hash))"
         ),
-        {"keep": keep, "before": before},
+        {"keep": min(keep, MAX_INTEGER), "before": before},
     ).rowcount
     freed = connection.exec_driver_sql(
         f"DELETE FROM contents WHERE hash NOT IN (SELECT n.hash FROM "

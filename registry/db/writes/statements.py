@@ -29,6 +29,19 @@ def execute(connection: Connection, sql: str, *values: object) -> CursorResult[A
     )
 
 
+class InTransaction:
+    """Runs SELECTs of the reading lane in a transaction that writes, before it is committed."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a SELECT."""
+        text = dialect_of(self._connection).to_driver(sql)
+        found = self._connection.exec_driver_sql(text, tuple(parameters) or None)
+        return [tuple(row) for row in found]
+
+
 def execute_many(connection: Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Run one statement for each of the rows of values."""
     if rows:

@@ -8,7 +8,7 @@ that nobody sees.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     Connection,
@@ -229,6 +229,10 @@ def replace_unread(
     insert_rows(connection, diagnostics, rows)
 
 
+_FINDING: Final = ("code", "severity", "message", "path", "line", "fix")
+"""What is stored of a finding; its category follows from the code."""
+
+
 def _finding(
     finding: Diagnostic, source_id: int, skill_id: int | None, folder: str
 ) -> dict[str, Any]:
@@ -236,7 +240,7 @@ def _finding(
         "source_id": source_id,
         "skill_id": skill_id,
         "folder": folder,
-        **{key: getattr(finding, key) for key in Diagnostic.KEYS},
+        **{key: getattr(finding, key) for key in _FINDING},
     }
 
 

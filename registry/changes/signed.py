@@ -1,0 +1,119 @@
+"""What we wrote ourselves: records that are signed, and known again by nobody else's key.
+
+The journal, a state folder and a trash can be written by others: by whoever may write the database,
+or by a clone that lies around the source. So what a change is about to do, and what was deleted, is
+written down with a signature (HMAC-SHA256) under a key that never leaves the user's own folder, for
+one user, one database and one source. Without it a record is a stranger's, and nothing is done.
+"""
+
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from registry.core import Core
+from registry.disk.atomic import Place, make_path, open_named, write_file
+from registry.disk.private import read_own_file, write_own_file
+from registry.errors import OwnFileUnusable
+from registry.model import Source
+from registry.settings import data_folder
+
+KEY: Final = "state.key"
+KEY_BYTES: Final = 32
+
+MAX_BYTES: Final = 1 << 20
+"""Of a record: paths and names, and what JSON needs to write them down."""
+
+Purpose: TypeAlias = Literal["staging", "change", "trash"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Seal:
+    """Signs and knows again what this user wrote for one source of one database."""
+
+    key: bytes
+    database: str
+    root: str
+
+    @classmethod
+    def of(cls, core: Core, source: Source) -> Self:
+        """Return the seal for a source; the key is made where there is none.
+
+        Raises `OwnFileUnusable`.
+        """
+        key = _key(make=True)
+        assert key is not None  # noqa: S101  # it was made
+        return cls(key, core.backend.identity, source.path)
+
+    @classmethod
+    def known(cls, core: Core, source: Source) -> Self | None:
+        """Return the seal for a source; None: this user never signed anything.
+
+        Raises `OwnFileUnusable`.
+        """
+        key = _key(make=False)
+        return None if key is None else cls(key, core.backend.identity, source.path)
+
+    def write(self, place: Place, purpose: Purpose, number: str, facts: Mapping[str, Any]) -> None:
+        """Write a signed record into a new file, durably but for what is only staged."""
+        text = json.dumps(
+            {"record": facts, "signature": self._sign(purpose, number, facts)}, indent=1
+        )
+        write_file(place, text.encode(), 0o600, durable=purpose != "staging")
+
+    def read(self, place: Place, purpose: Purpose, number: str) -> Mapping[str, Any] | None:
+        """Return the facts of a record; None: it is missing, or this user did not sign it so."""
+        try:
+            found = json.loads(read_own_file(place, MAX_BYTES))
+            facts, signature = found["record"], found["signature"]
+            signed = self._sign(purpose, number, facts)
+            if not hmac.compare_digest(signed.encode(), signature.encode()):
+                return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        return facts if isinstance(facts, dict) else None
+
+    def _sign(self, purpose: Purpose, number: str, facts: object) -> str:
+        bound = {
+            "purpose": purpose,
+            "number": number,
+            "user": os.geteuid(),
+            "database": self.database,
+            "root": self.root,
+            "facts": facts,
+        }
+        text = json.dumps(bound, sort_keys=True, separators=(",", ":"))
+        return hmac.new(self.key, text.encode(), "sha256").hexdigest()
+
+
+def _key(*, make: bool) -> bytes | None:
+    """Return this user's key, made where there is none and ``make``. Raises `OwnFileUnusable`."""
+    folder = str(data_folder())
+    try:
+        if make:
+            make_path(folder)
+        elif not os.path.isdir(folder):
+            return None
+        with open_named(folder) as home:
+            key = _read_key(Place(home, KEY), make=make)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OwnFileUnusable(path=f"{folder}/{KEY}", reason=reason) from error
+    if key is not None and len(key) != KEY_BYTES:
+        reason = f"it has not the {KEY_BYTES} bytes of a key"
+        raise OwnFileUnusable(path=f"{folder}/{KEY}", reason=reason)
+    return key
+
+
+def _read_key(place: Place, *, make: bool) -> bytes | None:
+    with suppress(FileNotFoundError):
+        return read_own_file(place, KEY_BYTES + 1)
+    if not make:
+        return None
+    with suppress(FileExistsError):  # another process was faster
+        write_own_file(place, secrets.token_bytes(KEY_BYTES))
+    return read_own_file(place, KEY_BYTES + 1)

@@ -1,0 +1,84 @@
+"""Folders and files that are this user's alone: what somebody else could have put there is refused.
+
+What the registry finishes, restores or trusts later lies in them, so they are opened without
+following a link, and who made them is asked of what was opened.
+"""
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from stat import S_ISREG
+from typing import Final
+
+from registry.disk.atomic import Place, remove_tree, rename_new, write_file
+from registry.disk.beneath import FOLDER, READ, Folder
+
+_OTHERS: Final = 0o077
+
+_ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
+"""What is said of something of another kind, or a link."""
+
+
+class NotOurs(OSError):
+    """Something lies where only what this user made for nobody else may be."""
+
+    def __init__(self, path: str) -> None:
+        reason = "it was not made by this registry for you; move it away"
+        super().__init__(errno.EPERM, reason, path)
+
+
+def open_own_folder(place: Place, *, make: bool = False) -> Folder:
+    """Open a folder that is ours (0700), made first where it is missing and ``make``.
+
+    Raises `NotOurs`, FileNotFoundError, OSError.
+    """
+    folder, name = place
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=folder.fd)
+            folder.sync()
+    try:
+        opened = Folder(os.open(name, FOLDER, dir_fd=folder.fd), place.path)
+    except OSError as error:
+        if error.errno in _ELSE:
+            raise NotOurs(place.path) from error
+        raise
+    if not _is_ours(os.fstat(opened.fd)):
+        opened.close()
+        raise NotOurs(place.path)
+    return opened
+
+
+def read_own_file(place: Place, limit: int) -> bytes:
+    """Return what a file holds that is ours (0600, under one name), at most ``limit`` bytes.
+
+    Raises `NotOurs`, FileNotFoundError, OSError.
+    """
+    try:
+        descriptor = os.open(place.name, READ, dir_fd=place.folder.fd)
+    except OSError as error:
+        if error.errno in _ELSE:
+            raise NotOurs(place.path) from error
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        if not S_ISREG(facts.st_mode) or facts.st_nlink != 1 or not _is_ours(facts):
+            raise NotOurs(place.path)
+        return file.read(limit)
+
+
+def write_own_file(place: Place, data: bytes) -> None:
+    """Write a new file (0600), whole or not at all, durably. Raises FileExistsError, OSError."""
+    draft = Place(place.folder, f".{place.name}.{secrets.token_hex(8)}")
+    try:
+        write_file(draft, data, 0o600)
+        rename_new(draft, place)
+    except BaseException:
+        remove_tree(draft)
+        raise
+    place.folder.sync()
+
+
+def _is_ours(facts: os.stat_result) -> bool:
+    return facts.st_uid == os.geteuid() and not facts.st_mode & _OTHERS

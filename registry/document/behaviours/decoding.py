@@ -1,0 +1,225 @@
+"""Code that is decoded before it runs, and shells for somebody else."""
+
+from typing import Final
+
+from registry.document.behaviours.table import SHELL, Behaviour, SecurityRule, pattern, words
+
+RULES: Final = {
+    "encoded-execution": SecurityRule(
+        "error",
+        "something encoded is decoded and run",
+        "decode it by hand and read it; write commands in the clear",
+    ),
+    "reverse-shell": SecurityRule(
+        "error",
+        "a shell of this machine is handed to another one",
+        "don't use the skill",
+    ),
+    "system-tool-abuse": SecurityRule(
+        "error",
+        "a tool of the system is used to fetch and run code past its guards",
+        "don't run it; install from a package that can be inspected",
+    ),
+}
+
+_DECODERS: Final = (
+    r"(?:b(?:64|32|16|85)decode|a85decode|decodebytes|unhexlify|fromhex|decompress\(|marshal\.loads"
+    r"|codecs\.decode|rot_?13|\batob\b|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin"
+    r"|decode64"
+    r"|decode_base64|fromcharcode|buffer\.from\([^)\n]{1,2000},[ ]?['\"](?:base64|hex)"
+    r"|frombase64string|unpack1?\(|pickle\.loads|cipher\w{0,20}\.decrypt|fernet\()"
+)
+_EXECUTORS: Final = (
+    r"(?:exec|eval|compile|system|popen|check_output|check_call|execsync|spawnsync|shell_exec"
+    r"|passthru|instance_eval|class_eval|function|runinnewcontext|runinthiscontext|loadstring"
+    r"|create_function|assert)"
+)
+_DECODER_WORDS: Final = (
+    "b64decode b32decode b16decode b85decode a85decode decodebytes unhexlify fromhex decompress"
+    " marshal codecs rot13 atob base64 gzinflate gzuncompress rot hex2bin decode64"
+    " codecs fromcharcode frombase64string unpack unpack1 pickle fernet decrypt"
+)
+_EXECUTOR_WORDS: Final = (
+    "exec eval compile system popen output call execsync spawnsync shell passthru function"
+    " instance class runinnewcontext runinthiscontext loadstring create assert check"
+)
+
+BEHAVIOURS: Final = (
+    Behaviour(
+        "encoded-execution",
+        words("exec eval function", "urlopen fetch urllib requests axios httpx"),
+        pattern(
+            r"(?:exec|eval|new function)[ ]?\([^\n]{0,60}?",
+            r"(?:requests\.get\(|urlopen\(|httpx\.get\(|(?:await )?fetch\(|urllib\.request"
+            r"|axios\.get\()",
+        ),
+        "runs what it downloads, unseen",
+        reach=700,
+    ),
+    Behaviour(
+        "encoded-execution",
+        words("eval exec function runinthiscontext", "get fetch urlopen request", "http https"),
+        pattern(
+            r"(?:https?\.(?:get|request)\(|(?<![\w.])fetch\([ ]?['\"`]http"
+            r"|axios\.get\([ ]?['\"`]http"
+            r"|requests\.get\([ ]?f?['\"]http|urlopen\([ ]?f?['\"]http)",
+            r"[\s\S]{0,300}?(?<![\w.$])(?:eval|exec|new function|vm\.runin\w{4,20})[ ]?\([ ]?[a-z]",
+        ),
+        "runs what it downloads, unseen",
+        reach=700,
+    ),
+    # Decoded, then run.
+    Behaviour(
+        "encoded-execution",
+        words(_DECODER_WORDS, _EXECUTOR_WORDS),
+        pattern(rf"{_EXECUTORS}[ ]?\([^\n;]{{0,120}}?{_DECODERS}"),
+        "runs what it decodes, unseen",
+        accept=lambda match: match.string[max(0, match.start() - 3) : match.start()] != b"re.",
+    ),
+    Behaviour(
+        "encoded-execution",
+        words(_DECODER_WORDS, "exec eval system popen subprocess function execsync"),
+        pattern(
+            r"(?P<name>[a-z_$][\w$]{0,30})[ ]?=[ ]?(?![=])[^\n=]{0,80}?",
+            _DECODERS,
+            r"[\s\S]{0,400}?(?<![\w.$])(?:exec|eval|os\.system|os\.popen|popen|new function"
+            r"|execsync"
+            r"|subprocess\.(?:run|call|popen))[ ]?\([ \[]{0,2}(?P=name)\b",
+        ),
+        "is decoded and then run, unseen",
+        reach=700,
+    ),
+    Behaviour(
+        "encoded-execution",
+        words(
+            "xxd openssl base32 uudecode gzip gunzip printf base64 tr zcat x65 x63 x62 x68 x72 "
+            "echo",
+            "sh bash zsh dash python python3 perl node ruby eval iex",
+        ),
+        pattern(
+            r"(?:xxd[ \t][^\n|]{0,20}-\w{0,3}r|openssl[ \t]{1,3}(?:enc|base64|aes\S{0,20}"
+            r"|des\S{0,10}|rc4)[^\n|]{0,160} -\w{0,3}d\b"
+            r"|base(?:32|64)[ \t]{1,3}(?:-d|-di|--decode)|uudecode|(?:gzip|gunzip"
+            r"|zcat)[ \t]{0,3}-\w{0,4}[dc]"
+            r"|printf[ \t]{1,3}(?:'%b' |\"%b\" |--[ ])?[\"']?(?:\\x[0-9a-f]{2}|\\0?[0-7]{3}){2}"
+            r"|echo[ \t]{1,3}-\w{0,2}e\w{0,2}[ \t]{1,3}[\"']?(?:\\x[0-9a-f]{2}|\\0?[0-7]{3}){2}"
+            r"|tr[ \t]{1,3}[\"']?(?:a-z|n-za-m)[\w-]{0,12}[\"']?[ \t]{1,3}[\"']?n-z)",
+            r"[^\n]{0,600}?\|[ \t]{0,4}(?:sudo[ \t]{1,3})?",
+            rf"(?:{SHELL}|python[23]?|perl|node|ruby|php|iex|xargs[^\n"
+            rf"|]{{0,20}} {SHELL})(?![\w./-])",
+        ),
+        "runs what it decodes, unseen",
+        reach=700,
+    ),
+    Behaviour(
+        "encoded-execution",
+        words(
+            "base64 xxd openssl rev base32 printf", "eval sh bash zsh python python3 source perl"
+        ),
+        pattern(
+            rf"(?:{SHELL}|eval|source|python[23]?"
+            rf"|perl)[ \t]{{1,3}}(?:-\w{{1,4}}[ \t]{{1,3}})?(?:<<<?[ ]?)?[\"']{{0,2}}(?:[$<]\(|`)",
+            r"[^)\n`]{0,400}(?:base(?:64|32)[ \t]{1,3}(?:-d|--decode)|xxd -r|openssl|\brev\b"
+            r"|\\x[0-9a-f]{2}\\x)",
+        ),
+        "runs what it decodes, unseen",
+        reach=700,
+    ),
+    Behaviour(
+        "encoded-execution",
+        words("powershell pwsh exe"),
+        pattern(
+            r"(?:powershell|pwsh)(?:\.exe)?[^\n|]{0,120}[ ][-/]e(?:nc?|nco\w{0,12}"
+            r"|c)?[ ]{1,3}[\"']?[a-z0-9+/=]{12}"
+        ),
+        "runs an encoded command",
+    ),
+    Behaviour(
+        "encoded-execution",
+        words("frombase64string certutil", "iex invoke expression load start exe decode start"),
+        pattern(
+            r"(?:frombase64string\b[\s\S]{0,300}?(?:\biex\b|invoke-expression|assembly\]::load"
+            r"|\.invoke\()"
+            r"|(?:iex|invoke-expression|\]::load)\b[^\n]{0,160}frombase64string"
+            r"|certutil(?:\.exe)?[ \t][^\n]{0,20}-decode(?:hex)?\b)",
+        ),
+        "runs what it decodes, unseen",
+        reach=700,
+    ),
+    # A shell for somebody else.
+    Behaviour(
+        "reverse-shell",
+        words("tcp udp", "dev"),
+        pattern(
+            r"/dev/(?:tcp|udp)/(?!localhost|127\.0|\$\{?host\}?/\$\{?port|\$host"
+            r"|\$1)[\w.$\{\}-]{3,60}/[\w$]"
+        ),
+        "opens a connection of a shell",
+        accept=lambda match: (
+            b">/dev/null" not in match.string[match.end() : match.end() + 24]
+            and b"timeout" not in match.string[max(0, match.start() - 60) : match.start()]
+        ),
+    ),
+    Behaviour(
+        "reverse-shell",
+        words("nc ncat netcat socat"),
+        pattern(
+            r"(?:(?:nc|ncat|netcat)(?:\.exe)?[ \t][^\n"
+            r"|;]{0,100}?-\w{0,5}[ec][ ]{1,2}[\"']?(?:/bin/|/usr/bin/|cmd|powershell|(?:ba"
+            r"|z)?sh\b)"
+            r"|mkfifo[^\n]{0,200}(?:nc|ncat|netcat|telnet|openssl)[ ]"
+            r"|socat[ ][^\n]{0,160}exec:)",
+        ),
+        "hands a shell to another machine",
+        reach=700,
+    ),
+    Behaviour(
+        "reverse-shell",
+        words("mkfifo", "telnet openssl nc ncat netcat"),
+        pattern(r"mkfifo[^\n]{0,40}[\s\S]{0,200}?(?:nc|ncat|netcat|telnet|s_client)[ ]"),
+        "hands a shell to another machine",
+        reach=700,
+    ),
+    Behaviour(
+        "reverse-shell",
+        words(
+            "socket tcpsocket fsockopen tcpclient sockets",
+            "dup2 spawn bin cmd subprocess iex exec system pty fileno getstream",
+        ),
+        pattern(
+            r"(?:socket\.(?:socket|create_connection)|tcpsocket\.(?:new|open)|fsockopen"
+            r"|net\.sockets\.tcpclient|net\.(?:connect|socket|createconnection)\(|io::socket"
+            r"|use socket|socket\()",
+            r"[\s\S]{0,600}?(?:os\.dup2|dup2\(|pty\.spawn|(?:exec|spawn|popen|call|run|system"
+            r"|proc_open|shell_exec)[^\n]{0,20}[\"'](?:/bin/(?:ba|z)?sh|cmd(?:\.exe)?|powershell"
+            r"|(?:ba)?sh)\b|\biex\b|invoke-expression|open\(stdin)",
+        ),
+        "hands a shell to another machine",
+        reach=700,
+    ),
+    # What Windows brings along to fetch and run.
+    Behaviour(
+        "system-tool-abuse",
+        words(
+            "mshta regsvr32 bitsadmin certutil rundll32 wmic cscript wscript msiexec installutil"
+        ),
+        pattern(
+            r"(?:mshta(?:\.exe)?[ \t]{1,3}[\"']?(?:https?:|javascript:|vbscript:|\\\\)"
+            r"|regsvr32(?:\.exe)?[^\n]{0,80}(?:https?:|scrobj)"
+            r"|bitsadmin(?:\.exe)?[ \t][^\n]{0,40}/(?:transfer|addfile|create)"
+            r"|certutil(?:\.exe)?[ \t][^\n]{0,60}-urlcache"
+            r"|rundll32(?:\.exe)?[^\n]{0,80}(?:javascript:|https?:|url\.dll)"
+            r"|wmic[ \t][^\n]{0,80}(?:process call create|/format:[\"']?https?)"
+            r"|(?:cscript|wscript)(?:\.exe)?[^\n]{0,60}https?:|msiexec(?:\.exe)?[^\n]{0,40}/(?:i"
+            r"|q\w?)[ ][^\n]{0,20}http)",
+        ),
+        "fetches and runs code past the guards of the system",
+    ),
+    Behaviour(
+        "encoded-execution",
+        words("osascript"),
+        pattern(r"osascript[ ][^\n]{0,60}do shell script[^\n]{0,120}(?:curl|base64|wget)"),
+        "runs what it downloads, unseen",
+        reach=700,
+    ),
+)

@@ -1,0 +1,197 @@
+"""Code that nobody sees before it runs: downloaded, decoded, or steered from elsewhere."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import (
+    ADDRESS,
+    LOCAL,
+    RUNNER,
+    SHELL,
+    Behaviour,
+    SecurityRule,
+    pattern,
+    pieces,
+    words,
+)
+
+RULES: Final = {
+    "remote-execution": SecurityRule(
+        "warning",
+        "something downloaded is run without being looked at",
+        "download to a file, read it or compare its checksum, then run it",
+    ),
+    "untraceable-execution": SecurityRule(
+        "error",
+        "something from a bare address, a paste or an unencrypted place is downloaded and run",
+        "don't run it; link to a repository with a history, over https",
+    ),
+    "download-then-run": SecurityRule(
+        "warning",
+        "a file is downloaded and then run, unseen",
+        "read the file or compare its checksum before it is run",
+    ),
+    "destructive-command": SecurityRule(
+        "warning",
+        "a command that deletes a home folder, a disk or the traces of what was done",
+        "remove the command, or name exactly what it may delete",
+    ),
+}
+
+# A file's name, or a variable that holds it.
+_FILE: Final = r"[\w./~$%{}\\-]{2,80}"
+_RUN_FILE: Final = (
+    rf"(?:chmod[ \t]{{1,3}}(?:[augo]{{0,3}}\+\w{{0,2}}x|0?[157]\d\d)[ \t]{{1,3}}"
+    rf"|\b{RUNNER}[ \t]{{1,3}}(?:-\w{{1,8}}[ \t]{{1,3}})?"
+    r"|nohup[ \t]{1,3}|\bstart[ \t]{1,3}|(?:^|[\n;&|])[ \t]{0,8}(?:\./|(?=[/~%$]))"
+    r"|start-process[ \t]{1,3}(?:-filepath[ \t]{1,3})?|installer[ \t]{1,3}-pkg[ \t]{1,3})"
+    r"[\"']?(?:\./|\.\\)?"
+)
+_UNTRACEABLE: Final = (
+    rf"(?:https?://{ADDRESS}|http://(?!{LOCAL})[^\s\"'`]{{3,200}}"
+    r"|https?://[\w.-]{0,60}(?:paste|bin\.|gist\.|snip|rentry|glot\.|ngrok|trycloudflare"
+    r"|transfer\.sh"
+    r"|0x0\.st|termbin|ix\.io|file\.io|catbox|anonfiles"
+    r"|discordapp\.com/attachments)[^\s\"'`]{0,200})"
+)
+_FETCHERS: Final = r"(?:curl|wget|aria2c|iwr|irm|invoke-webrequest|start-bitstransfer)"
+_FETCHER_WORDS: Final = "curl wget aria2c iwr irm invoke bitstransfer lynx"
+
+
+def _not_a_string(match: re.Match[bytes]) -> bool:
+    """Tell whether a command stands by itself, not as a string in a program's list."""
+    start, end = match.span()
+    return match.string[max(0, start - 1) : start] not in (b'"', b"'") and (
+        match.string[end : end + 1] not in (b'"', b"'")
+        or match.string[end - 1 : end] in (b'"', b"'")
+    )
+
+
+_STRANGE_PLACES: Final = (
+    *pieces(
+        "http:// rentry. glot. gist. ngrok trycloudflare transfer.sh 0x0.st termbin ix.io file.io"
+    ),
+    *pieces("pastebin hastebin paste bin. snippet snippets catbox anonfiles discordapp.com"),
+    *(f"https://{digit}".encode() for digit in range(1, 10)),
+)
+
+BEHAVIOURS: Final = (
+    # curl -o F URL; chmod +x F / bash F / ./F
+    *(
+        Behaviour(
+            code,
+            words(_FETCHER_WORDS, "http https"),
+            pattern(
+                rf"{_FETCHERS}\b(?=[^\n]{{0,300}}{address})[^\n]{{0,250}}?",
+                r"[ \t](?:-\w{0,8}o|--output(?:-document)?|-outfile|>)[ =\t]{0,3}[\"']?",
+                rf"(?P<file>{_FILE})(?=[\s\"'`;&|)])[\"']?[\s\S]{{0,400}}?",
+                rf"{_RUN_FILE}(?P=file)(?![\w.-])",
+            ),
+            "downloads a file and runs it",
+            reach=800,
+            anchors=anchors,
+        )
+        for code, address, anchors in (
+            ("untraceable-execution", _UNTRACEABLE, _STRANGE_PLACES),
+            ("download-then-run", "https://", ()),
+        )
+    ),
+    # wget URL/F; sh F
+    *(
+        Behaviour(
+            code,
+            words("wget curl", "http https"),
+            pattern(
+                rf"(?:wget|curl[ \t]{{1,3}}-\w{{0,6}}o)\b(?=[^\n]{{0,300}}{address})"
+                rf"[^\n]{{0,250}}?://[^\s\"'`]{{1,200}}/",
+                r"(?P<file>[\w.-]{2,60})[\"'`]?\s[\s\S]{0,300}?",
+                rf"{_RUN_FILE}(?P=file)(?![\w.-])",
+            ),
+            "downloads a file and runs it",
+            reach=800,
+            anchors=anchors,
+        )
+        for code, address, anchors in (
+            ("untraceable-execution", _UNTRACEABLE, _STRANGE_PLACES),
+            ("download-then-run", "https://", ()),
+        )
+    ),
+    # Given to a shell in other ways than a pipe: sh -c "$(curl http://address)", a piped address.
+    Behaviour(
+        "untraceable-execution",
+        words(
+            _FETCHER_WORDS, "http https", "sh bash zsh dash python python3 node perl ruby iex sudo"
+        ),
+        pattern(
+            rf"{_FETCHERS}\b[^\n|]{{0,200}}{_UNTRACEABLE}[^\n|]{{0,120}}\|[ \t]{{0,4}}",
+            rf"(?:tee[^\n|]{{0,60}}\|[ \t]{{0,4}})?(?:sudo[ \t]{{1,3}}(?:-\w[ "
+            rf"\t]{{1,3}}){{0,3}})?(?:{RUNNER}|iex)\b",
+        ),
+        "runs what it downloads, unseen",
+        anchors=_STRANGE_PLACES,
+        reach=400,
+    ),
+    Behaviour(
+        "untraceable-execution",
+        words(_FETCHER_WORDS, "http https", "sh bash zsh python python3 eval source exec node"),
+        pattern(
+            rf"(?:{SHELL}|eval|source|python3?|exec"
+            rf"|node)[ \t]{{1,3}}(?:-\w{{1,6}}[ \t]{{1,3}})?[\"']{{0,2}}(?:[$<]\(|`)[ ]?",
+            rf"{_FETCHERS}\b[^\n]{{0,160}}{_UNTRACEABLE}",
+        ),
+        "runs what it downloads, unseen",
+        anchors=_STRANGE_PLACES,
+        reach=400,
+    ),
+    # In Python and JavaScript: fetched, then run.
+    Behaviour(
+        "download-then-run",
+        words("urlretrieve", "run popen call system startfile exec execv check"),
+        pattern(
+            r"urlretrieve\([^\n]{0,200}?,[ \t]{0,3}(?:filename[ ]?=[ "
+            r"]?)?(?P<file>[\w.'\"/~\\-]{2,80})[\s\S]{0,500}?",
+            r"(?:popen|\brun|call|system|startfile|execv?)\([^\n]{0,120}?(?P=file)",
+        ),
+        "downloads a file and runs it",
+        reach=800,
+    ),
+    # What can't be taken back.
+    Behaviour(
+        "destructive-command",
+        words("rf fr rmtree preserve", "rm rmtree"),
+        pattern(
+            r"(?:rm[ ]{1,2}(?:-\w{1,4}[ ]{1,2}|--[\w-]{4,20}[ ]{1,2}){1,3}[\"']?(?:/|~/?|\$home/?"
+            r"|\$\{home\}/?|/\*|~/\*|\*|/home|/users)[\"']?(?=[ \n;&|`)]|--|$)(?![ ]{0,2}\.)"
+            r"|rmtree\([ ]?(?:os\.path\.expanduser\([\"']~/?[\"']\)|(?:pathlib\.)?path\.home\(\)"
+            r"|[\"']/[\"'])[ ]?[,)])",
+        ),
+        "deletes all of a home folder or a disk",
+        accept=_not_a_string,
+    ),
+    Behaviour(
+        "destructive-command",
+        words("dd mkfs c wipefs vssadmin wevtutil", "dev history delete cl"),
+        pattern(
+            r"(?:dd[ ][^\n]{0,60}of=/dev/(?:sd|nvme|disk|hd|xvd)\w"
+            r"|mkfs(?:\.\w{2,6})?[ ][^\n]{0,30}/dev/(?:sd|nvme|hd)\w"
+            r"|history[ ]-c\w{0,2}\b(?=[\s;&`])|wipefs[ ][^\n]{0,20}/dev/|vssadmin[ ]delete"
+            r"|wevtutil[ ]cl\b)",
+        ),
+        "destroys data or the traces of what was done",
+        anchors=(b"dd ", b"mkfs", b"history -c", b"wipefs", b"vssadmin", b"wevtutil"),
+        reach=120,
+    ),
+    Behaviour(
+        "destructive-command",
+        words(
+            "histfile bash zsh", "history histfile", "rm unset export shred ln truncate histfile"
+        ),
+        pattern(
+            r"(?:(?:rm|shred|truncate|ln)[ ][^\n]{0,40}\.(?:bash|zsh)_history|unset[ ]histfile"
+            r"|histfile=/dev/null)",
+        ),
+        "removes the traces of what was done",
+        anchors=(b"_history", b"histfile"),
+        reach=120,
+    ),
+)

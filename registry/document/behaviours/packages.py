@@ -1,0 +1,112 @@
+"""Packages from strangers, and servers that stand between."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.names import look_alike
+from registry.document.behaviours.table import (
+    ADDRESS,
+    LOCAL,
+    Behaviour,
+    SecurityRule,
+    pattern,
+    pieces,
+    words,
+)
+
+RULES: Final = {
+    "package-look-alike": SecurityRule(
+        "warning",
+        "a package whose name is nearly that of a well-known one is installed",
+        "make sure that the name is the one you mean",
+    ),
+    "package-from-address": SecurityRule(
+        "warning",
+        "a package is installed from a bare address or an unencrypted place",
+        "install it from a registry, or over https from a repository",
+    ),
+    "redirected-endpoint": SecurityRule(
+        "warning",
+        "requests or packages are led through a stranger's server",
+        "remove the setting, or make sure whose server it is",
+    ),
+}
+
+
+BEHAVIOURS: Final = (
+    Behaviour(
+        "package-look-alike",
+        words("pip pip3 npm pnpm yarn uv bun pipx", "install i add"),
+        pattern(
+            r"(?:pip3?|npm|pnpm|yarn|uv|bun|pipx)[ ](?:pip[ ])?(?:install|i"
+            r"|add)[ ](?P<names>[^\n;&|`#]{2,200})"
+        ),
+        "installs a package whose name is nearly that of a well-known one",
+        accept=lambda match: look_alike(match["names"].decode("ascii")) is not None,
+    ),
+    Behaviour(
+        "package-from-address",
+        words("pip pip3 npm pnpm yarn uv gem pipx npx bun", "install i add", "http https"),
+        pattern(
+            rf"(?:pip3?|npm|pnpm|yarn|uv|pipx|gem|npx|bun)[ ](?:pip[ ])?(?:install|i"
+            rf"|add)[ ][^\n;&|]{{0,120}}?(?:git\+)?(?:http://(?!{LOCAL})|https?://{ADDRESS})"
+        ),
+        "installs a package from an address that nobody vouches for",
+        reach=200,
+        anchors=pieces("http:// https://1 https://2"),
+    ),
+    # Packages and requests led elsewhere.
+    Behaviour(
+        "redirected-endpoint",
+        words(
+            "index trusted registry goproxy",
+            "pip pip3 npm yarn pnpm uv git goproxy config twine url host",
+        ),
+        pattern(
+            r"(?:(?:--(?:extra-)?index-url|--trusted-host|global\.index-url"
+            r"|global\.extra-index-url|pip_(?:extra_)?index_url|uv_index_url)[ =\"']{1,4}"
+            r"|(?:npm|yarn|pnpm)[ ]config[ ]set[ ](?:\S{0,40}:)?registry[ =\"']{1,3}"
+            r"|--registry[ =]|npm_config_registry[ =\"']{1,3}"
+            r"|goproxy[ ]?=[ ]?)",
+            r"(?!https://(?:pypi\.org|test\.pypi\.org|download\.pytorch\.org|registry\.npmjs\.org"
+            r"|registry\.yarnpkg\.com|registry\.npmmirror\.com|pypi\.tuna|mirrors\.aliyun"
+            r"|proxy\.golang\.org|goproxy\.cn|npm\.pkg\.github\.com|pypi\.nvidia\.com|private\."
+            r"|your|my-|<|[\w.-]{1,30}\.pkg\.dev|pypi\.ngc))",
+            rf"(?:https?://(?!{LOCAL})[\w.-]{{3,100}}|{ADDRESS})",
+        ),
+        "leads packages through another server",
+        accept=lambda match: (
+            re.search(
+                rb"(?:tuna\.tsinghua|aliyun|ustc|douban|tencent|huaweicloud|pytorch\.org|nvidia"
+                rb"|npmmirror|mirrors?\.|github\.com|ssh://git@)",
+                match.string[match.start() : match.end() + 40],
+            )
+            is None
+        ),
+    ),
+    Behaviour(
+        "redirected-endpoint",
+        words("insteadof"),
+        pattern(
+            r"url\.[\"'\\]{0,2}https?://(?!(?:[\w.-]{1,40}@)?(?:github|gitlab|bitbucket"
+            r"|[\w.$\{\}-]{1,80}@github)\.|x-access-token|oauth2"
+            r"|\$)[\w.-]{3,100}[^\n]{0,60}insteadof"
+        ),
+        "leads packages through another server",
+        reach=200,
+    ),
+    Behaviour(
+        "redirected-endpoint",
+        words("anthropic openai gemini claude", "url base host endpoint", "http https"),
+        pattern(
+            r"(?:anthropic|openai|gemini|claude(?:_code)?)_(?:api_)?(?:base_url|base|url|host"
+            r"|endpoint|api_base)[\"']?[\]`]?[ \t]{0,3}(?:[=:]|\bto\b)[ \t]{0,3}[\"'`]?",
+            rf"https?://(?!{LOCAL}|(?:[\w-]{{1,40}}\.){{0,4}}(?:anthropic|openai|googleapis"
+            rf"|google|openrouter|azure|amazonaws|deepseek|moonshot|minimaxi?|bigmodel|z\.ai"
+            rf"|siliconflow|x\.ai|groq|together|mistral|dashscope|aliyuncs|cloudflare|volces"
+            rf"|nvidia|vercel|xiaomimimo|huggingface|github)\b)",
+            r"[\w.-]{3,100}",
+        ),
+        "leads requests to a model through another server",
+    ),
+)

@@ -1,0 +1,260 @@
+"""What stays after the skill is done, and guards that are taken down."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
+
+RULES: Final = {
+    "stranger-key": SecurityRule(
+        "error",
+        "somebody else's key is let into this machine",
+        "don't use the skill; look through ~/.ssh/authorized_keys",
+    ),
+    "persistence": SecurityRule(
+        "warning",
+        "a command is set up to run again and again, or at every login",
+        "read the command; set it up by hand if you want it",
+    ),
+    "agent-configuration": SecurityRule(
+        "warning",
+        "the agent's own rules, memory or settings are changed",
+        "read what is added; add it by hand if you want it",
+    ),
+    "protection-off": SecurityRule(
+        "warning",
+        "a protection of the system or of the agent is switched off",
+        "leave it on",
+    ),
+}
+
+# What a profile holds in honest skills: a variable, a path, completions.
+_COMMANDS: Final = (
+    r"(?:curl|wget|nohup|base64|eval|\bnc\b|python3?|/tmp/|/dev/|\(|&[ ]?['\"]|\bsh\b|bash -"
+    r"|osascript|node )"
+)
+_PROFILE: Final = r"\.(?:bashrc|zshrc|bash_profile|profile|zprofile|zshenv|bash_login)\b"
+_MEMORY: Final = (
+    r"(?:claude\.md|agents\.md|soul\.md|memory\.md|gemini\.md|identity\.md|user\.md|heartbeat\.md"
+    r"|tools\.md|\.cursorrules|\.windsurfrules|copilot-instructions\.md)"
+)
+_MEMORY_PIECES: Final = tuple(
+    b"claude.md agents.md soul.md memory.md gemini.md identity.md user.md heartbeat.md tools.md"
+    b" .cursorrules .windsurfrules copilot-instructions.md".split()
+)
+_MEMORY_WORDS: Final = (
+    "claude agents soul memory gemini identity heartbeat cursorrules windsurfrules copilot"
+)
+
+BEHAVIOURS: Final = (
+    Behaviour(
+        "stranger-key",
+        words("authorized", "keys"),
+        pattern(
+            r"(?:(?:echo|printf|cat|tee|curl|wget|add|append|write)[^\n]{0,400}(?:>>?|tee|-a|to"
+            r"|into|-o)[ ]?[^\n]{0,40}authorized_keys"
+            r"|(?:open|writefilesync|appendfilesync|appendfile|writefile"
+            r"|write_text)\([^\n]{0,80}authorized_keys|authorized_keys[^\n]{0,60}(?:\.write"
+            r"|['\"]a['\"]|'a'|>>))",
+        ),
+        "lets a key into this machine",
+        anchors=(b"authorized_keys",),
+        accept=lambda match: (
+            re.search(rb"aaaa\.\.\.|\.pub\b|<|your|\$", match[0].split(b"authorized_keys")[0])
+            is None
+        ),
+    ),
+    Behaviour(
+        "persistence",
+        words("crontab cron", "crontab etc spool"),
+        pattern(
+            r"(?:\|[ ]?crontab[ ](?:-u[ ]\S{1,20}[ ])?-|crontab[ ](?:/tmp|<<|-[ ]?<)|(?:>>?"
+            r"|tee)[ ][^\n]{0,20}/etc/cron[^\s]{0,20}|(?:>>?|tee|-a)[ ]?/var/spool/cron)",
+        ),
+        "sets up a job that runs again and again",
+    ),
+    Behaviour(
+        "persistence",
+        words("bashrc zshrc profile zprofile zshenv", "echo printf cat tee append add write open"),
+        pattern(
+            r"(?:echo|printf)[ ][^\n]{0,40}?",
+            _COMMANDS,
+            r"[^\n]{0,200}>>[ ]?[^\n]{0,40}",
+            _PROFILE,
+        ),
+        "runs at every login",
+        reach=400,
+        accept=lambda match: (
+            re.search(
+                rb"(?:export |path=|completion|--init|init -|hook (?:zsh|bash)|brew shellenv"
+                rb"|init (?:zsh|bash))",
+                match[0],
+            )
+            is None
+        ),
+    ),
+    Behaviour(
+        "persistence",
+        words(
+            "bashrc zshrc profile zprofile zshenv",
+            "open appendfilesync writefilesync add append appendfile",
+        ),
+        pattern(
+            r"(?:(?:open|appendfilesync|appendfile|writefilesync)\([^\n]{0,100}",
+            _PROFILE,
+            r"[\s\S]{0,200}(?:curl|wget|nohup|base64|python|/tmp/)|\b(?:add"
+            r"|append)\b[^\n]{0,120}(?:curl|wget|nohup|base64)[^\n]{0,160}",
+            _PROFILE,
+            r")",
+        ),
+        "runs at every login",
+        reach=400,
+    ),
+    Behaviour(
+        "persistence",
+        words(
+            "launchagents launchdaemons autostart schtasks startup currentversion rc init profile"
+        ),
+        pattern(
+            r"(?:(?:cp|mv|cat|tee|echo|printf|ln)[ ][^\n]{0,160}library/launch(?:agents|daemons)/"
+            r"|(?:>|tee)[ ]?[^\n]{0,40}launch(?:agents|daemons)/"
+            r"|(?:>|tee|cp[ ][^\n]{0,60})[ ]?[^\n]{0,40}(?:\.config/autostart|/etc/rc\.local"
+            r"|/etc/profile\.d|/etc/init\.d)"
+            r"|schtasks(?:\.exe)?[ ]/create[^\n]{0,160}(?:/tr|onlogon)|currentversion\\{1,2}run\b"
+            r"|start menu\\{1,2}programs\\{1,2}startup)",
+        ),
+        "runs at every login",
+        reach=400,
+        anchors=pieces(
+            "library/launchagents library/launchdaemons .config/autostart /etc/rc.local "
+            "/etc/profile.d /etc/init.d schtasks currentversion startup"
+        ),
+    ),
+    Behaviour(
+        "persistence",
+        words("execstart"),
+        pattern(r"execstart=[^\n]{0,60}(?:curl|wget|/tmp/|/dev/shm|base64|\bnc\b|bash -c)"),
+        "runs at every start",
+    ),
+    # The agent's own rules.
+    Behaviour(
+        "agent-configuration",
+        words(
+            _MEMORY_WORDS,
+            "echo printf cat tee open appendfilesync writefilesync append sed curl wget",
+        ),
+        pattern(
+            r"(?:(?:echo|printf|cat|tee)\b[^\n]{0,300}(?:>>|tee -a|-a )[ ]?[^\n]{0,60}",
+            _MEMORY,
+            r"|cat[ ]>>[ ]?[^\n]{0,60}",
+            _MEMORY,
+            r"|open\([^\n]{0,80}",
+            _MEMORY,
+            r"[\"'][^\n]{0,12}[\"'][aw]|(?:appendfilesync|writefilesync)\([^\n]{0,60}",
+            _MEMORY,
+            r"|(?:curl|wget)[^\n]{0,160}-o[ ]?[^\n]{0,40}",
+            _MEMORY,
+            r")",
+        ),
+        "changes the agent's own rules",
+        anchors=_MEMORY_PIECES,
+    ),
+    Behaviour(
+        "agent-configuration",
+        words(
+            _MEMORY_WORDS,
+            "append add insert write put",
+            "always trust never without obey ignore permanently persist remember every rule rules",
+        ),
+        pattern(
+            r"\b(?:append|add|insert|write|put|inject|copy)\b[^\n]{0,120}?",
+            _MEMORY,
+            r"[^\n]{0,120}?(?:always (?:run|trust|execute|obey|allow|follow|send|include)"
+            r"|without asking|never ask|trust (?:every|all)|obey|ignore|stays? active|persist"
+            r"|all (?:later|future) sessions|every session)",
+        ),
+        "changes the agent's own rules",
+        anchors=_MEMORY_PIECES,
+        where="prose",
+    ),
+    Behaviour(
+        "agent-configuration",
+        words("settings mcp config hooks", "hooks hook", "curl wget bash nc base64"),
+        pattern(
+            r"(?:\.(?:claude|codex|gemini|cursor|openclaw)[/\\](?:settings(?:\.local)?|config|mcp"
+            r"|openclaw|hooks)\.json|claude_desktop_config\.json|\.mcp\.json)",
+            r"[\s\S]{0,500}?\bhooks?\b[\s\S]{0,300}?(?:curl|wget|bash -c|\bnc\b|base64)",
+        ),
+        "changes the agent's settings so that commands run by themselves",
+        anchors=(
+            b"settings.json",
+            b"settings.local.json",
+            b"config.json",
+            b"mcp.json",
+            b"openclaw.json",
+            b"hooks.json",
+        ),
+        reach=900,
+    ),
+    # Guards.
+    Behaviour(
+        "protection-off",
+        words(
+            "spctl csrutil quarantine xattr setenforce ufw tamper disablerealtimemonitoring "
+            "mppreference executionpolicy "
+            "disableantispyware mpcmdrun gatekeeper selinux advfirewall"
+        ),
+        pattern(
+            r"(?:spctl[ ]--(?:master|global)-disable|csrutil[ ]disable"
+            r"|xattr[ ]-\w{0,3}[cd]\w{0,3}[ ](?:com\.apple\.quarantine|[^\n]{0,60}\.(?:app|dmg"
+            r"|pkg))|setenforce[ ]0|ufw[ ]disable"
+            r"|(?:set|add)-mppreference[^\n]{0,60}-(?:disable\w{3,40}|exclusion\w{3,12})"
+            r"|disablerealtimemonitoring|disableantispyware|advfirewall[ ]set[^\n]{0,40}[ ]off"
+            r"|systemctl[ ](?:stop|disable)[^\n]{0,20}(?:firewalld|apparmor|auditd|falcon|clamav))",
+        ),
+        "switches off a protection of the system",
+    ),
+    Behaviour(
+        "protection-off",
+        words(
+            "skip yolo bypass approve autoapprove approval approvals sandbox confirmation "
+            "confirmations bypasspermissions prompts checks antivirus defender firewall"
+        ),
+        pattern(
+            r"(?:--dangerously-(?:skip-permissions|bypass-approvals-and-sandbox)"
+            r"|(?:permission-mode[ =]|defaultmode[\"' :=]{1,5})bypasspermissions\b|--yolo\b"
+            r"|--no-sandbox[ ](?:claude|codex)|approval[_-]policy[ =\"']{1,4}never"
+            r"|sandbox_mode[ =\"']{1,4}danger"
+            r"|\b(?:turn on|enable|set|switch on"
+            r"|activate)\b[^.\n]{0,30}\bauto-?approv\w{1,4}\b[^.\n]{0,30}\b(?:all|every"
+            r"|everything|any)\b"
+            r"|\b(?:disable|turn off|switch off|switch"
+            r"|turn)\b[ ][^.\n]{0,20}\b(?:the )?(?:sandbox|permission (?:prompts|checks)"
+            r"|confirmations?|approval prompts|safety checks|antivirus|windows defender|defender"
+            r"|firewall)\b)",
+        ),
+        "switches off a protection of the agent",
+        anchors=(
+            *pieces(
+                "dangerously- bypasspermissions --yolo --no-sandbox approval_policy "
+                "approval-policy sandbox_mode"
+            ),
+            *pieces(
+                "auto-approve auto-approval auto-approves autoapprove sandbox confirmation "
+                "confirmations antivirus defender firewall"
+            ),
+            b"permission prompts",
+            b"permission checks",
+            b"approval prompts",
+            b"safety checks",
+        ),
+        reach=100,
+        accept=lambda match: (
+            re.search(
+                rb"(?:never|not|don't|avoid|cannot|without)[ ][^.\n]{0,40}$",
+                match.string[max(0, match.start() - 60) : match.start()],
+            )
+            is None
+        ),
+    ),
+)

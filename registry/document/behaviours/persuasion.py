@@ -1,0 +1,212 @@
+"""Words that turn the model against its user."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
+
+RULES: Final = {
+    "instruction-override": SecurityRule(
+        "warning",
+        "the text tells the model to drop its instructions",
+        "remove the sentence, or say that it is an example of an attack",
+    ),
+    "restrictions-lifted": SecurityRule(
+        "warning",
+        "the text tells the model that nothing is forbidden to it",
+        "remove the sentence, or say that it is an example of an attack",
+    ),
+    "fake-turn": SecurityRule(
+        "warning",
+        "the text pretends to be the system, the user or another turn of the talk",
+        "remove the marker, or set it in a code block",
+    ),
+    "tool-shadowing": SecurityRule(
+        "warning",
+        "the skill wants to be used in place of others, whatever the user asks",
+        "say when the skill is useful, and leave the choice to the agent",
+    ),
+}
+
+_OLD: Final = (
+    r"(?:instructions?|prompts?|rules|guidelines|directives|guardrails|restrictions|orders"
+    r"|commands|policies"
+    r"|messages?|conversation|context|constraints)"
+)
+
+
+def _in_prose(match: re.Match[bytes]) -> bool:
+    """Tell whether a match lies outside code blocks and inline code."""
+    before = match.string[: match.start()]
+    line = before[before.rfind(b"\n") + 1 :]
+    return before.count(b"```") % 2 == 0 and line.count(b"`") % 2 == 0
+
+
+BEHAVIOURS: Final = (
+    Behaviour(
+        "instruction-override",
+        words(
+            "ignore disregard forget discard override overrides neglect drop bypass abandon",
+            "instructions instruction prompt prompts rules guidelines directives guardrails "
+            "restrictions orders messages message conversation context everything commands "
+            "policies constraints told",
+        ),
+        pattern(
+            r"(?:ignore|disregard|forget|discard|override|neglect|abandon)\s{1,20}(?:",
+            r"(?:(?:all|any|every|everything|of|the|your|my|these|those|about|whatever"
+            r"|what)\s{1,20}){0,4}(?:previous|prior|above|earlier|preceding|existing|original"
+            r"|initial|former|system|safety|developer'?s?)\s{1,20}"
+            rf"(?:\w{{1,20}}\s{{1,20}})?{_OLD}",
+            r"|(?:all|any|your)\s{1,20}(?:(?:of|your|other|the)\s{1,20}){0,2}(?:instructions"
+            r"|rules|guidelines|guardrails)"
+            r"|(?:every|all|any|whatever|everything|what"
+            r"|the)\s{1,9}(?:\w{1,15}\s{1,9}){0,4}?(?:you|the developer|the system|the user"
+            r"|your developer)\s{1,9}(?:were|was|have been|has been|had been|told|said|gave|has"
+            r"|have|received)\b",
+            r")",
+        ),
+        "tells the model to drop its instructions",
+        where="prose",
+    ),
+    Behaviour(
+        "instruction-override",
+        words(
+            "instructions rules orders void obsolete",
+            "new only above earlier void replace supersede override obsolete anything everything "
+            "whatever these",
+        ),
+        pattern(
+            r"(?:your (?:new|only|real|true|actual) instructions (?:are|is|follow)|(?:these"
+            r"|the following|new) (?:\w{1,12} ){0,2}(?:instructions|rules|orders) (?:replace"
+            r"|supersede|override|take precedence over) (?:all|any|every|your|the (?:system"
+            r"|previous|user|developer)|what)"
+            r"|your only (?:instructions|rules|orders)\b|follow (?:these"
+            r"|the) new instructions instead|(?:anything|everything|whatever"
+            r"|all) (?:the )?(?:system|developer|user)[^.\n]{0,20} (?:said"
+            r"|told you)[^.\n]{0,30}(?:void|obsolete|no longer|does not|ignore))",
+        ),
+        "tells the model to drop its instructions",
+        where="prose",
+    ),
+    Behaviour(
+        "restrictions-lifted",
+        words(
+            "mode restrictions unrestricted dan guardrails filters limits guidelines bound "
+            "jailbroken limitations rules uncensored"
+        ),
+        pattern(
+            r"(?:(?:you are|you're|act) (?:now |currently )?(?:in|as|operating in|entering"
+            r"|running in) (?:an? )?(?:developer|god|dan|debug|maintenance|admin|unrestricted"
+            r"|jailbreak|sudo|root|uncensored)\b[^.\n]{0,10}"
+            r"|(?:enter|switch to|activate|enable|engage) (?:the )?(?:developer|god|dan"
+            r"|maintenance|unrestricted|jailbreak|sudo|admin(?:istrator)?) mode"
+            r"|no longer (?:bound|restricted|limited|constrained|subject)\b[^.\n]{0,40}|(?:act"
+            r"|behave|pretend|respond|role-?play)[^.\n]{0,30}\b(?:unrestricted|uncensored"
+            r"|jailbroken|do anything now|an ai (?:without|with no))\b"
+            r"|(?:bypass|ignore|drop|disable|remove) (?:all |any )?(?:of )?(?:your|its"
+            r"|the model's) (?:guardrails|safety|content filters?|restrictions|ethical"
+            r"|limitations|guidelines)"
+            r"|(?:without|no|free (?:of|from)) (?:any )?(?:ethical|moral|safety"
+            r"|content) (?:restrictions|limits|limitations|filters|guidelines|guardrails)"
+            r"|never refuses?\b|comply with everything)",
+        ),
+        "tells the model that nothing is forbidden",
+        anchors=(
+            *pieces(
+                "unrestricted uncensored jailbreak jailbroken guardrails dan restrictions "
+                "ethical limitations guidelines moral"
+            ),
+            b"anything now",
+            b"no longer",
+            b"never refuse",
+            b"never refuses",
+            b"comply with everything",
+            b"god mode",
+            b"developer mode",
+            b"maintenance mode",
+            b"debug mode",
+            b"sudo mode",
+            b"admin mode",
+            b"administrator mode",
+            b"root mode",
+            b"your safety",
+            b"content filter",
+            b"content filters",
+        ),
+        reach=130,
+        where="prose",
+    ),
+    Behaviour(
+        "fake-turn",
+        words("system im inst human assistant user sys"),
+        pattern(
+            r"(?:<\|(?:im_start|im_end|system|user|assistant|start_header_id|eot_id|endoftext)\|>"
+            r"|<</?sys>>|\[/?inst\]"
+            r"|(?:^|\n)[ ]{0,3}</?system(?:[ _-]?(?:prompt|message|instructions?|override))?>"
+            r"|</(?:skill|skills|document|context|instructions|available_skills)>\s{0,4}<[a-z]"
+            r"|(?:^|\n)[ ]{0,3}(?:\*\*)?\[system(?:[ ](?:message|prompt|override|note|notice"
+            r"|admin))?\](?:\*\*)?[ ]?:?|(?:^|\n)#{1,6} system:[ ]?\n|(?:^|\n)\n(?:human"
+            r"|user): [^\n]{1,300}\n{1,2}(?:assistant|ai|claude): )",
+        ),
+        "is the marker of another turn",
+        accept=_in_prose,
+        where="prose",
+        reach=400,
+        anchors=pieces("<| <<sys inst] <system </system </skill [system system: human:"),
+    ),
+    # In place of others.
+    Behaviour(
+        "tool-shadowing",
+        words(
+            "skill tool tools skills user",
+            "instead replace replaces before precedence always never priority supersedes "
+            "deprecated must ignore disregard even other whatever regardless overrides",
+        ),
+        pattern(
+            r"(?:(?:replaces?|supersedes?|overrides?) (?:the |all |any |every )?(?:built-?in"
+            r"|default|native|standard|other|existing) (?:[\w-]{1,20} ){0,3}?(?:tools?|skills?"
+            r"|commands?)\b"
+            r"|(?:call|use|invoke|run|load|consult) this (?:skill"
+            r"|tool)(?: \w{1,12}){0,3}? before (?:any|every|all|each|calling|using"
+            r"|invoking) (?:\w{1,12} ){0,2}?(?:tools?|skills?|task|action|request|answer)\b"
+            r"|always (?:use|call|prefer|invoke|choose) (?:it|this|this (?:skill"
+            r"|tool)) (?:instead of|over|rather than|in place of) "
+            r"|(?:ignore|disregard|avoid|never use|do not use|don't use) (?:all |any "
+            r"|every )?(?:other|the other|competing|built-?in) (?:skills?|tools?)\b"
+            r"|takes? (?:precedence|priority) over (?:all |any |every |the )*(?:other "
+            r"|built-?in )?(?:of them|skills?|tools?|others|instructions)\b"
+            r"|even (?:if|when) the user (?:says|asks|requests|wants|objects|prefers"
+            r"|tells)[^.\n]{0,30}(?:otherwise|not to|something else|against it|another (?:tool"
+            r"|skill))|whatever the user (?:asks|says|wants)"
+            r"|regardless of (?:what )?the user(?:'s)? (?:asks|says|request|wants|preference)"
+            r"|\btool is (?:deprecated|obsolete|broken|disabled)[^\n]{0,80}(?:instead|use|call) )",
+        ),
+        "puts itself in the place of other tools",
+        reach=160,
+        where="prose",
+        anchors=(
+            *pieces("precedence replaces supersedes supersede overrides"),
+            b"takes priority",
+            b"take priority",
+            b"always use it",
+            b"always use this",
+            b"always call this",
+            b"always prefer this",
+            b"always invoke",
+            b"other skills",
+            b"other tools",
+            b"even if the user",
+            b"even when the user",
+            b"whatever the user",
+            b"regardless of what the user",
+            b"regardless of the user",
+            b"tool is deprecated",
+            b"tool is obsolete",
+            b"tool is broken",
+            b"before any",
+            b"before every",
+            b"before all other",
+            b"before each",
+        ),
+    ),
+)

@@ -1,0 +1,270 @@
+"""Programs and packages from strangers that a skill asks to install."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
+
+RULES: Final = {
+    "archive-with-password": SecurityRule(
+        "error",
+        "an archive or program to download that scanners can't open",
+        "don't open the archive; link to sources that can be inspected",
+    ),
+    "required-program": SecurityRule(
+        "warning",
+        "a program of unknown origin is to be downloaded and run before the skill is used",
+        "name a package of a known registry instead, or the sources",
+    ),
+    "pasted-command": SecurityRule(
+        "error",
+        "a command from a web page is to be pasted into a terminal",
+        "write the command here, where it can be read",
+    ),
+    "paste-site": SecurityRule(
+        "error",
+        "code from an anonymous paste site is to be run",
+        "link to a repository with a history; never run a paste",
+    ),
+}
+
+_PROGRAM: Final = (
+    r"(?:\.(?:exe|zip|rar|7z|dmg|pkg|msi|jar|scr|bat|ps1|appimage|iso|vbs|com|tgz|tar\.gz)\b"
+    r"|\bexecutable|\bbinary\b|\binstaller\b|\bsetup utility)"
+)
+_OBTAIN: Final = (
+    r"(?:download|\b(?:grab|get|fetch|obtain)\b(?=[^\n]{0,60}(?:\]\(http|https?://|\.(?:exe|zip"
+    r"|rar|7z|dmg|msi)\b)))"
+)
+_RUN: Final = (
+    r"(?:\brun\b|\brunning\b|execut(?:e\b|ed\b|ing\b|able)|\blaunch|\bstart\b|double[- ]click"
+    r"|\bopen it\b|\binstall\b)"
+)
+_DEMAND: Final = (
+    r"(?:before (?:using|use|you|this|the|start|proceed|run|any|it|work|continu|begin|trying|each"
+    r"|first)"
+    r"|\bmust\b|required\b|requires\b|requirement|prerequisite|necessary|otherwise"
+    r"|\bneeds? to be\b|has to be"
+    r"|(?:won't|will not|doesn't|not|cannot|can't|nothing|never|fails?) (?:work|function|start"
+    r"|run|be used)"
+    r"|without (?:this|it|completing|the)|\bfirst[.,)]|\bfirst\n|\bimportant:|\bimportant\*"
+    r"|critical|mandatory|depends on|\bessential\b)"
+)
+_PASS: Final = (
+    r"(?:\bpass(?:word|code|phrase|wd)?\b|\bpw[d]?\b|contrase\?a|\bpasswort\b|\bkennwort\b"
+    r"|mot de passe|\bsenha\b"
+    r"|\b(?:archive|unlock|extraction|zip) (?:code|key|pin)\b)"
+)
+_ARCHIVE: Final = r"(?:\.(?:zip|rar|7z|exe|dmg|iso)\b|\barchive\b|\bextract\b|\bunzip\b|\bunpack)"
+
+
+def _has(*parts: str) -> re.Pattern[bytes]:
+    return re.compile("|".join(parts).encode())
+
+
+_HAS_ARCHIVE = _has(_ARCHIVE)
+_HAS_OBTAINED = _has(r"https?://", r"\bdownload")
+_HAS_PROGRAM = _has(_PROGRAM)
+_HAS_RUN = _has(_RUN)
+_HAS_DEMAND = _has(_DEMAND)
+_RUNS_A_PROGRAM = _has(
+    r"\b(?:run|open|launch|execute|start|double-click) [^\n ]{2,60}\.(?:exe|scr|msi)\b"
+)
+_HAS_ADDRESS = _has(r"https?://")
+# Signs of other passwords than that of an archive.
+_OF_A_LOGIN = _has(
+    r"username",
+    r"\blogin\b",
+    r"log in",
+    r"database",
+    r"email",
+    r"\bpdf\b",
+    r"postgres",
+    r"--password",
+    r"encrypt",
+    r"\badmin\b",
+    r"sudo pass",
+    r"_pass",
+    r"pass_",
+    r"getpass",
+    r"\bsmtp\b",
+    r"\.env\b",
+)
+# Where everybody gets the programs that everybody uses.
+_WELL_KNOWN = _has(
+    r"https?://(?:www\.|dl\.|download\.|downloads\.|desktop\.|docs\.)?(?:nodejs\.org|python\.org"
+    r"|git-scm\.com|docker\.com"
+    r"|google\.com|microsoft\.com|apple\.com|mozilla\.org|brew\.sh|rust-lang\.org|golang\.org"
+    r"|go\.dev"
+    r"|ffmpeg\.org|gyan\.dev|anaconda\.com|conda\.io|oracle\.com|java\.com|adoptium\.net"
+    r"|visualstudio\.com"
+    r"|amazon\.com|amazonaws\.com|ollama\.com|obsidian\.md|tailscale\.com|astral\.sh"
+    r"|libreoffice\.org"
+    r"|imagemagick\.org|steampowered\.com|blender\.org|unity\.com|unity3d\.com|r-project\.org)"
+)
+# Where there are sources and a history, or a well-known registry.
+_SOURCES = _has(
+    r"https?://(?:www\.)?(?:github\.com|gitlab\.com|npmjs\.com|pypi\.org|crates\.io|docs\."
+    r"|formulae\.brew)",
+    r"docs?\.",
+    r"/docs",
+    r"\bnpm\b|\bpip\b|\bbrew\b|\bcargo\b|\bapt\b|\buv\b|\bnpx\b",
+)
+NEAR: Final = 320
+
+
+def _around(match: re.Match[bytes], before: int = NEAR, after: int = NEAR) -> bytes:
+    return match.string[max(0, match.start() - before) : match.end() + after]
+
+
+def _locked(match: re.Match[bytes]) -> bool:
+    """Tell whether a password is that of an archive or program to be downloaded and run."""
+    near = _around(match)
+    return bool(
+        _HAS_ARCHIVE.search(near)
+        and _HAS_OBTAINED.search(near)
+        and not _OF_A_LOGIN.search(_around(match, 60, 60))
+    )
+
+
+def _demanded(match: re.Match[bytes]) -> bool:
+    """Tell whether what is downloaded is a program to be run before all else."""
+    near = _around(match, 200, 260)
+    return bool(
+        _HAS_PROGRAM.search(near)
+        and _HAS_RUN.search(near)
+        and (_HAS_DEMAND.search(near) or _RUNS_A_PROGRAM.search(near))
+        and _HAS_ADDRESS.search(near)
+        and not _WELL_KNOWN.search(near)
+    )
+
+
+BEHAVIOURS: Final = (
+    Behaviour(
+        "archive-with-password",
+        words(
+            "password passcode passphrase passwd pass pw pwd contrase passwort kennwort passe "
+            "senha code pin",
+            "zip rar 7z exe dmg iso archive extract unzip unpack unpacked",
+            "http https download",
+        ),
+        pattern(_PASS, r"[\"'`*]{0,3}[ \t]{0,3}(?:is\b|:|=|of\b|\(|\*{0,2}[`'\"])"),
+        "is the password of something to be downloaded and run",
+        accept=_locked,
+    ),
+    Behaviour(
+        "archive-with-password",
+        words("unzip 7z 7za unrar"),
+        pattern(
+            r"(?:unzip[ ](?:-[a-oq-z]{1,4}[ ]){0,3}-p[ ]?[\"']?[\w!@-]{2,30}[\"']?[ ][^\n "
+            r"]{1,80}\.zip|\b7za?[ ]{1,2}[xe][^\n]{0,80}? -p[\w\"']|unrar[ ][^\n]{0,20}-p\w)"
+        ),
+        "opens an archive with a password",
+    ),
+    Behaviour(
+        "required-program",
+        words(
+            "exe zip rar 7z dmg pkg msi jar scr bat ps1 appimage iso vbs executable binary "
+            "installer",
+            "download downloaded downloading grab get fetch obtain",
+            "run running execute executed executing launch start double open install executable",
+            "http https",
+        ),
+        pattern(_OBTAIN),
+        "is to be downloaded and run first",
+        where="prose",
+        accept=_demanded,
+    ),
+    Behaviour(
+        "required-program",
+        words(
+            "installed install requires required",
+            "http https",
+            "download install installation setup get",
+            "must needs need requires required has",
+        ),
+        pattern(
+            r"(?:(?:must|needs? to|has to|required to) be (?:pre-?|first |also )?(?:installed"
+            r"|running)|requires? (?:the )?[\w`*-]{2,40}(?: utility| tool| cli"
+            r"| agent)? to (?:function|work|run|operate|be installed)"
+            r"|install[^\n]{2,60} before (?:using|you use|running) this skill)",
+            r"[\s\S]{0,160}?(?:download|\binstall|quick (?:setup|install)"
+            r"|get it)[^\n]{0,80}?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?(?![\w/.-])",
+        ),
+        "is to be downloaded and installed first",
+        where="prose",
+        accept=lambda match: (
+            _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
+        ),
+    ),
+    Behaviour(
+        "pasted-command",
+        words(
+            "terminal shell powershell console cmd prompt",
+            "copy copied copies paste pasted",
+            "http https page link",
+        ),
+        pattern(
+            r"(?:https?://|\b(?:visit|open|go to|see|navigate)\b[^\n]{0,40}\b(?:page|link|site"
+            r"|snippet|url)\b)(?:[^\n]|\n(?!\n)){0,200}?",
+            r"\b(?:copy|copies|copied|paste)\b[^\n]{0,160}?\b(?:terminal|shell|powershell|console"
+            r"|command prompt|cmd)\b",
+        ),
+        "has a command to be pasted into a terminal",
+        where="prose",
+        accept=lambda match: (
+            b"\n\n" not in match[0]
+            and b"```" not in match[0]
+            and re.search(
+                rb"\b(?:visit|open|go to|from|at|page|browse|navigate)\b", _around(match, 60, 0)
+            )
+            is not None
+        ),
+    ),
+    Behaviour(
+        "pasted-command",
+        words(
+            "visit open go navigate browse",
+            "http https",
+            "execute run",
+            "command script commands snippet code",
+        ),
+        pattern(
+            r"\b(?:visit|open|go to|navigate to"
+            r"|browse to)[ ][^\n]{0,60}https?://[^\s)]{3,200}\)?[^\n.]{0,60}?",
+            r"\b(?:execute|run)[ ](?:the|its|that|this"
+            r"|whatever)[ ](?:[\w-]{1,20}[ ]){0,3}?(?:command|script|one-liner|snippet|code)",
+        ),
+        "has a command that is to be run",
+        where="prose",
+        anchors=(b"visit", b"open", b"go to", b"navigate to", b"browse to"),
+        reach=330,
+    ),
+    Behaviour(
+        "paste-site",
+        words(
+            "http https",
+            "raw r snippets rentry pastebin hastebin glot paste ghostbin controlc dpaste termbin r "
+            "p s u",
+        ),
+        pattern(
+            r"https?://(?:[\w-]{1,40}\.)?(?:glot\.io/snippets|rentry\.(?:co|org)"
+            r"|(?:\w{0,10}paste\w{0,10}"
+            r"|\w{0,10}bin|\w{0,10}snippet\w{0,4})\.[a-z]{2,6}/(?:raw|r))/[\w-]{3,40}"
+        ),
+        "is an anonymous paste, and is to be run",
+        anchors=pieces(
+            "glot.io rentry. pastebin hastebin paste ghostbin dpaste termbin snippets snippet "
+            "/raw/ bin."
+        ),
+        accept=lambda match: (
+            re.search(
+                rb"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval"
+                rb"|command)\b|\?\?",
+                _around(match, 200, 200),
+            )
+            is not None
+            and re.search(rb"httpbin|requestbin|jsonbin|[./]dustbin", match[0]) is None
+        ),
+    ),
+)

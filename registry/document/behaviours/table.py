@@ -1,0 +1,117 @@
+"""The shape of the tables of behaviours, and the pieces that their patterns share.
+
+A pattern is tried only where the words that it needs occur. It runs over the text as lower-case
+bytes, one byte a character (`?` for what is not ASCII), or over the text itself where it is written
+as text; it begins with something literal where it can, which is quick to look for, and every
+repetition is bounded, so that a hostile megabyte costs no more than its length.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from registry.model import Severity
+
+Where: TypeAlias = Literal["anywhere", "prose"]
+
+
+class SecurityRule(NamedTuple):
+    """What a code of a security finding stands for, and what to do about it.
+
+    ``severity`` is ``error`` for what is near-certain to harm, ``warning`` for what a person must
+    look at before the skill is trusted, ``info`` for a note.
+    """
+
+    severity: Severity
+    meaning: str
+    fix: str
+
+
+class Behaviour(NamedTuple):
+    """One way to do harm: what finds it.
+
+    ``needs``: of each set one word must occur in the text. The pattern is tried only near the words
+    of the first set (or near ``anchors``, pieces of text that are rarer: whole words and what joins
+    them), within ``reach`` characters, and where one of each other set stands, too. ``says``
+    follows what is quoted in the message; ``where``: ``prose`` is Markdown and plain text alone;
+    ``accept`` has the last word.
+    """
+
+    code: str
+    needs: tuple[frozenset[bytes], ...]
+    pattern: re.Pattern[bytes]
+    says: str
+    where: Where = "anywhere"
+    accept: Callable[[re.Match[bytes]], bool] | None = None
+    reach: int = 320
+    anchors: tuple[bytes, ...] = ()
+
+
+class Foreign(NamedTuple):
+    """The same for a language without ASCII.
+
+    The pattern is tried near ``needs`` alone, pieces of text.
+    """
+
+    code: str
+    needs: tuple[str, ...]
+    pattern: re.Pattern[str]
+    says: str
+
+
+def words(*sets: str) -> tuple[frozenset[bytes], ...]:
+    """Return each string of words as a set of bytes."""
+    return tuple(frozenset(text.encode().split()) for text in sets)
+
+
+def pieces(text: str) -> tuple[bytes, ...]:
+    """Return the words of ``text`` as bytes."""
+    return tuple(text.encode().split())
+
+
+def pattern(*parts: str) -> re.Pattern[bytes]:
+    """Compile the parts, one after the other, for lower-case bytes."""
+    return re.compile("".join(parts).encode())
+
+
+PRIVATE_ADDRESS: Final = (
+    r"(?:127\.|0\.0\.0\.0|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|169\.254\.|100\.64\.)"
+)
+ADDRESS: Final = rf"(?!{PRIVATE_ADDRESS})\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\w.])"
+"""A bare IPv4 address that is not of a private network."""
+
+LOCAL: Final = (
+    rf"(?:localhost|[\w-]{{1,40}}\.local\b|host\.docker|{PRIVATE_ADDRESS}|\[?::1|<|\$|\{{)"
+)
+
+URL: Final = r"https?://[^\s\"'`<>)\]]{3,200}"
+
+SHELL: Final = r"(?:/(?:usr/)?bin/)?(?:ba|z|da|k|fi)?sh"
+
+RUNNER: Final = (
+    rf"(?:sudo[ \t]{{1,3}}(?:-\w[ \t]{{1,3}})?)?(?:{SHELL}|python[23]?|node|perl|ruby|php|deno|bun"
+    r"|source|pwsh|powershell)"
+)
+
+SECRET_FILE: Final = (
+    r"(?:\.ssh\b|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|\.aws\b|\.env\b(?!\.example)|\.netrc|\.pypirc"
+    r"|\.git-credentials|\.docker[/\\]config|\.kube[/\\]config|\.gnupg|\.config[/\\](?:solana"
+    r"|gcloud|gh)\b"
+    r"|keychains?\b|login data|cookies\.sqlite|logins\.json|wallet\.dat|keystore\b"
+    r"|\.claude[/\\]\.credentials|auth-profiles\.json|\.openclaw[/\\](?:openclaw\.json|credentials)"
+    r"|\.clawdbot[/\\]|/etc/(?:passwd|shadow)\b|_history\b|\.electrum|metamask"
+    r"|\.config[/\\]google-chrome"
+    r"|credentials\.json|\.codex[/\\]auth|\.npmrc)"
+)
+"""Files and folders that hold what gives access."""
+
+SECRET_WORDS: Final = (
+    r"(?:(?:api|ssh|private|access|secret|wallet|signing|encryption)[ -]?keys?\b|passwords?\b"
+    r"|credentials?\b|secrets?\b|(?:access|auth|bearer|session|refresh|api|github"
+    r"|oauth)[ -]?tokens?\b"
+    r"|tokens\b|seed[ -]?phrases?\b|mnemonics?\b|recovery phrases?\b|cookies\b"
+    r"|environment variables?\b|env vars?\b|keychain\b|printenv\b|\bid_rsa\b|~?/?\.(?:ssh|aws|env"
+    r"|netrc"
+    r"|gnupg|npmrc|kube|docker)\b)"
+)
+"""How prose names them."""

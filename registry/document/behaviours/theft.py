@@ -1,0 +1,254 @@
+"""Secrets and talk that are sent out, and orders that come in."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import (
+    SECRET_FILE,
+    Behaviour,
+    SecurityRule,
+    pattern,
+    pieces,
+    words,
+)
+
+RULES: Final = {
+    "secret-sent": SecurityRule(
+        "error",
+        "a file or variable that holds secrets is sent to another machine",
+        "don't use the skill; revoke what it may have sent",
+    ),
+}
+
+_SENT: Final = (
+    r"(?:requests\.(?:post|put|patch|get|request)|httpx\.(?:post|put|get)|urlopen"
+    r"|urllib\.request\.request"
+    r"|session\.post|client\.post|axios(?:\.(?:post|put|get|request))?|(?<![\w.])fetch|got\.post"
+    r"|http\.post|https?\.request"
+    r"|net::http\.post\w{0,8}|sendbeacon|invoke-restmethod|invoke-webrequest|uploadstring"
+    r"|uploadfile|aiohttp\.\w{0,20}post)"
+)
+_SENT_WORDS: Final = (
+    "requests httpx urlopen urllib post axios fetch request http https sendbeacon invoke "
+    "uploadstring uploadfile put"
+)
+_STRONG_FILE: Final = (
+    r"(?:\.ssh[/\\'\"]|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws[/\\]credentials|\.aws['\"]|\.netrc"
+    r"|\.git-credentials|\.gnupg|\.config[/\\]solana"
+    r"|\.config/gcloud|login data|cookies\.sqlite|logins\.json|wallet\.dat"
+    r"|\.claude[/\\]\.credentials|auth-profiles\.json|\.openclaw[/\\](?:openclaw\.json"
+    r"|credentials|\.env)"
+    r"|\.clawdbot[/\\](?:\.env|clawdbot\.json)|/etc/shadow|/etc/passwd|\.bash_history"
+    r"|\.zsh_history|\.electrum|\.kube[/\\]config|\.docker[/\\]config|keychain-db|exodus[/\\]"
+    r"|solana[/\\]id\.json)"
+)
+_STRONG_PIECES: Final = (
+    b"login data",
+    *pieces(".ssh id_rsa id_ed25519 id_ecdsa .aws .netrc .git-credentials .gnupg .config/solana"),
+    *pieces("solana/id.json .config/gcloud cookies.sqlite logins.json wallet.dat .credentials"),
+    *pieces("auth-profiles openclaw.json .openclaw/.env .openclaw\\.env .clawdbot /etc/ exodus"),
+    *pieces(".bash_history .zsh_history .electrum .kube .docker/config keychain-db"),
+)
+_FILE_PIECES: Final = (
+    *_STRONG_PIECES,
+    *pieces(".env credentials keystore metamask .npmrc .pypirc keychains keychain logins.json"),
+)
+_STRONG_WORDS: Final = (
+    "ssh rsa ed25519 ecdsa id aws netrc git gnupg solana gcloud login cookies logins wallet "
+    "claude auth openclaw clawdbot"
+    " shadow passwd history electrum kube docker keychain exodus"
+)
+_VENDORS: Final = (
+    r"(?P<vendor>openai|anthropic|claude|aws|github|gh|gitlab|npm|pypi|stripe|slack|google|gemini"
+    r"|hf|huggingface|openrouter|telegram|discord|azure|twilio|sendgrid|digitalocean|cloudflare"
+    r"|vercel|supabase|notion|linear)"
+)
+_ALIASES: Final = {
+    b"gh": (b"github",),
+    b"hf": (b"huggingface", b"hf.co"),
+    b"gemini": (b"google",),
+    b"claude": (b"anthropic", b"claude"),
+    b"npm": (b"npmjs",),
+    b"aws": (b"amazon", b"aws"),
+    b"azure": (b"azure", b"microsoft"),
+    b"pypi": (b"pypi",),
+}
+_HOST = re.compile(rb"https?://(?:[^\s/@\"']{1,60}@)?([\w.-]{3,100})")
+
+
+def _of_a_stranger(match: re.Match[bytes]) -> bool:
+    """Tell whether a vendor's key goes to a host that is not the vendor's."""
+    begin = match.string.rfind(b"\n", 0, match.start()) + 1
+    line = match.string[max(begin, match.start() - 300) : match.end() + 200]
+    vendor = match["vendor"]
+    hosts = _HOST.findall(line)
+    names = _ALIASES.get(vendor, (vendor,))
+    return bool(hosts) and not any(
+        name in host or b"localhost" in host or host.startswith(b"127.")
+        for host in hosts
+        for name in names
+    )
+
+
+BEHAVIOURS: Final = (
+    # In a shell: a secret file as the body of a request.
+    Behaviour(
+        "secret-sent",
+        words(
+            "curl wget http httpie",
+            _STRONG_WORDS + " env credentials keystore metamask npmrc pypirc keychains data",
+        ),
+        pattern(
+            r"(?:curl|wget|http|httpie)\b[^\n]{0,250}?(?:[ ](?:-d|--data(?:-\w{1,9})?|-f"
+            r"|--form(?:-string)?|-t|--upload-file|--post-file"
+            r"|--body-file)[ =]?[\"']?[^\s\"']{0,60}?(?:@|<|\$\(\s{0,2}(?:cat|base64|tar|gzip"
+            r"|head)[^)\n]{0,60})?|[ ][\w-]{1,20}@)",
+            rf"[^\n\"';|]{{0,60}}?{SECRET_FILE}",
+        ),
+        "sends a file that holds secrets",
+        accept=lambda match: (
+            re.search(rb"(?:@|\$\(|-t |upload-file|post-file|<)[^@<]{0,120}$", match[0]) is not None
+            and b"localhost" not in match[0]
+        ),
+        anchors=_FILE_PIECES,
+    ),
+    Behaviour(
+        "secret-sent",
+        words(
+            "curl wget nc ncat netcat http",
+            _STRONG_WORDS + " env printenv export set config credentials declare",
+        ),
+        pattern(
+            r"(?:(?:cat|tar|zip|base64|gzip|head|tail|grep|find|openssl|xxd)[ ][^\n|]{0,160}?",
+            SECRET_FILE,
+            r"[^\n|]{0,120}|(?:^|[\n;&(`\"' ])(?:printenv|env|export -p|set"
+            r"|declare -x\w?)[ ]?)(?:\|[^\n|]{1,80}){0,2}\|[ ]?(?:curl|wget|nc|ncat|netcat"
+            r"|http)[ ][^\n]{3,160}",
+        ),
+        "sends secrets",
+        accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
+        anchors=(
+            b"| curl",
+            b"|curl",
+            b"| nc",
+            b"|nc",
+            b"| wget",
+            b"| netcat",
+            b"| ncat",
+            b"| http",
+        ),
+    ),
+    Behaviour(
+        "secret-sent",
+        words("curl wget nc", "env printenv cat " + _STRONG_WORDS, "http https nc tcp"),
+        pattern(
+            r"(?:curl|wget|nc)\b[^\n]{0,250}?(?:\$\(|`)[ ]?(?:env|printenv(?!\s+\w)|export -p"
+            r"|(?:cat|base64|head|tar)[^)`\n]{0,80}",
+            SECRET_FILE,
+            r")",
+        ),
+        "sends secrets",
+        accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
+        anchors=(
+            b"$(cat",
+            b"$(env",
+            b"$(printenv",
+            b"$(base64",
+            b"$(head",
+            b"$(tar",
+            b"`cat",
+            b"`env",
+            b"`printenv",
+            b"$(export",
+        ),
+    ),
+    Behaviour(
+        "secret-sent",
+        words("scp rsync", _STRONG_WORDS + " env"),
+        pattern(
+            r"(?:scp|rsync)[ ](?:-\w{1,8}[ ]){0,3}(?!-i)[^\n]{0,60}?",
+            SECRET_FILE,
+            r"[^\s]{0,40}[ ][\"']?[\w.$@{}-]{3,80}:",
+        ),
+        "sends a file that holds secrets",
+        accept=lambda match: re.search(rb" -(?:i|e) ", match[0]) is None,
+    ),
+    Behaviour(
+        "secret-sent",
+        words("curl wget", "key token secret pat", "https http"),
+        pattern(
+            r"(?:curl|wget)\b[^\n]{0,300}?\$\{?",
+            _VENDORS,
+            r"_[a-z_]{0,30}(?:key|token|secret|pat)\b",
+        ),
+        "sends a key to somebody else than whom it is for",
+        accept=_of_a_stranger,
+        anchors=(b"_key", b"_token", b"_secret", b"_pat"),
+    ),
+    # In a program.
+    Behaviour(
+        "secret-sent",
+        words("environ env", _SENT_WORDS),
+        pattern(
+            _SENT,
+            r"\([^;]{0,250}?(?:(?:dict\(|str\(|dumps\(|repr\()?os\.environ(?![\w.\[]|\s*\.)"
+            r"|(?<![\w.])process\.env(?![\w.\[?]))",
+        ),
+        "sends the whole environment",
+        anchors=(b"os.environ", b"process.env"),
+        reach=700,
+        accept=lambda match: (
+            re.search(rb"\n[ ]{0,4}(?:def|function|class|const|export) ", match[0]) is None
+            and b"subprocess" not in match[0]
+            and b"getenv" not in match[0]
+        ),
+    ),
+    Behaviour(
+        "secret-sent",
+        words("environ env", _SENT_WORDS),
+        pattern(
+            r"(?P<name>[a-z_]\w{0,30})[ ]?=[ ]?[^\n=]{0,60}?(?:os\.environ(?![\w.\[]|\s*\.)"
+            r"|(?<![\w.])process\.env(?![\w.\[?]))[\s\S]{0,400}?",
+            _SENT,
+            r"\([^;]{0,200}?\b(?P=name)\b(?![\w.\[(]|[ ]?=)",
+        ),
+        "sends the whole environment",
+        anchors=(b"os.environ", b"process.env"),
+        reach=700,
+        accept=lambda match: re.search(rb"\n(?:def|function|class) ", match[0]) is None,
+    ),
+    Behaviour(
+        "secret-sent",
+        words(_STRONG_WORDS, _SENT_WORDS),
+        pattern(
+            _SENT,
+            r"\([^;]{0,300}?",
+            _STRONG_FILE,
+        ),
+        "sends a file that holds secrets",
+        anchors=_STRONG_PIECES,
+        reach=400,
+        accept=lambda match: (
+            re.search(rb"\n[ ]{0,4}(?:def|function|class) |169\.254", match[0]) is None
+        ),
+    ),
+    Behaviour(
+        "secret-sent",
+        words(_STRONG_WORDS, _SENT_WORDS, "open readfilesync readfile read cat file bytes copy"),
+        pattern(
+            r"(?:open|readfilesync|readfile|read_text|read_bytes|cat |file\.read|path|join"
+            r"|get-content|expanduser)[ (][^\n]{0,100}?",
+            _STRONG_FILE,
+            r"[\s\S]{0,500}?",
+            _SENT,
+            r"[ (]",
+        ),
+        "is read, and something is sent",
+        anchors=_STRONG_PIECES,
+        reach=700,
+        accept=lambda match: (
+            re.search(rb"(?:^|\n)[ ]{0,2}(?:def|function|class|async def)\b", match[0]) is None
+            and b"```\n" not in match[0]
+        ),
+    ),
+)

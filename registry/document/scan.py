@@ -1,0 +1,325 @@
+"""Look through one text for what is suspicious: the document's, or that of a supporting file."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from registry.document import threats
+from registry.document.behaviours import BEHAVIOURS, FOREIGN
+from registry.document.behaviours.table import pieces
+from registry.document.encoded import find_encoded, find_secrets, look
+from registry.document.findings import Place, printable
+from registry.document.invisible import find_hidden
+
+MAX_PLACES: Final = 100
+"""Places at which one check stops; a file of nothing but findings is known by then."""
+
+NEAR: Final = 300
+"""Characters around a match that are read as its context."""
+
+COMMENT_LENGTH: Final = 4000
+"""Characters of an HTML comment that are read."""
+
+SHOWN: Final = 160
+"""Characters of a match that are quoted at most."""
+
+_LETTER: Final = re.compile(rb"\w")
+_STEP: Final = 16
+
+_WORDS: Final = bytes(
+    ord(char.lower()) if char in threats.ALPHANUMERIC else 32 for char in map(chr, range(256))
+)
+_CONTROL: Final = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
+
+# What JSON makes of the characters that join commands, with as many spaces as keep the offsets.
+_JSON_ESCAPES: Final = ((b"\\u0026", b"&     "), (b"\\u003e", b">     "), (b"\\u007c", b"|     "))
+
+
+class Kind(NamedTuple):
+    """What sort of text is looked through: ``prose`` is not a program, ``defending`` its topic."""
+
+    prose: bool = True
+    document: bool = True
+    defending: bool = False
+
+
+def scan(text: str, kind: Kind) -> Iterator[Place]:
+    """Yield what is found in ``text``."""
+    yield from islice(find_hidden(text), MAX_PLACES)
+    # One byte a character: offsets are those of the text, and looking for bytes is quick.
+    data = text.encode("ascii", "replace")
+    lower = data.lower()
+    if b"\\u00" in lower:
+        for escape, plain in _JSON_ESCAPES:
+            lower = lower.replace(escape, plain)
+    words = _TOLD.intersection(lower.translate(_WORDS).split())
+    quoted = _Quotes(text, lower, words, kind)
+    for places in _searches(text, lower, words, prose=kind.prose):
+        yield from islice(map(quoted, places), MAX_PLACES)
+    control, run = look(data)
+    if kind.document and (control or "\x9b" in text):
+        yield from islice(_control(text), MAX_PLACES)
+    if run:
+        yield from islice(find_secrets(text, data), MAX_PLACES)
+        if kind.document:
+            yield from islice(find_encoded(text, data), MAX_PLACES)
+
+
+def _searches(
+    text: str, lower: bytes, words: frozenset[bytes], *, prose: bool
+) -> Iterator[Iterator[Place]]:
+    """Yield what each check and behaviour finds, if it may find anything."""
+    for check, needed, where in _CHECKS:
+        if (prose or where == "anywhere") and not words.isdisjoint(needed):
+            yield check(text, lower)
+    if prose and b"<!--" in lower:
+        yield _comments(text)
+    if prose and b"!`" in lower:
+        yield _expansion(text)
+    seen: dict[bytes, list[int]] = {}
+    for number in sorted({n for word in words & _FIRST for n in _BY_WORD[word]}):
+        behaviour = BEHAVIOURS[number]
+        if (prose or behaviour.where == "anywhere") and not any(
+            map(words.isdisjoint, behaviour.needs)
+        ):
+            yield _matches(number, text, lower, words, seen)
+    if prose and not text.isascii():
+        yield _foreign(text)
+
+
+class _Quotes:
+    """Tells which places of a text are examples of an attack, not the attack."""
+
+    def __init__(self, text: str, lower: bytes, words: frozenset[bytes], kind: Kind) -> None:
+        self._lower = lower
+        self._text = text
+        self._all = kind.defending
+        self._some = not words.isdisjoint(threats.ATTACK_WORDS) or not text.isascii()
+        self._talk = kind.prose and not words.isdisjoint(threats.DEFENDING)
+
+    def __call__(self, place: Place) -> Place:
+        return place._replace(quoted=True) if self._is_quoted(place) else place
+
+    def _is_quoted(self, place: Place) -> bool:
+        if self._all or (self._talk and place.code in threats.TALK):
+            return True
+        if not self._some:
+            return False
+        begin, end = max(0, place.offset - 2 * NEAR), place.offset + NEAR
+        if threats.EXAMPLE.search(self._lower, begin, end):
+            return True
+        return bool(threats.FOREIGN_EXAMPLE.search(self._text, begin, end))
+
+
+def _matches(
+    number: int, text: str, lower: bytes, words: frozenset[bytes], seen: dict[bytes, list[int]]
+) -> Iterator[Place]:
+    behaviour = BEHAVIOURS[number]
+    accept = behaviour.accept
+    for begin, end in _windows(number, lower, words, seen):
+        for match in behaviour.pattern.finditer(lower, begin, end):
+            start = match.start()
+            if start and _LETTER.match(lower, start) and _LETTER.match(lower, start - 1):
+                continue  # the end of a longer word
+            if accept is None or accept(match):
+                shown = printable(text[start : min(match.end(), start + SHOWN)].strip())
+                yield Place(behaviour.code, start, f"`{shown}` {behaviour.says}")
+
+
+def _windows(
+    number: int, lower: bytes, words: frozenset[bytes], seen: dict[bytes, list[int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the stretches in which the pattern may match, in order, none touching another.
+
+    ``seen`` keeps where each piece is for the next behaviour that looks near it.
+    """
+    behaviour = BEHAVIOURS[number]
+    pieces: Iterable[bytes] = words & behaviour.needs[0]
+    if behaviour.anchors:
+        by_word = _ANCHORS[number]
+        present = words & by_word.keys()
+        pieces = [piece for word in present for piece, said in by_word[word] if said <= words]
+        pieces += (piece for piece, _ in by_word.get(b"", ()))
+    reach, size = behaviour.reach, len(lower)
+    found: list[int] = []
+    for piece in pieces:
+        offsets = seen.get(piece)
+        if offsets is None:
+            offsets = seen[piece] = _offsets(lower, piece)
+        found += offsets
+    if not found:
+        return
+    found.sort()
+    others = [words & needed for needed in behaviour.needs[1:]]
+    begin, end = max(0, found[0] - reach), found[0] + reach
+    for offset in found:
+        if offset - reach > end:
+            if _holds(lower, begin, end, others):
+                yield begin, min(end, size)
+            begin = offset - reach
+        end = offset + reach
+    if _holds(lower, begin, end, others):
+        yield begin, min(end, size)
+
+
+def _offsets(lower: bytes, piece: bytes) -> list[int]:
+    found = []
+    offset = lower.find(piece)
+    while offset >= 0:
+        found.append(offset)
+        # What lies so near is in the same stretch anyway.
+        offset = lower.find(piece, offset + _STEP)
+    return found
+
+
+def _holds(lower: bytes, begin: int, end: int, others: Sequence[frozenset[bytes]]) -> bool:
+    """Tell whether a stretch holds a word of each set."""
+    part = lower[begin:end]
+    for words in others:
+        for word in words:
+            if word in part:
+                break
+        else:
+            return False
+    return True
+
+
+def _foreign(text: str) -> Iterator[Place]:
+    data = text.encode("utf-8", "surrogatepass")
+    if not any(lead in data for lead in _LEADS):
+        return
+    letters = set(text)
+    for foreign in FOREIGN:
+        done = 0
+        present = [need for need in foreign.needs if letters.issuperset(need)]
+        for offset in sorted(offset for need in present for offset in _letters_at(text, need)):
+            begin, end = max(done, offset - NEAR), offset + NEAR
+            for match in foreign.pattern.finditer(text, begin, end) if end > done else ():
+                shown = printable(match[0][:SHOWN])
+                yield Place(foreign.code, match.start(), f"`{shown}` {foreign.says}")
+                done = match.end()
+
+
+def _letters_at(text: str, piece: str) -> Iterator[int]:
+    offset = text.find(piece)
+    while offset >= 0:
+        yield offset
+        offset = text.find(piece, offset + NEAR // 4)
+
+
+def _control(text: str) -> Iterator[Place]:
+    for match in _CONTROL.finditer(text):
+        what = f"the control character U+{ord(match[0]):04X}, which terminals obey"
+        yield Place("terminal-control", match.start(), what)
+
+
+def _piped(text: str, _: bytes) -> Iterator[Place]:
+    for match in threats.PIPED.finditer(text):
+        start = match.start()
+        yield from _executed(_statement(text, start), start, match[0])
+    for match in threats.SUBSTITUTED.finditer(text):
+        start = match.start()
+        if threats.SUBSTITUTED_INTO.search(text[max(0, start - 30) : start]):
+            yield from _executed(match[1], start, "")
+
+
+def _statement(text: str, end: int) -> str:
+    """Return the shell statement before ``end``: its line, and those that a backslash continues."""
+    window = text[max(0, end - NEAR) : end]
+    begin = window.rfind("\n")
+    while begin > 0 and window[begin - 1] == "\\":
+        begin = window.rfind("\n", 0, begin)
+    begin = max(begin, window.rfind(";"), window.rfind("&&"))
+    return window[begin + 1 :]
+
+
+def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
+    if "base64" in statement and (decode := threats.DECODE.search(statement)):
+        shown = printable(statement[max(0, decode.start() - 40) :].strip() + into)
+        yield Place("encoded-execution", offset, f"`{shown}` runs what it decodes, unseen")
+        return
+    # Without an address it is the pattern that is talked about, not a command.
+    fetch = threats.FETCH.search(statement)
+    if fetch and threats.ADDRESS.search(statement, fetch.end()):
+        shown = printable(statement[fetch.start() :] + into)
+        yield Place("remote-execution", offset, f"`{shown}` runs what it downloads, unseen")
+
+
+def _powershell(text: str, _: bytes) -> Iterator[Place]:
+    for match in threats.POWERSHELL.finditer(text):
+        command = text[match.start() : match.end() + NEAR].partition("\n")[0]
+        what = f"`{printable(command)}` runs what it downloads, unseen"
+        yield Place("remote-execution", match.start(), what)
+
+
+def _expansion(text: str) -> Iterator[Place]:
+    for match in threats.EXPANSION.finditer(text):
+        what = f"`{printable(match[0][2:-1])}` runs as soon as the skill is loaded"
+        yield Place("command-expansion", match.start(), what)
+
+
+def _comments(text: str) -> Iterator[Place]:
+    start = text.find("<!--")
+    while start >= 0:
+        end = text.find("-->", start)
+        stop = end if end >= 0 else len(text)
+        if match := threats.COMMENT_ADDRESS.search(text, start, min(stop, start + COMMENT_LENGTH)):
+            shown = printable(text[max(start + 4, match.start() - 20) : match.end() + 20].strip())
+            yield Place("comment-instructions", match.start(), f"a comment says `{shown}`")
+        start = text.find("<!--", end) if end >= 0 else -1
+
+
+def _unseen(text: str, lower: bytes) -> Iterator[Place]:
+    """Find what the rendered page leaves out: link definitions as comments, hidden elements."""
+    for match in threats.UNSEEN.finditer(lower):
+        said = text[match.end() : match.end() + NEAR].partition("\n\n")[0]
+        if told := threats.UNSEEN_ADDRESS.search(said):
+            shown = printable(said[max(0, told.start() - 20) : told.end() + 40].strip())
+            yield Place("comment-instructions", match.start(), f"unseen text says `{shown}`")
+
+
+_Check = Callable[[str, bytes], Iterator[Place]]
+
+_CHECKS: Final[Sequence[tuple[_Check, frozenset[bytes], str]]] = (
+    (_piped, frozenset(pieces("curl wget base64 fetch aria2c lynx")), "anywhere"),
+    (
+        _powershell,
+        frozenset(pieces("iex iwr irm downloadstring webrequest restmethod")),
+        "anywhere",
+    ),
+    (_unseen, frozenset(pieces("display visibility font opacity color hidden comment")), "prose"),
+)
+"""Each check, the words of which one must occur before it can find anything, and where."""
+
+_FIRST: Final = frozenset(word for behaviour in BEHAVIOURS for word in behaviour.needs[0])
+_BY_WORD: Final[Mapping[bytes, Sequence[int]]] = {
+    word: [number for number, behaviour in enumerate(BEHAVIOURS) if word in behaviour.needs[0]]
+    for word in _FIRST
+}
+
+
+def _by_word(pieces: Iterable[bytes]) -> Mapping[bytes, Sequence[tuple[bytes, frozenset[bytes]]]]:
+    """Map the longest word of each piece to the piece and all its words."""
+    found: dict[bytes, list[tuple[bytes, frozenset[bytes]]]] = {}
+    for piece in pieces:
+        # A number in an address is the beginning of a longer one.
+        said = [word for word in piece.translate(_WORDS).split() if not word.isdigit()]
+        found.setdefault(max(said, key=len, default=b""), []).append((piece, frozenset(said)))
+    return found
+
+
+_ANCHORS: Final = [_by_word(behaviour.anchors) for behaviour in BEHAVIOURS]
+"""Of each behaviour the pieces to look near, by a word without which they can't occur."""
+
+_TOLD: Final = frozenset[bytes]().union(
+    *(needs for behaviour in BEHAVIOURS for needs in behaviour.needs),
+    *(said for pieces in _ANCHORS for some in pieces.values() for _, said in some),
+    *(needed for _, needed, _ in _CHECKS),
+    threats.ATTACK_WORDS,
+    threats.DEFENDING,
+)
+"""All words that anything here depends on."""
+
+_LEADS: Final = (b"\xd0", b"\xe3", b"\xe4", b"\xe5", b"\xe6", b"\xe7", b"\xe8", b"\xec")
+"""Bytes with which letters of the scripts begin that `FOREIGN` is written in."""

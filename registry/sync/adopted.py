@@ -1,0 +1,65 @@
+"""Sources that this user added on this machine, as the user's own folder remembers them.
+
+On a server a host is only a claim: whoever may write there can register any folder of any machine
+under that machine's name, and its next sync would upload it. So a source of a server is read,
+synced and changed only where this user added or adopted it: one small file each (0600, in a folder
+of 0700), named after the database's address, the host and the path. A path that is another one in
+the database now was never remembered.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from registry.core import Core
+from registry.disk.atomic import Place, make_path, open_named
+from registry.disk.private import open_own_folder, read_own_file, write_own_file
+from registry.errors import OwnFileUnusable
+from registry.settings import data_folder
+
+FOLDER: Final = "sources"
+MAX_BYTES: Final = 1 << 16
+
+
+def is_adopted(core: Core, path: str) -> bool:
+    """Tell whether this user added the folder ``path`` to this database on this machine."""
+    try:
+        with _place(core, path) as (place, data):
+            return read_own_file(place, MAX_BYTES) == data
+    except OSError:
+        return False  # what can't be read is told when it is to be written
+
+
+def remember(core: Core, path: str) -> None:
+    """Remember that this user added a folder. Raises `OwnFileUnusable`."""
+    home = str(data_folder())
+    try:
+        make_path(home)
+        with _place(core, path, make=True) as (place, data), suppress(FileExistsError):
+            write_own_file(place, data)
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else FOLDER
+        reason = error.strerror or str(error)
+        raise OwnFileUnusable(path=os.path.join(home, where), reason=reason) from error
+
+
+def forget(core: Core, path: str) -> None:
+    """Remember a folder no more."""
+    with suppress(OSError), _place(core, path) as (place, _):
+        os.unlink(place.name, dir_fd=place.folder.fd)
+
+
+@contextmanager
+def _place(core: Core, path: str, *, make: bool = False) -> Iterator[tuple[Place, bytes]]:
+    """Open the folder of what is remembered; yields the place for a path, and what it holds."""
+    facts = {"database": core.backend.identity, "host": core.host, "path": path}
+    data = json.dumps(facts, sort_keys=True).encode()
+    name = hashlib.sha256(data).hexdigest()
+    with (
+        open_named(str(data_folder())) as home,
+        open_own_folder(Place(home, FOLDER), make=make) as folder,
+    ):
+        yield Place(folder, name), data

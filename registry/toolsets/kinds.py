@@ -1,0 +1,101 @@
+"""Say what was wrong with what a method was given, in words; asked only when it failed."""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from types import UnionType
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
+
+from registry.core import UNEXPECTED
+from registry.errors import UsageProblem
+
+MOST: Final = 1 << 63
+"""No number is as large."""
+
+C = TypeVar("C")
+
+
+def explaining(facade: type[C]) -> type[C]:
+    """Let the methods of a class with a ``core`` say what was wrong with what they were given.
+
+    What no method expects is a value of a wrong kind: an argument's (`UsageProblem`), or one in a
+    damaged database (`DatabaseProblem`). Neither is looked for before something fails.
+    """
+    for name, method in list(vars(facade).items()):
+        if inspect.isfunction(method) and not name.startswith("_"):
+            setattr(facade, name, _explaining(method))
+    return facade
+
+
+def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(registry: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return method(registry, *arguments, **named)
+        except UNEXPECTED as error:
+            message = misuse(method, (registry, *arguments), named)
+            problem = UsageProblem(message=message) if message else registry.core.damage()
+            if problem is None:
+                raise
+            raise problem from error
+
+    return call
+
+
+def misuse(method: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """Return what is wrong with the arguments of a call, by the method's annotations, or None."""
+    signature = inspect.signature(method)
+    try:
+        bound = signature.bind(*given, **named).arguments
+    except TypeError:
+        return None  # it was called wrongly, whatever it was given
+    for name, value in bound.items():
+        parameter = signature.parameters[name]
+        values = value if parameter.kind is parameter.VAR_POSITIONAL else [value]
+        for one in values:
+            if not _fits(one, parameter.annotation):
+                return f"{name} can't be {_words(one)}"
+    return None
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in {Union, UnionType}:
+        fits = any(_fits(value, one) for one in inner)
+    elif origin is Literal:
+        fits = any(value is one or value == one for one in inner)
+    elif kind is None or kind is type(None):
+        fits = value is None
+    elif kind is str:
+        fits = isinstance(value, str) and _is_text(value)
+    elif kind is int:
+        fits = isinstance(value, int) and -MOST <= value < MOST
+    elif inspect.isclass(origin) and issubclass(origin, Mapping):
+        fits = isinstance(value, Mapping) and all(_fits(key, inner[0]) for key in value)
+    elif inspect.isclass(origin) and issubclass(origin, Collection):
+        whole = isinstance(value, Collection) and not isinstance(value, str | bytes)
+        fits = whole and all(_fits(one, inner[0]) for one in value)
+    elif not inspect.isclass(kind) or kind is inspect.Parameter.empty:
+        fits = True  # a name of a kind that is only imported for types
+    elif is_dataclass(kind) and isinstance(value, kind):
+        fits = all(_fits(getattr(value, one.name), one.type) for one in fields(kind))
+    else:
+        fits = isinstance(value, kind)
+    return fits
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, str):
+        return ascii(value[:100])
+    if isinstance(value, float) or (isinstance(value, int) and -MOST <= value < MOST):
+        return str(value)
+    return "so large a number" if isinstance(value, int) else f"a {type(value).__name__}"

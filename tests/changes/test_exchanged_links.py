@@ -1,0 +1,94 @@
+"""A folder on the way is exchanged with a link while files are written: nothing outside changes."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from registry.api import SkillRegistry
+from registry.catalog.resolve import resolve
+from registry.changes.update import update_files
+from registry.disk import atomic
+from registry.errors import RegistryError
+from registry.settings import Settings
+from tests.changes.planted import seen
+from tests.conftest import write_skill
+
+WRITES = int(os.environ.get("SKILL_REGISTRY_TEST_WRITES", "2000"))
+"""Writes against exchanges; set it higher for a longer run."""
+
+EXCHANGER = """
+import ctypes, os, select, sys
+renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+one, other = map(os.fsencode, sys.argv[1:])
+print("ready", flush=True)
+count = 0
+while not select.select([sys.stdin], [], [], 0)[0]:
+    for _ in range(20):
+        count += renameat2(-100, one, -100, other, 2) == 0
+print(count)
+"""
+
+
+@contextmanager
+def exchanging(one: Path, other: Path, counts: list[int]):
+    """Exchange two names as fast as possible, in a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", EXCHANGER, str(one), str(other)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield
+    finally:
+        said, _ = process.communicate("end\n", timeout=60)
+        counts.append(int(said))
+
+
+@pytest.fixture
+def place():
+    folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        yield Path(made)
+
+
+@pytest.mark.skipif(atomic._renameat2() is None, reason="asks for Linux's renameat2")
+@pytest.mark.parametrize("several", [False, True], ids=["one file", "several files"])
+def test_no_write_leaves_a_source_whose_folders_turn_into_links(place, several):
+    outside = place / "outside"
+    outside.mkdir()
+    for name in ("notes.txt", "more.txt"):
+        (outside / name).write_text("outside")
+    root = place / "skills"
+    alpha = write_skill(root / "alpha")
+    (alpha / "ref").mkdir()
+    (alpha / "ref" / "notes.txt").write_text("0")
+    (alpha / "link").symlink_to(outside)
+    before, counts, outcomes = seen(outside), [], Counter()
+    with SkillRegistry.open(place / "registry.db", settings=Settings(store_files=False)) as mine:
+        mine.sync(str(root), name="mine")
+        with exchanging(alpha / "ref", alpha / "link", counts):
+            for number in range(WRITES // 10 if several else WRITES):
+                edits = {"ref/notes.txt": str(number).encode()}
+                if several:
+                    edits["ref/more.txt"] = b"more"
+                try:
+                    update_files(mine.core, resolve(mine.core.reader, "alpha"), edits, force=True)
+                except RegistryError as error:
+                    outcomes[type(error).__name__] += 1
+                else:
+                    outcomes["written"] += 1
+        assert seen(outside) == before
+        assert counts[0] > WRITES
+        assert outcomes["written"] > 0
+        assert outcomes.total() > outcomes["written"]
+        mine.sync(allow_prune=True)
+        assert mine.finish_changes() == 0
+        assert mine.check_database() == []
