@@ -173,7 +173,7 @@ class SkillRegistry:
     def check(self, targets: Sequence[str] = ()) -> "Sequence[Checked]":
         """Check folders, or registered skills by name, ref or source; without targets all.
 
-        Raises `SkillNotFound`, `SourceInvalid`, `SourceElsewhere`.
+        Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`, `SourceElsewhere`.
         """
         from registry.catalog.check import check
 

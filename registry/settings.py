@@ -21,7 +21,7 @@ class Limits:
     document_bytes: int = 1 << 20
     files: int = 512
     skill_bytes: int = 16 << 20
-    depth: int = 6
+    depth: int = 16
 
 
 Names: TypeAlias = frozenset[str]

@@ -74,6 +74,11 @@ def has_unspaced(text: str) -> bool:
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
+def is_path(text: str) -> bool:
+    """Tell whether what was typed can only be a path: a name does not begin like that."""
+    return text in {".", ".."} or text.startswith(("/", "./", "../", "~"))
+
+
 def utc_text(nanoseconds: int) -> str:
     """Return the time that is ``nanoseconds`` after 1970."""
     seconds = min(max(nanoseconds // 1_000_000_000, 0), 253_402_300_799)

@@ -1,6 +1,6 @@
 import pytest
 
-from registry.errors import SkillNotFound, SourceInvalid
+from registry.errors import FolderMissing, SkillNotFound
 from tests.conftest import OLD, write_skill
 
 
@@ -50,7 +50,7 @@ def test_a_name_that_imitates_that_of_another_source_is_pointed_out(registry, tm
 def test_what_is_neither_a_skill_nor_a_folder_is_refused(registry, tmp_path):
     with pytest.raises(SkillNotFound):
         registry.check(["nothing"])
-    with pytest.raises((SourceInvalid, SkillNotFound)):
+    with pytest.raises(FolderMissing):
         registry.check([str(tmp_path / "nowhere")])
 
 

@@ -35,8 +35,11 @@ def test_an_invalid_skill_is_explained_by_its_error_and_fix(registry, root, skil
 
 
 def test_a_skill_too_deep_says_so(registry, root, skill):
-    skill("1/2/3/4/5/6/deep")
+    folders = "/".join(map(str, range(15)))
+    skill(f"{folders}/fits")
+    skill(f"{folders}/more/deep")
     registry.sync(str(root))
+    assert reasons(registry, "fits") == (True, ["listed"])
     assert reasons(registry, "deep") == (False, ["too-deep"])
 
 

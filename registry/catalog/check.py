@@ -15,11 +15,11 @@ from registry.disk.links import real_path
 from registry.disk.paths import ROOT, is_below, join
 from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
-from registry.errors import SkillNotFound, SourceInvalid
+from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.folder import read_folder
 from registry.sync.sources import check_own, is_here, own_sources
-from registry.text import name_key
+from registry.text import is_path, name_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Checked:
 
 
 def check(core: Core, targets: Sequence[str]) -> list[Checked]:
-    """Check the targets; see `SkillRegistry.check`. Raises `SkillNotFound`, `SourceInvalid`."""
+    """Check the targets; see `SkillRegistry.check`, also for what is raised."""
     results: dict[str, Checked] = {}
     for target in targets or [source.name for source in own_sources(core)]:
         found = False
@@ -84,6 +84,8 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
             return
     path = os.path.abspath(os.path.expanduser(target.replace("\0", "\ufffd")))
     looks_like_path = _looks_like_path(target)
+    if is_path(target) and not os.path.lexists(path):
+        raise FolderMissing(path=path)
     if os.path.isfile(path) and os.path.basename(path) in DOCUMENT_NAMES:
         yield from check_folder(core, os.path.dirname(path), alone=True)
         return

@@ -7,6 +7,7 @@ matches as a prefix; nothing typed is a syntax error. Which index answers is the
 import re
 from typing import Final
 
+from registry.catalog.plain import plain
 from registry.db.interface import Pattern, Reader
 from registry.db.queries.filters import Filters, where
 from registry.db.queries.rows import hit_of
@@ -110,7 +111,10 @@ def _stem(word: str) -> str:
 
 
 def make_snippet(body: str, description: str, terms: list[list[str]]) -> str:
-    """Return the stretch of the body, else of the description, around the first match."""
+    """Return the stretch of the body, else of the description, around the first match.
+
+    Without Markdown's markup, on one line.
+    """
     for text in (body, description):
         place = _first_match(text, terms)
         if place is not None:
@@ -139,5 +143,5 @@ def _cut(text: str, place: int) -> str:
         begin = space + 1
     if end < len(text) and (space := text.rfind(" ", place + 1, end)) > place:
         end = space
-    piece = " ".join(text[begin:end].split())
+    piece = plain(text[begin:end])
     return ("\u2026" if begin > 0 else "") + piece + ("\u2026" if end < len(text) else "")

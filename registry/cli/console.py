@@ -38,7 +38,7 @@ class Console:
         self.err_is_terminal = _is_terminal(self.err)
         self._environ = environ
         plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
-        self._color = self.is_terminal and not plain
+        self.is_colored = self.is_terminal and not plain
         self._err_color = self.err_is_terminal and not plain
         self.is_unicode = _is_unicode(self.out)
         self.ellipsis = "\u2026" if self.is_unicode else "..."
@@ -53,9 +53,16 @@ class Console:
             return os.get_terminal_size(self.out.fileno()).columns or DEFAULT_WIDTH
         return DEFAULT_WIDTH
 
+    @property
+    def height(self) -> int | None:
+        """The lines of the terminal; None where there is none."""
+        with suppress(OSError, ValueError, AttributeError):
+            return os.get_terminal_size(self.out.fileno()).lines or None
+        return None
+
     def style(self, text: str, style: Style | None) -> str:
         """Paint text that goes to stdout."""
-        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self._color and text else text
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self.is_colored and text else text
 
     def write(self, lines: Iterable[str], *, json_text: bool = False) -> None:
         """Write lines to stdout: text that is escaped already, or JSON to be escaped here."""
@@ -64,6 +71,18 @@ class Console:
             if json_text:
                 text = escape.json_text(text)
             self.out.write(text + "\n")
+
+    def page(self, lines: Iterable[str]) -> None:
+        """Write lines to stdout, on a terminal by its pager where they are more than it has."""
+        shown = list(lines)
+        height = self.height if self.is_terminal and _is_terminal(sys.stdin) else None
+        if height is None or len(shown) < height:
+            self.write(shown)
+            return
+        from click import echo_via_pager
+
+        self.flush()
+        echo_via_pager("\n".join(shown) + "\n", color=True)
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes to stdout as they are."""

@@ -24,11 +24,20 @@ class _WithExamples(click.Command):
 
 
 class Command(_WithExamples):
-    """A command whose help ends with examples, and that takes the global options too."""
+    """A command whose help ends with examples, and that takes the global options too.
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
+    ``starts_new``: it makes a database, or does without one.
+    """
+
+    def __init__(self, *args: Any, starts_new: bool = False, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        self.starts_new = starts_new
         add_global_options(self, hidden=True)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, which may have to find a database."""
+        ctx.ensure_object(Session).starts_new = self.starts_new
+        return super().invoke(ctx)
 
 
 class Group(_WithExamples, click.Group):
@@ -54,8 +63,12 @@ class Group(_WithExamples, click.Group):
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
-            near = get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            from registry.cli.meant import MEANT
+
+            meant = MEANT.get("" if ctx.parent is None else ctx.info_name or "", {}).get(name, "")
+            if not meant and (near := get_close_matches(name, known, n=1)):
+                meant = repr(near[0])
+            hint = f" Did you mean {meant}{'.' if '?' in meant else '?'}" if meant else ""
             ctx.fail(f"There is no command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 

@@ -1,23 +1,62 @@
 """What to do next about an error, in the words of the command line."""
 
-import shlex
-from typing import Final
+import os
+from collections.abc import Callable, Iterator
+from shlex import quote
+from typing import TYPE_CHECKING, Final
 
 from registry import errors
 from registry.cli import escape
+from registry.model import DOCUMENT_NAMES
 
-_HINTS: Final[dict[type[errors.RegistryError], str]] = {
+if TYPE_CHECKING:
+    from registry.api import SkillRegistry
+
+
+def _source_unclear(error: errors.RegistryError) -> str:
+    if not error.facts["known"]:
+        return "'skill-registry sync FOLDER' registers a folder."
+    return "Name one with --source; the setting default_source makes one of them the usual choice."
+
+
+def _source_not_adopted(error: errors.RegistryError) -> str:
+    name = quote(escape.line(error.facts["name"]))
+    return f"If that is right: skill-registry source adopt {name}"
+
+
+def _skill_not_found(error: errors.RegistryError) -> str:
+    return "" if error.facts["similar"] else "'skill-registry search' finds skills by what they do."
+
+
+def _database_missing(error: errors.RegistryError) -> str:
+    if error.facts["name"]:
+        return f"Make it, on the server: createdb {quote(error.facts['name'])}"
+    return "Is the path right? 'skill-registry sync FOLDER' with it makes one."
+
+
+def _database_refused(error: errors.RegistryError) -> str:
+    if "unknown" in error.facts:
+        return f"Make one, on the server: createuser {quote(error.facts['unknown'])}"
+    return "Give the password in PGPASSWORD or ~/.pgpass." if "user" in error.facts else ""
+
+
+_HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
+    errors.SkillNotFound: _skill_not_found,
     errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",
     errors.SkillMissing: "'skill-registry sync' brings the registry in line.",
     errors.FileTooLarge: "Settings: limits.document_bytes.",
     errors.FileNotFoundInSkill: "'skill-registry show NAME --files' lists them.",
     errors.SkillExists: "Choose another name, or change it with: skill-registry update",
+    errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
+    errors.SourceNotAdopted: _source_not_adopted,
     errors.OwnFileUnusable: (
         "Make it yours alone (chmod 600, of a folder 700), or move it away: then a new one is "
         "made, and what was signed with the old one is left alone."
     ),
     errors.SyncRunning: "Wait for it with --wait.",
+    errors.DatabaseMissing: _database_missing,
+    errors.DatabaseRefused: _database_refused,
     errors.DatabaseTooNew: "Upgrade with: pip install --upgrade skill-registry",
     errors.DatabaseCorrupt: (
         "Move it aside, with the -wal and -shm beside it, and put your last 'skill-registry db "
@@ -29,15 +68,30 @@ _HINTS: Final[dict[type[errors.RegistryError], str]] = {
 
 def hint(error: errors.RegistryError) -> str:
     """Return what helps, empty where the error's own sentence is enough."""
-    if isinstance(error, errors.SourceUnclear):
-        if not error.facts["known"]:
-            return "'skill-registry sync FOLDER' registers a folder."
-        return (
-            "Name one with --source; the setting default_source makes one of them the usual choice."
-        )
-    if isinstance(error, errors.SourceNotAdopted):
-        name = shlex.quote(escape.line(error.facts["name"]))
-        return f"If that is right: skill-registry source adopt {name}"
-    if type(error) is errors.SkillNotFound and not error.facts["similar"]:
-        return "'skill-registry search' finds skills by what they do."
-    return _HINTS.get(type(error), "")
+    found = _HINTS.get(type(error), "")
+    return found if isinstance(found, str) else found(error)
+
+
+def unsynced(registry: "SkillRegistry", name: str) -> str:
+    """Return why a skill's folder on disk, which ``name`` may mean, is not known by that name.
+
+    Empty where there is no such folder. Raises as `SkillRegistry.why`.
+    """
+    for path in _places(registry, name):
+        if not any(os.path.lexists(os.path.join(path, document)) for document in DOCUMENT_NAMES):
+            continue
+        found = registry.why(path)[0]
+        if found.ref is None:
+            reason = found.reasons[0]
+            said = "it is not synced yet" if reason.code == "not-synced" else reason.message
+            return f"There is {path}, but {said}" + (f"; {reason.fix}" if reason.fix else ".")
+    return ""
+
+
+def _places(registry: "SkillRegistry", name: str) -> Iterator[str]:
+    """Yield the folders that a name may mean: a path, or one in a source of this machine."""
+    yield os.path.abspath(os.path.expanduser(name))
+    for source in registry.own_sources():
+        yield os.path.join(source.path, name)
+        if name.startswith(f"{source.name}/"):
+            yield os.path.join(source.path, name.removeprefix(f"{source.name}/"))

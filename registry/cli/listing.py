@@ -1,18 +1,23 @@
 """Print listings: a list of columns makes the table, the lines in a pipe and the names."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from registry.cli import escape
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.db.queries.filters import Filters
 from registry.model import Skill
+from registry.text import name_key, quoted
 
 if TYPE_CHECKING:
+    from registry.api import SkillRegistry
     from registry.cli.session import Session
 
 T = TypeVar("T")
+
+NEAREST: Final = 5
+"""Values named at most where none is the one that was asked for."""
 
 
 def emit(
@@ -75,15 +80,46 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
             yield f"{label.lower()}\t{escape.line(value)}"
 
 
-def tell_nothing_found(session: "Session", *, narrowed: bool) -> None:
-    """Explain on stderr why nothing is listed and what to do next."""
+def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:
+    """Explain on stderr why nothing is listed and what to do next.
+
+    ``narrowed``: something other than the filters was asked for, too.
+    """
     note, registry = session.console.note, session.registry
+    narrowed = narrowed or chosen not in (Filters(), Filters(all=True))
     if not registry.sources():
         note(
             "The registry is empty. 'skill-registry sync FOLDER' registers a folder and reads its "
             "skills;\n'skill-registry source discover' finds the folders of agents on this machine."
         )
+    elif unknown := list(_unknown(registry, chosen)):
+        for told in unknown:
+            note(told)
     elif narrowed or registry.list(Filters(all=True), limit=1).total:
         note("No skills match." if narrowed else "No skill can be used; --all lists the others.")
     else:
         note("The registered sources hold no skills. 'skill-registry sync' reads them again.")
+
+
+def _unknown(registry: "SkillRegistry", chosen: Filters) -> Iterator[str]:
+    """Yield what no skill has of that which was asked for, and what comes near."""
+    from difflib import get_close_matches
+
+    for what, wanted, facets in (
+        ("tag", [*chosen.tags, *chosen.any_tags], registry.tags),
+        ("kind", [chosen.kind] if chosen.kind else [], registry.kinds),
+        ("category", [chosen.category] if chosen.category else [], registry.categories),
+    ):
+        known = [facet.value for facet in facets()] if wanted else []
+        keys = {name_key(value): value for value in known}
+        for value in wanted:
+            key = name_key(" ".join(value.split()))
+            if key in keys:
+                continue
+            near = get_close_matches(key, keys, n=NEAREST)
+            near += [one for one in keys if key and (key in one or one in key) and one not in near]
+            nearest = ", ".join(quoted(keys[one]) for one in near[:NEAREST])
+            hint = f"; nearest: {nearest}" if nearest else ""
+            if not known:
+                hint = f": none has a {what}"
+            yield f"No skill has the {what} {quoted(value)}{hint}."

@@ -1,6 +1,8 @@
 """Define the options that several commands share."""
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -160,6 +162,27 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
         wanted["source"] = find(session.registry.core, wanted["source"]).name
     found = Filters(**wanted)
     return found if personality is None else session.registry.seen_by(personality, found)
+
+
+def named(registry: "SkillRegistry", given: str) -> str:
+    """Return the handle of the skill that ``given`` means: a name, a ref, or the path of a folder.
+
+    A path of no skill that is known comes back as it is, to be refused like a name. Raises
+    `FolderMissing` for a path that leads nowhere.
+    """
+    from registry.errors import FolderMissing, SkillNotFound
+    from registry.text import is_path
+
+    if not is_path(given):
+        if os.sep not in given or not os.path.lexists(given):
+            return given
+        with suppress(SkillNotFound):
+            return registry.resolve(given).ref
+    path = os.path.abspath(os.path.expanduser(given))
+    if not os.path.lexists(path):
+        raise FolderMissing(path=path)
+    skill = registry.why(path)[0].skill
+    return given if skill is None else f"{skill.source}/{skill.folder}"
 
 
 def view_of(registry: "SkillRegistry", personality: str) -> "View":

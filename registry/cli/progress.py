@@ -1,7 +1,9 @@
 """Show a progress bar on a terminal for operations that take a while."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
 from registry.cli import escape
@@ -53,3 +55,30 @@ class SyncProgress:
             console=RichConsole(file=self._console.err),
             transient=True,
         )
+
+
+@contextmanager
+def waiting(console: Console, doing: str) -> Iterator[None]:
+    """Say what is being done while it takes longer than `PATIENCE`, on a terminal only."""
+    if not console.err_is_terminal:
+        yield
+        return
+    over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(console, doing, over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _watch(console: Console, doing: str, over: threading.Event) -> None:
+    if over.wait(min(PATIENCE, threading.TIMEOUT_MAX)):
+        return
+    from rich.console import Console as RichConsole
+    from rich.text import Text
+
+    shown = RichConsole(file=console.err)
+    with shown.status(Text(f"{doing} ...")):
+        over.wait()

@@ -97,13 +97,15 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
         console.error("An argument is not UTF-8 text.")
         return Status.USAGE
     if isinstance(error, RegistryError):
-        from registry.cli.hints import hint
+        from registry.cli.hints import hint, unsynced
 
         console.error(f"{error} {hint(error)}".rstrip())
         if isinstance(error, SkillNotFound):
-            with suppress(RegistryError), session:
+            with suppress(RegistryError, ValueError), session:
                 if not session.registry.sources():
                     console.note("The registry is empty: 'skill-registry sync FOLDER' fills it.")
+                elif told := unsynced(session.registry, error.facts["name"]):
+                    console.note(escape.text(told))
         return exit_status(error)
     damage = _damage(session, error)
     if damage is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from registry.cli import escape
 from registry.cli.console import Console
+from registry.errors import DatabaseMissing
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -20,13 +21,22 @@ class Session:
         self.db: str | None = None
         self.config: str | None = None
         self.verbose = False
+        self.starts_new = True
 
     @cached_property
     def registry(self) -> "SkillRegistry":
-        """The registry that the global options mean. Raises `RegistryError`."""
+        """The registry that the global options mean. Raises `RegistryError`.
+
+        A file that was named and is not there is a slip, unless the command ``starts_new`` ones.
+        The default file that is not there yet is an empty registry.
+        """
         from registry.api import SkillRegistry
 
         opened = SkillRegistry.open(self.db, settings=self.settings)
+        is_file = not opened.core.host
+        if self.db and not self.starts_new and is_file and not os.path.lexists(opened.path):
+            opened.close()
+            raise DatabaseMissing(path=opened.path, name="")
         opened.core.on_warning = lambda text: self.console.note(escape.text(text), "yellow")
         return opened
 

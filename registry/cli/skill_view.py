@@ -47,7 +47,14 @@ def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator
     if skill.body and skill.body.strip():
         yield ""
         yield console.style("-" * min(width, 40), "dim")
-        yield escape.text(skill.body.strip("\r\n"))
+        body = skill.body.strip("\r\n")
+        yield from _body(console, body, width) if console.is_terminal else [escape.text(body)]
+
+
+def _body(console: Console, body: str, width: int) -> Iterator[str]:
+    from registry.cli.markdown import render
+
+    return render(console, body, width)
 
 
 def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[str, str | None]]:
@@ -67,8 +74,8 @@ def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[st
     yield "Version", _one(skill.version)
     yield "Author", _one(skill.author)
     yield "License", _one(skill.license)
-    yield "Created", words.moment(skill.created_at)
-    yield "Updated", words.moment(skill.updated_at)
+    yield "Created", words.moment(skill.created_at, local=console.is_terminal)
+    yield "Updated", words.moment(skill.updated_at, local=console.is_terminal)
     yield "Works with", _one(skill.compatibility)
     yield "Needs tools", ", ".join(map(escape.line, skill.required_tools))
 

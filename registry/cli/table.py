@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from time import time
 from typing import Any, Final, TypeVar
 
 from registry.cli.column import FIRST_SHARE, Column
@@ -29,8 +30,9 @@ def draw(console: Console, columns: Sequence[Column[T]], items: Sequence[T]) -> 
 
     Columns without content are left out.
     """
+    now = time() if console.is_terminal else None
     strips = [
-        _Strip(column, list(column.cells(items, in_table=True)))
+        _Strip(column, list(column.cells(items, in_table=True, now=now)))
         for column in columns
         if column.only != "plain" and (column.when is None or column.when(items))
     ]

@@ -1,5 +1,6 @@
 """Format numbers, sizes and times for people."""
 
+import time
 from typing import Final
 
 from registry.cli.console import Style
@@ -12,6 +13,17 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "shadowed": "dim",
 }
 SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "red", "warning": "yellow", "info": "dim"}
+
+_MINUTE: Final = 60
+_DAY: Final = 86_400
+_UNITS: Final = (
+    (2 * 365 * _DAY, 365 * _DAY, "year"),
+    (60 * _DAY, 30 * _DAY, "month"),
+    (_DAY, _DAY, "day"),
+    (3600, 3600, "hour"),
+    (_MINUTE, _MINUTE, "minute"),
+)
+"""From which age on a unit is used, and how long it is."""
 
 _STEP: Final = 1000
 _TENTHS_BELOW: Final = 100
@@ -33,14 +45,38 @@ def size(number: int) -> str:
     return f"{value:,.{digits}f} {unit}"
 
 
-def day(stamp: str | None) -> str:
-    """Return the date of a timestamp."""
-    return stamp[:10] if stamp else ""
+def moment(stamp: str | None, *, local: bool = False) -> str:
+    """Return a timestamp to the minute, in UTC or in the time zone of who looks at it."""
+    if not stamp:
+        return "never"
+    if local and (seconds := _seconds(stamp)) is not None:
+        return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(seconds))
+    return f"{stamp[:10]} {stamp[11:16]} UTC"
 
 
-def moment(stamp: str | None) -> str:
-    """Return a timestamp to the minute."""
-    return f"{stamp[:10]} {stamp[11:16]} UTC" if stamp else "never"
+def ago(stamp: str, now: float) -> str:
+    """Return how long before ``now``, in seconds since 1970, a timestamp was; else the timestamp.
+
+    What is none, or is yet to come, stays as it is.
+    """
+    seconds = _seconds(stamp)
+    if seconds is None or seconds > now + _MINUTE:
+        return stamp
+    passed = int(now - seconds)
+    for least, length, unit in _UNITS:
+        if passed >= least:
+            return f"{count(passed // length, unit)} ago"
+    return "just now"
+
+
+def _seconds(stamp: str) -> float | None:
+    """Return the seconds since 1970 of ``2026-01-31T12:30:00Z``; None for anything else."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(stamp).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def state(status: str, *, shadowed: bool = False) -> str:

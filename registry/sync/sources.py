@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Final
+from typing import Final, NamedTuple
 
 from registry.core import Core
-from registry.db.queries.sources import list_sources, roots
+from registry.db.queries.sources import count_below, list_sources, roots
 from registry.disk.links import real_path
-from registry.disk.paths import STATE_SUFFIX
+from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import (
     SourceElsewhere,
@@ -56,6 +56,14 @@ class Discovered:
     source: str | None
 
 
+class Nesting(NamedTuple):
+    """A source that a new folder lies ``inside``, or around; it has so many ``skills`` there."""
+
+    source: Source
+    inside: bool
+    skills: int
+
+
 def choose(
     core: Core,
     targets: Sequence[str],
@@ -93,6 +101,22 @@ def choose(
             source = replace(source, scope=scope)
         chosen[source.path] = source
     return list(chosen.values())
+
+
+def nesting(core: Core, target: str) -> list[Nesting]:
+    """Return the sources of this machine that a folder, which is none yet, lies in or around."""
+    known = own_sources(core)
+    path = _resolved(target)
+    if not os.path.isdir(path) or _existing(known, target, core.host) is not None:
+        return []
+    found = []
+    for source in known:
+        if is_below(path, source.path):
+            below = os.path.relpath(path, source.path)
+            found.append(Nesting(source, True, count_below(core.reader, source.id, below)))
+        elif is_below(source.path, path):
+            found.append(Nesting(source, False, count_below(core.reader, source.id, ROOT)))
+    return found
 
 
 def is_here(core: Core, host: str, path: str) -> bool:
@@ -292,6 +316,10 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
         os.scandir(path).close()
     except OSError as error:
         raise SourceInvalid(path=path, reason=error.strerror or str(error)) from error
+    if is_below(_resolved("~"), path):
+        what = "your home folder" if path == _resolved("~") else "a folder that holds your home"
+        reason = f"it is {what}, most of which is no skills; name a folder below it that holds some"
+        raise SourceInvalid(path=path, reason=reason)
     if any(part.endswith(STATE_SUFFIX) for part in PurePath(path).parts):
         raise SourceInvalid(path=path, reason="it holds the registry's own state, not skills")
 

@@ -8,6 +8,7 @@ import sys
 import termios
 from collections.abc import Callable
 from fcntl import ioctl
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,20 @@ Process = Callable[..., Ran]
 @pytest.fixture
 def cli(database: Path) -> Cli:
     """Run a command in this process, in a pipe: ``cli("list", "--json")``."""
+    return partial(run, "--db", str(database))
 
-    def run(*arguments: str, **extra: object) -> Result:
-        result = CliRunner().invoke(command, ["--db", str(database), *arguments], **extra)
-        assert result.exception is None or isinstance(result.exception, SystemExit)
-        assert "Traceback" not in result.output
-        return result
 
+@pytest.fixture
+def newcomer() -> Cli:
+    """Run a command as somebody who has just installed the program, and names no database."""
     return run
+
+
+def run(*arguments: str, **extra: object) -> Result:
+    result = CliRunner().invoke(command, arguments, **extra)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    return result
 
 
 @pytest.fixture
@@ -75,14 +82,15 @@ def terminal(environ: dict[str, str], tmp_path: Path) -> Process:
     It has patience: on a busy machine, too, it draws no bar.
     """
 
-    def run(*arguments: str, columns: int = 80, **more: str) -> Ran:
+    def run(*arguments: str, columns: int = 80, rows: int = 50, **more: str) -> Ran:
         ours, theirs = pty.openpty()
-        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         child = program.start(
             arguments,
             environ={
                 **{key: value for key, value in environ.items() if key != "COLUMNS"},
                 "TERM": "xterm-256color",
+                "PAGER": "cat",
                 **more,
             },
             cwd=tmp_path,

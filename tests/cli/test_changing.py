@@ -132,3 +132,77 @@ def test_of_several_sources_one_must_be_named(program, filled, tmp_path):
     assert (unclear.exit_code, "--source" in unclear.stderr) == (1, True)
     program("create", "other", "--description", "x", "--source", "more", check=True)
     assert (tmp_path / "more" / "other" / "SKILL.md").exists()
+
+
+class TestSeveral:
+    @pytest.fixture
+    def three(self, program, filled):
+        for name in ("one", "two"):
+            program("create", name, "--description", "x", "--tag", "Draft", check=True)
+        return filled
+
+    def tags(self, program, name):
+        return json.loads(program("show", name, "--json").stdout)["tags"]
+
+    def test_several_skills_are_deleted_and_each_is_told(self, program, three):
+        ran = program("delete", "one", str(three / "two"), "one", check=True)
+        assert [line.split(";")[0] for line in ran.stdout.splitlines()] == [
+            "Deleted one",
+            "Deleted two",
+        ]
+        assert program("list", "--format", "names").stdout == "notes\n"
+
+    def test_json_of_several_is_an_array_and_of_one_an_object(self, program, three):
+        assert json.loads(program("delete", "one", "--json").stdout)["name"] == "one"
+        gone = json.loads(program("delete", "two", "notes", "--json").stdout)
+        assert [one["name"] for one in gone] == ["two", "notes"]
+
+    @pytest.mark.parametrize("command", [["delete"], ["update", "--kind", "x"]], ids=" ".join)
+    def test_a_wrong_name_among_several_stops_all(self, program, three, command):
+        before = program("list", "--json").stdout
+        ran = program(*command, "one", "nonsense", "two")
+        assert (ran.exit_code, ran.stdout) == (1, "")
+        assert "'nonsense'" in ran.stderr
+        assert program("list", "--json").stdout == before
+
+    def test_one_that_cannot_be_deleted_is_told_and_the_others_are(self, program, three):
+        write_skill(three / "one", description="By hand.")
+        ran = program("delete", "one", "two")
+        assert ran.exit_code == 1
+        assert "changed on disk" in ran.stderr
+        assert ran.stdout.startswith("Deleted two;")
+        assert (three / "one").exists()
+        assert not (three / "two").exists()
+
+    def test_tags_are_added_and_taken_away_from_several(self, program, three):
+        program(
+            *("update", "one", "two", "notes", "--add-tag", "Poetry", "--remove-tag", "DRAFT"),
+            check=True,
+        )
+        assert self.tags(program, "one") == ["poetry"]
+        assert sorted(self.tags(program, "notes")) == ["poetry", "text"]
+
+    def test_the_last_tag_can_be_taken_away(self, program, three):
+        program("update", "one", "--remove-tag", "draft", check=True)
+        assert self.tags(program, "one") == []
+
+    def test_tags_are_not_added_over_an_edit_by_hand(self, program, three):
+        write_skill(three / "one", description="By hand.", extra="tags: [mine]\n")
+        ran = program("update", "one", "--add-tag", "poetry")
+        assert (ran.exit_code, "changed on disk" in ran.stderr) == (1, True)
+        assert "poetry" not in (three / "one" / "SKILL.md").read_text()
+        program("update", "one", "--add-tag", "poetry", "--force", check=True)
+        assert sorted(self.tags(program, "one")) == ["mine", "poetry"]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["update", "one", "two", "--description", "x"],
+            ["update", "one", "--tag", "a", "--add-tag", "b"],
+            ["delete", "one", "two", "--if-hash", "sha256:0"],
+            ["show", "one", "two", "--revision", "1"],
+        ],
+        ids=" ".join,
+    )
+    def test_what_goes_with_one_skill_is_wrong_usage_with_several(self, program, three, arguments):
+        assert program(*arguments).exit_code == 2

@@ -123,16 +123,16 @@ def test_a_date_that_is_none_is_wrong_usage(library, cli):
     assert "7d" in result.stderr
 
 
-def test_an_empty_registry_says_what_to_do_next(cli):
-    result = cli("list")
+def test_an_empty_registry_says_what_to_do_next(newcomer):
+    result = newcomer("list")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "skill-registry sync FOLDER" in result.stderr
     assert "source discover" in result.stderr
-    assert cli("list", "--json").stdout == "[]\n"
+    assert newcomer("list", "--json").stdout == "[]\n"
 
 
 def test_filters_that_match_nothing_say_so(library, cli):
-    result = cli("list", "--tag", "nothing")
+    result = cli("list", "--tag", "forms", "--kind", "workflow", "--updated-since", "2100-01-01")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No skills match.\n")
 
 

@@ -70,8 +70,8 @@ def test_an_unknown_name_is_refused_with_near_ones(library, cli):
     assert "'pdf-forms'" in result.stderr
 
 
-def test_an_unknown_name_in_an_empty_registry_says_that_it_is_empty(cli):
-    result = cli("show", "anything")
+def test_an_unknown_name_in_an_empty_registry_says_that_it_is_empty(newcomer):
+    result = newcomer("show", "anything")
     assert result.exit_code == 1
     assert "The registry is empty" in result.stderr
 

@@ -1,13 +1,15 @@
 """Widths, cuts, wraps, tables, escapes and sizes, as plain functions."""
 
 from dataclasses import fields
+from io import StringIO
 from operator import itemgetter
+from threading import Event, active_count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.cli import escape, words
+from registry.cli import escape, progress, words
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.listing import emit
@@ -180,9 +182,9 @@ def test_counts_agree_with_their_nouns():
 
 def test_progress_draws_nothing_where_nobody_watches(capsys):
     now = [0.0]
-    with SyncProgress(Console(), clock=lambda: now[0]) as progress:
+    with SyncProgress(Console(), clock=lambda: now[0]) as bar:
         now[0] = PATIENCE * 2
-        progress("importing", 1, 2)
+        bar("importing", 1, 2)
     assert capsys.readouterr() == ("", "")
 
 
@@ -190,11 +192,76 @@ def test_progress_is_patient_and_then_draws():
     console = Console()
     console.err_is_terminal = True
     now = [0.0]
-    with SyncProgress(console, clock=lambda: now[0]) as progress:
-        progress("scanning", 1, None)
-        assert progress._bar is None
+    with SyncProgress(console, clock=lambda: now[0]) as bar:
+        bar("scanning", 1, None)
+        assert bar._bar is None
         now[0] = PATIENCE * 2
-        progress("importing [red]x", 1, 2)
-        assert progress._bar is not None
-        (task,) = progress._bar.tasks
+        bar("importing [red]x", 1, 2)
+        assert bar._bar is not None
+        (task,) = bar._bar.tasks
         assert (task.description, task.completed, task.total) == ("importing [red]x", 1, 2)
+
+
+class Screen(StringIO):
+    """A stream that tells when something was written to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.drawn = Event()
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.drawn.set()
+        return super().write(text)
+
+
+def test_what_takes_long_says_what_is_done_on_a_terminal(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    console = Console()
+    console.err, console.err_is_terminal = Screen(), True
+    with progress.waiting(console, "checking"):
+        assert console.err.drawn.wait(30)
+    assert "checking ..." in console.err.getvalue()
+
+
+def test_what_is_over_soon_or_watched_by_nobody_says_nothing(monkeypatch):
+    console = Console()
+    console.err = Screen()
+    for console.err_is_terminal, patience in ((True, float("inf")), (False, 0.0)):
+        monkeypatch.setattr(progress, "PATIENCE", patience)
+        with progress.waiting(console, "checking"):
+            pass
+    assert console.err.getvalue() == ""
+
+
+def test_a_failure_while_something_is_done_comes_through(monkeypatch):
+    console = Console()
+    console.err, console.err_is_terminal = Screen(), True
+    before = active_count()
+    with pytest.raises(KeyboardInterrupt), progress.waiting(console, "checking"):
+        raise KeyboardInterrupt
+    assert active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("stamp", "told"),
+    [
+        ("2026-03-31T12:29:30Z", "just now"),
+        ("2026-03-31T12:30:30Z", "just now"),
+        ("2026-03-31T12:29:00Z", "1 minute ago"),
+        ("2026-03-31T10:30:00Z", "2 hours ago"),
+        ("2026-03-30T12:30:00Z", "1 day ago"),
+        ("2026-03-28T12:00:00Z", "3 days ago"),
+        ("2026-01-10T12:00:00Z", "2 months ago"),
+        ("2025-01-10T12:00:00Z", "14 months ago"),
+        ("2020-03-31T12:30:00Z", "6 years ago"),
+        ("2027-03-31T12:30:00Z", "2027-03-31T12:30:00Z"),
+        ("never", "never"),
+        ("9999-99-99T99:99:99Z", "9999-99-99T99:99:99Z"),
+    ],
+)
+def test_how_long_ago(stamp, told):
+    assert words.ago(stamp, 1_774_960_200.0) == told

@@ -54,7 +54,7 @@ def test_every_kind_of_change_has_its_marker(root, skill, cli, settled):
     assert lines == [
         "+ new",
         "~ edited",
-        "\u2192 moving (was in moving)",
+        "\u2192 moving (moving \u2192 elsewhere)",
         "- removed",
         "1 added, 1 updated, 1 moved, 1 removed, 1 unchanged, 0 invalid (… s)",
     ]
@@ -79,13 +79,13 @@ def test_sync_json_has_exactly_the_documented_keys(root, skill, cli):
     ]
 
 
-def test_a_dry_run_changes_nothing(root, skill, cli):
+def test_a_dry_run_changes_nothing(root, skill, newcomer):
     skill("alpha")
-    result = cli("sync", str(root), "--dry-run")
+    result = newcomer("sync", str(root), "--dry-run")
     assert result.exit_code == 0
     assert "Dry run, nothing was changed: 1 added" in result.stdout
-    assert cli("list", "--json").stdout == "[]\n"
-    assert cli("source", "list", "--json").stdout == "[]\n"
+    assert newcomer("list", "--json").stdout == "[]\n"
+    assert newcomer("source", "list", "--json").stdout == "[]\n"
 
 
 def test_long_lists_are_cut_unless_asked_for(root, skill, cli):

@@ -59,11 +59,12 @@ def test_no_line_is_wider_than_the_terminal(wide_library, terminal, command, col
 
 
 def test_a_table_at_80_columns(library, terminal):
-    assert terminal("list", NO_COLOR="1").out == (
-        "SKILL      KIND      UPDATED     DESCRIPTION\n"
-        "haiku                2023-11-14  Write a haiku about anything.\n"
-        "pdf-forms  workflow  2023-11-14  Fill PDF forms from a table of values.\n"
-        "review               2023-11-14  Review a pull request.\n"
+    out = terminal("list", NO_COLOR="1").out
+    assert re.sub(r"\d+ years ago", "N years ago", out) == (
+        "SKILL      KIND      UPDATED      DESCRIPTION\n"
+        "haiku                N years ago  Write a haiku about anything.\n"
+        "pdf-forms  workflow  N years ago  Fill PDF forms from a table of values.\n"
+        "review               N years ago  Review a pull request.\n"
         "3 of 3 skills\n"
     )
 
@@ -128,3 +129,70 @@ def test_sync_on_a_terminal_ends_with_its_summary(library, terminal):
 def test_columns_of_the_environment_count(library, terminal, process):
     narrow = process("list", "--format", "table", COLUMNS="30")
     assert max(map(width_of, narrow.out.splitlines())) <= 30
+
+
+def test_the_time_that_a_list_is_sorted_by_is_shown(library, terminal):
+    out = terminal("list", "--sort", "created", columns=100, NO_COLOR="1").out
+    assert out.startswith("SKILL      KIND      TAGS            CREATED")
+    assert "UPDATED" not in out
+    assert out.index("haiku") < out.index("pdf-forms") < out.index("review")
+
+
+def test_a_table_in_a_pipe_has_times_in_utc(library, process):
+    assert " 2023-11-14T22:13:20Z " in process("list", "--format", "table", COLUMNS="100").out
+    assert "2024-06-01T00:00:00Z" in process("list", "--sort", "created", "--format", "table").out
+    assert "2023-11-14 22:13 UTC" in process("show", "haiku").out
+
+
+def test_one_skill_has_its_times_in_the_zone_of_the_terminal(library, terminal):
+    assert "2023-11-15 07:13 HERE" in terminal("show", "haiku", TZ="HERE-9").out
+    assert "2023-11-14 22:13 UTC" in terminal("show", "haiku", TZ="UTC").out
+
+
+@pytest.mark.parametrize("command", [["source", "list"], ["history", "haiku"]], ids=" ".join)
+def test_listings_say_how_long_ago_something_was(library, terminal, process, command):
+    assert re.search("just now|minutes? ago", terminal(*command, columns=160, NO_COLOR="1").out)
+    assert " ago" not in process(*command, "--format", "table", COLUMNS="160").out
+
+
+@pytest.fixture(scope="module")
+def many(new_database, tmp_path_factory):
+    def fill(root):
+        for number in range(40):
+            body = "".join(f"Line {line}.\n" for line in range(30)) + "- **Needle**: in `hay`.\n"
+            write_skill(root / f"body-{number:02}", description="Sews.", body=body)
+        write_skill(root / "about", description="Find the needle.", body="# Needle\n\nneedle\n")
+
+    return keep_library(new_database(), tmp_path_factory.mktemp("many"), fill)
+
+
+class TestSearch:
+    @pytest.fixture
+    def database(self, many):
+        return many.database
+
+    def test_the_best_hits_of_a_search_fit_on_the_screen(self, terminal, process):
+        out = terminal("search", "needle", rows=40, NO_COLOR="1").out
+        assert out.startswith("about  Find the needle.\n")
+        assert out.count("\n") <= 38
+        assert out.endswith("18 of 41 hits\n")
+        assert terminal("search", "needle", "--limit", "30", rows=40).out.count("body-") == 29
+        assert process("search", "needle").out.count("\n") == 20
+
+    def test_a_match_in_the_description_is_not_told_again(self, terminal, process):
+        lines = terminal("search", "needle", NO_COLOR="1").out.splitlines()
+        assert lines[0] == "about  Find the needle."
+        assert lines[1] == "body-00  Sews."
+        assert process("search", "needle").out.startswith("about\tFind the needle.\n")
+
+    def test_a_place_that_matched_has_no_markup(self, terminal, process):
+        for out in (
+            terminal("search", "needle", NO_COLOR="1").out,
+            process("search", "needle").out,
+        ):
+            assert "Line 29. Needle: in hay." in out
+            assert "**" not in out
+
+    def test_a_match_that_the_first_line_cuts_off_is_shown_below_it(self, terminal):
+        out = terminal("search", "needle", columns=20, NO_COLOR="1").out
+        assert out.startswith("about  Find the nee…\n    Find the needle.\n")

@@ -109,8 +109,8 @@ class TestPrompt:
         told = json.loads(cli("prompt", "--max-chars", "420", "--json").stdout)
         assert told["left_out"]
 
-    def test_without_skills_it_says_so(self, cli):
-        result = cli("prompt")
+    def test_without_skills_it_says_so(self, newcomer):
+        result = newcomer("prompt")
         assert (result.stdout, result.exit_code) == ("", 0)
         assert "no skills to show" in result.stderr
 

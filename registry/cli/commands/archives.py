@@ -8,6 +8,7 @@ from registry.cli import escape, options, words
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
+from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
 
@@ -26,7 +27,8 @@ def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> N
     FILE is a .skill, .zip or .tar.gz with one skill at its top, or in one folder. Paths that lead
     out of it, links, and more than a skill may hold are refused, and nothing is left of them.
     """
-    made = session.registry.import_archive(file, **given)
+    with waiting(session.console, "importing"):
+        made = session.registry.import_archive(file, **given)
     session.console.answer(made, skill_line("Imported", made), as_json=as_json)
 
 
@@ -55,7 +57,8 @@ def export(session: Session, /, *, to: str, as_json: bool, **choice: Any) -> Non
     wanted = chosen_skills(session, **choice)
     if wanted is None:
         raise click.UsageError(CHOOSE)
-    done = session.registry.export(wanted, to)
+    with waiting(session.console, "exporting"):
+        done = session.registry.export(wanted, to)
     held = words.count(len(done.skills), "skill")
     session.console.answer(done, [f"Exported {held}: {escape.line(done.path)}"], as_json=as_json)
     for ref, reason in done.left_out:

@@ -1,5 +1,6 @@
 """`skill-registry create` and `skill-registry update`."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -7,8 +8,10 @@ import click
 from registry.cli import complete, options
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
+from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.model import Parameter
+from registry.cli.several import each
+from registry.model import Parameter, SkillDetail
 from registry.toolsets.base import TYPES
 
 
@@ -79,36 +82,71 @@ def create(session: Session, /, *, name: str, body: Any, as_json: bool, **given:
 @session_command(
     'skill-registry update release-notes --description "Write notes for a release."',
     "skill-registry update release-notes --tag git --tag writing",
+    "skill-registry update haiku limerick --add-tag poetry --remove-tag draft",
     "skill-registry show notes --json | jq -r .content_hash   # for --if-hash",
 )
-@click.argument("name", shell_complete=complete.names)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
 @click.option("--description", metavar="TEXT", help="What it does and when to use it.")
 @field_options
+@options.tag_option("--add-tag", "added", help="A tag to add to those it has (repeatable).")
+@options.tag_option("--remove-tag", "removed", help="A tag to take from it (repeatable).")
 @options.guard_options
 @options.json_option
 def update(
     session: Session,
     /,
     *,
-    name: str,
+    names: tuple[str, ...],
     body: Any,
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
     if_hash: str | None,
     force: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Change a skill and leave every other byte as it was.
+    """Change skills and leave every other byte as it was.
 
     What is given replaces what was there: --tag names all tags, --param all parameters. A skill
-    that was edited by hand since the last sync is left alone.
+    that was edited by hand since the last sync is left alone. Of several none is touched unless all
+    names are known.
     """
-    if not (body or any(given.values())):
+    if not (body or added or removed or any(given.values())):
         raise click.UsageError("Say what to change.")
+    if given["tags"] and (added or removed):
+        raise click.UsageError("--tag names all tags; --add-tag and --remove-tag go without it.")
+    if names[1:] and (if_hash or body or given["description"] or given["parameters"]):
+        raise click.UsageError(
+            "Of several skills only tags and kind can be changed at once: --if-hash, "
+            "--description, --body and --param go with a single NAME."
+        )
+    registry, text = session.registry, _text(body)
     fields = {key: value for key, value in given.items() if value != ()}
-    changed = session.registry.update(
-        name, body=_text(body), if_hash=if_hash, force=force, **fields
-    )
-    session.console.answer(changed, skill_line("Updated", changed), as_json=as_json)
+
+    def change(name: str) -> SkillDetail:
+        base = if_hash
+        if added or removed:
+            # As the last sync saw it: an edit made by hand since then must stop the change.
+            known = registry.get(name) if force else registry.resolve(name)
+            fields["tags"] = _edited(known.tags, added, removed)
+            base = base or known.content_hash
+        return registry.update(name, body=text, if_hash=base, force=force, **fields)
+
+    changed, is_complete = each(session, names, change)
+    lines = (line for one in changed for line in skill_line("Updated", one))
+    session.console.answer(changed if names[1:] else changed[0], lines, as_json=as_json)
+    if not is_complete:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:
+    """Return the tags with some more and some less, compared as they are stored."""
+
+    def key(tag: str) -> str:
+        return " ".join(tag.casefold().split())
+
+    gone = set(map(key, removed))
+    return list(dict.fromkeys(tag for tag in (*tags, *map(key, added)) if tag not in gone))
 
 
 def _text(body: Any) -> str | None:

@@ -13,6 +13,7 @@ from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings, finding_line
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.cli.table import draw
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     "skill-registry check --strict .             # in a build: warnings fail, too",
     "skill-registry check --fail-on security .   # ... or only what may do harm",
     "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
+    starts_new=True,
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.names_or_paths)
 @click.option(
@@ -61,7 +63,8 @@ def command(
             "No source is on this machine: name a folder to check, 'skill-registry check FOLDER'."
         )
         raise click.exceptions.Exit(Status.FAILED)
-    checked = registry.check(targets)
+    with waiting(console, "checking"):
+        checked = registry.check(targets)
     shown: Sequence[Checked] = checked
     if style not in {"json", "jsonl"}:
         shown = _worth_showing(checked, verbose=session.verbose)

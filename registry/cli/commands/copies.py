@@ -1,6 +1,7 @@
 """`skill-registry copies`."""
 
 from collections.abc import Iterator, Sequence
+from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,6 +11,7 @@ from registry.cli.column import Column
 from registry.cli.console import Console, Style
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.progress import waiting
 from registry.cli.session import Session
 from registry.model import record
 
@@ -38,7 +40,8 @@ def command(session: Session, *, name: str | None, style: str | None) -> None:
     of it leaves the others as they are. With a NAME also the skills whose text is nearly the same.
     The newest of each comes first.
     """
-    found = session.registry.copies(name)
+    with waiting(session.console, "comparing"):
+        found = session.registry.copies(name)
     emit(
         session.console,
         style,
@@ -58,6 +61,7 @@ def _record(one: "Copies") -> dict[str, Any]:
 
 
 def _draw(console: Console, found: "Sequence[Copies]") -> Iterator[str]:
+    now = time() if console.is_terminal else None
     for index, one in enumerate(found):
         if index:
             yield ""
@@ -68,7 +72,8 @@ def _draw(console: Console, found: "Sequence[Copies]") -> Iterator[str]:
             mark = "" if one.relation == "identical" else "newest" if skill is one.skills[0] else ""
             if one.relation == "differing" and skill is not one.skills[0]:
                 mark = "as the newest" if skill.tree_hash in kept else "differs"
-            facts = [words.day(skill.updated_at), mark, "" if skill.shadowed else "listed"]
+            changed = skill.updated_at if now is None else words.ago(skill.updated_at, now)
+            facts = [changed, mark, "" if skill.shadowed else "listed"]
             told = ", ".join(fact for fact in facts if fact)
             yield f"  {escape.line(skill.ref)}  {console.style(told, 'dim')}"
             yield f"    {escape.line(skill.path)}"

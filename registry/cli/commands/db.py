@@ -8,6 +8,7 @@ import click
 from registry.cli import escape, options, words
 from registry.cli.group import Group, session_command
 from registry.cli.listing import draw_facts
+from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.model import record
@@ -31,7 +32,10 @@ def command() -> None:
 
 
 @session_command(
-    "skill-registry db info", "skill-registry db info --json | jq -r .path", group=command
+    "skill-registry db info",
+    "skill-registry db info --json | jq -r .path",
+    group=command,
+    starts_new=True,
 )
 @options.json_option
 def info(session: Session, *, as_json: bool) -> None:
@@ -47,7 +51,8 @@ def check(session: Session, *, as_json: bool) -> None:
 
     Exit status: 3 where something is wrong.
     """
-    problems = session.registry.check_database()
+    with waiting(session.console, "checking"):
+        problems = session.registry.check_database()
     session.console.answer(
         {"path": session.registry.path, "problems": problems},
         map(escape.line, problems or ["The database is sound."]),
@@ -73,7 +78,8 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
 
     The copy is a SQLite file, consistent also while the database is in use.
     """
-    session.registry.backup(file, overwrite=overwrite)
+    with waiting(session.console, "copying"):
+        session.registry.backup(file, overwrite=overwrite)
     session.console.write([f"Copied the database to {escape.line(file)}"])
 
 
@@ -112,7 +118,7 @@ def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
     )
 
 
-@session_command("skill-registry db upgrade", group=command)
+@session_command("skill-registry db upgrade", group=command, starts_new=True)
 def upgrade(session: Session) -> None:
     """Create the database, or bring it to the newest schema.
 
@@ -152,7 +158,8 @@ def prune(session: Session, *, keep: int, before: str | None) -> None:
 
     What is on disk now stays as it is, and can be read.
     """
-    gone, freed = session.registry.prune(keep=keep, before=before)
+    with waiting(session.console, "forgetting"):
+        gone, freed = session.registry.prune(keep=keep, before=before)
     revisions, contents = words.count(gone, "revision"), words.count(freed, "content")
     session.console.write([f"Forgot {revisions} and {contents}."])
 

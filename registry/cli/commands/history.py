@@ -47,12 +47,13 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None) -> No
     if not text:
         console.note("Nothing is different.")
     elif console.is_terminal:
-        console.write(_painted(console, line) for line in text.splitlines())
+        console.write(painted(console, line) for line in text.splitlines())
     else:
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
-def _painted(console: Console, line: str) -> str:
+def painted(console: Console, line: str) -> str:
+    """Return a line of a unified diff, escaped and in its colour."""
     shown = escape.text(line)
     if line.startswith(("+++", "---")):
         return console.style(shown, "bold")
@@ -68,7 +69,7 @@ def _state(one: "Revision") -> str:
 
 COLUMNS: Final[Sequence[Column["Revision"]]] = (
     Column("REVISION", lambda one: str(one.number), right=True),
-    Column("SEEN", lambda one: one.seen_at),
+    Column("SEEN", lambda one: one.seen_at, time=True),
     Column("FILES", lambda one: str(len(one.files)), right=True),
     Column("BYTES", lambda one: f"{sum(file.size for file in one.files):,}", right=True),
     Column("STATE", _state),

@@ -10,7 +10,6 @@ from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_nothing_found
 from registry.cli.session import Session
-from registry.db.queries.filters import Filters
 from registry.model import Skill
 
 COLUMNS: Final[Sequence[Column[Skill]]] = (
@@ -33,9 +32,17 @@ COLUMNS: Final[Sequence[Column[Skill]]] = (
         max_width=20,
     ),
     Column("TAGS", lambda skill: ", ".join(skill.tags), only="table", drop=6, max_width=24),
-    Column("UPDATED", lambda skill: words.day(skill.updated_at), only="table", drop=4),
+    Column("UPDATED", lambda skill: skill.updated_at, only="table", time=True, drop=4),
     Column("DESCRIPTION", lambda skill: skill.description, prose=True, flexible=True, min_width=40),
 )
+
+BY_CREATION: Final = tuple(
+    column._replace(title="CREATED", value=lambda skill: skill.created_at)
+    if column.title == "UPDATED"
+    else column
+    for column in COLUMNS
+)
+"""What is sorted by is shown."""
 
 
 @session_command(
@@ -68,8 +75,9 @@ def command(session: Session, /, *, style: str | None, **given: Any) -> None:
     """
     chosen = options.filters(session, given)
     page = session.registry.list(chosen, **given)
-    told = emit(session.console, style, page.items, COLUMNS)
+    columns = BY_CREATION if given["sort"] == "created" else COLUMNS
+    told = emit(session.console, style, page.items, columns)
     if not page.total:
-        tell_nothing_found(session, narrowed=chosen not in (Filters(), Filters(all=True)))
+        tell_nothing_found(session, chosen, narrowed=False)
     elif told:
         session.console.note(f"{len(page):,} of {page.total:,} skills", "dim")

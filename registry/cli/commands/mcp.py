@@ -1,17 +1,24 @@
 """`skill-registry mcp`."""
 
 import os
+import sys
 from typing import Any, Final
 
 import click
 
+from registry.cli.commands.mcp_install import install
 from registry.cli.commands.tools import binding_options
-from registry.cli.group import session_command
+from registry.cli.group import Command
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.toolsets.open import TOOLSETS
 
 TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # the variable's name
+
+STDIO: Final = (
+    "This speaks to an MCP client over stdin and stdout, and nothing typed here means anything to "
+    "it.\n'skill-registry mcp install --client NAME' makes a client start it; Ctrl-C ends it."
+)
 
 
 class Address(click.ParamType[tuple[str, int]]):
@@ -29,11 +36,22 @@ class Address(click.ParamType[tuple[str, int]]):
         return host, int(port)
 
 
-@session_command(
-    "skill-registry mcp                          # over stdio, for a client's configuration",
-    "skill-registry mcp --read-only --personality coder",
-    "skill-registry mcp --toolset wave",
-    "skill-registry mcp --http 127.0.0.1:8080    # at http://127.0.0.1:8080/mcp",
+class Serving(Command, click.Group):
+    """Serves when it is called alone; what sets it up is a command below it."""
+
+
+@click.group(
+    cls=Serving,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND]",
+    starts_new=True,
+    examples=(
+        "skill-registry mcp                          # over stdio, for a client's configuration",
+        "skill-registry mcp --read-only --personality coder",
+        "skill-registry mcp --toolset wave",
+        "skill-registry mcp --http 127.0.0.1:8080    # at http://127.0.0.1:8080/mcp",
+        "skill-registry mcp install --client claude  # writes the client's configuration",
+    ),
 )
 @click.option(
     "--toolset",
@@ -58,8 +76,9 @@ class Address(click.ParamType[tuple[str, int]]):
     type=Address(),
     help="Serve streamable HTTP at /mcp instead of stdio.",
 )
+@click.pass_context
 def command(
-    session: Session,
+    ctx: click.Context,
     /,
     *,
     toolsets: tuple[str, ...],
@@ -74,8 +93,11 @@ def command(
     too, also by the extension for skills. While it serves, the registry follows the folders by
     itself. An HTTP address that other machines reach needs a token in SKILL_REGISTRY_TOKEN.
     """
+    if ctx.invoked_subcommand is not None:
+        return
     import logging
 
+    session: Session = ctx.obj
     console = session.console
     level = logging.INFO if session.verbose else logging.WARNING
     logging.basicConfig(level=level, stream=console.err, format="%(levelname)s: %(message)s")
@@ -95,6 +117,8 @@ def command(
     )
     server = SkillServer(session.registry, serving)
     if address is None:
+        if console.is_terminal and sys.stdin.isatty():
+            console.note(STDIO)
         serve_stdio(server)
         return
     host, port = address
@@ -105,3 +129,6 @@ def command(
         os.environ.get(TOKEN) or None,
         on_start=lambda: console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it."),
     )
+
+
+command.add_command(install)

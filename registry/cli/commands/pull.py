@@ -1,5 +1,6 @@
 """`skill-registry pull`."""
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,6 +10,7 @@ from registry.cli import complete, escape, options
 from registry.cli.column import Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
@@ -85,16 +87,21 @@ def command(
     what was edited there. DIR/skills.lock.json says what was pulled from where: commit it with the
     skills, and --check tells others what is behind.
 
-    Exit status: 1 where something was left alone, can't be had, or is behind.
+    Exit status: 1 where something was left alone, can't be had, or is behind, and for --check where
+    nothing was ever pulled.
     """
     registry = session.registry
     wanted = chosen_skills(session, **choice)
     if check:
-        done = registry.check_pulled(to, wanted)
+        if wanted is None:
+            _check_lock(session, to)
+        with waiting(session.console, "comparing"):
+            done = registry.check_pulled(to, wanted)
     elif wanted is None:
         raise click.UsageError(CHOOSE)
     else:
-        done = registry.pull(wanted, to, force=force)
+        with waiting(session.console, "pulling"):
+            done = registry.pull(wanted, to, force=force)
     emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
     for one in done:
         if one.reason is not None:
@@ -103,6 +110,19 @@ def command(
     if not check and any(one.state == "edited" for one in done):
         session.console.note("What was edited there is left alone; --force replaces it.")
     if any(one.state not in DONE for one in done):
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+def _check_lock(session: Session, to: str) -> None:
+    """Fail where nothing was pulled: that nothing is behind there says nothing."""
+    from registry.exchange.lockfile import NAME
+
+    path = os.path.join(os.path.abspath(os.path.expanduser(to)), NAME)
+    if not os.path.lexists(path):
+        session.console.error(
+            f"There is no {path}: nothing was pulled there. "
+            "'skill-registry pull NAME --to DIR' pulls a skill and writes it."
+        )
         raise click.exceptions.Exit(Status.FAILED)
 
 

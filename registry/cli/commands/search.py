@@ -9,14 +9,20 @@ import click
 
 from registry.cli import escape, options, words
 from registry.cli.column import Column
-from registry.cli.console import Console
+from registry.cli.console import Console, Style
 from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_nothing_found
 from registry.cli.session import Session
-from registry.cli.width import fit, width_of, wrap
+from registry.cli.width import fit, width_of
 from registry.model import SearchHit
 
 INDENT: Final = "    "
+MAX_HITS: Final = 20
+BELOW: Final = 3
+"""Lines below the hits on a screen: their number, and where the next command is typed."""
+AROUND: Final = 40
+BEFORE: Final = 20
+"""Characters of a description before a match: more than those are cut to these on a terminal."""
 _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 
 
@@ -32,61 +38,92 @@ _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
     "--limit",
     metavar="N",
     type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="At most this many.",
+    help="At most this many: by default 20, and no more than a terminal shows at once.",
 )
 @click.option(
     "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the best ones."
 )
 @options.format_options
 def command(
-    session: Session, /, *, query: tuple[str, ...], style: str | None, **given: Any
+    session: Session,
+    /,
+    *,
+    query: tuple[str, ...],
+    style: str | None,
+    limit: int | None,
+    **given: Any,
 ) -> None:
     """Find skills by what they do.
 
     Words in any language; a skill that has more of them, above all in its name and tags, comes
     first. A word also finds longer words that begin with it, and quotes keep words together.
-    Finding nothing is not an error. In a pipe each line is a ref, a tab and the place that matched.
+    Finding nothing is not an error. Below a skill is the place that matched, unless its description
+    says it already. In a pipe each line is a ref, a tab and that place, or the description.
     """
     text = " ".join(query)
     if not text.strip():
         raise click.UsageError("Say what to search for.")
     chosen = options.filters(session, given)
-    hits, total = session.registry.search(text, chosen, **given)
-    told = emit(session.console, style, hits, COLUMNS, draw=partial(draw_hits, query=text))
+    if limit is None:
+        height = session.console.height if style in {None, "table"} else None
+        limit = min(MAX_HITS, max(1, (height - BELOW) // 2)) if height else MAX_HITS
+    hits, total = session.registry.search(text, chosen, limit=limit, **given)
+    wanted = matcher(text)
+    columns = (
+        Column[SearchHit]("SKILL", lambda hit: hit.ref),
+        Column[SearchHit]("MATCH", lambda hit: _match(hit, wanted), prose=True),
+    )
+    told = emit(session.console, style, hits, columns, draw=partial(draw_hits, wanted=wanted))
     if not total:
-        if session.registry.sources():
-            session.console.note("No skills match.")
-        else:
-            tell_nothing_found(session, narrowed=True)
+        tell_nothing_found(session, chosen, narrowed=True)
     elif told:
         session.console.note(f"{len(hits):,} of {words.count(total, 'hit')}", "dim")
 
 
-COLUMNS: Final[Sequence[Column[SearchHit]]] = (
-    Column("SKILL", lambda hit: hit.ref),
-    Column("MATCH", lambda hit: hit.snippet, prose=True),
-)
+def draw_hits(
+    console: Console, hits: Sequence[SearchHit], wanted: re.Pattern[str] | None
+) -> Iterator[str]:
+    """Yield a line with ref and description of each hit, and one with the place that matched.
 
+    The second is left out where the first shows it.
+    """
 
-def draw_hits(console: Console, hits: Sequence[SearchHit], query: str) -> Iterator[str]:
-    """Yield ref and description of each hit, and the matching text below."""
-    wanted = matcher(query)
-
-    def light(text: str) -> str:
-        return wanted.sub(lambda found: console.style(found[0], "match"), text) if wanted else text
+    def light(text: str, style: Style | None = None) -> str:
+        """Paint a text, and what was searched for in it apart."""
+        if wanted is None:
+            return console.style(text, style)
+        end, parts = 0, []
+        for found in wanted.finditer(text):
+            parts += [console.style(text[end : found.start()], style)]
+            parts += [console.style(found[0], "match")]
+            end = found.end()
+        return "".join([*parts, console.style(text[end:], style)])
 
     for hit in hits:
         ref = fit(escape.line(hit.ref), console.width, "middle", ellipsis=console.ellipsis)
         room = console.width - width_of(ref) - 2
         about = fit(escape.prose(hit.description), room, ellipsis=console.ellipsis)
         head = console.style(ref, "bold")
-        # Where a narrow terminal leaves no room for the description, the snippet has to do.
-        yield f"{head}  {console.style(about, 'dim')}" if room > len(INDENT) * 3 else head
-        snippet = escape.prose(hit.snippet)
-        for line in wrap(snippet, console.width - len(INDENT)):
-            yield INDENT + light(line)
+        # Where a narrow terminal leaves no room for the description, the match has to do.
+        is_roomy = room > len(INDENT) * 3
+        yield f"{head}  {light(about, 'dim')}" if is_roomy else head
+        if not is_roomy or wanted is None or not wanted.search(about):
+            match = escape.prose(_cut(_match(hit, wanted), wanted))
+            yield INDENT + light(fit(match, console.width - len(INDENT), ellipsis=console.ellipsis))
+
+
+def _match(hit: SearchHit, wanted: re.Pattern[str] | None) -> str:
+    """Return the description where it holds what was searched for, else the place that does."""
+    is_told = wanted is not None and wanted.search(hit.description)
+    return hit.description if is_told or not hit.snippet else hit.snippet
+
+
+def _cut(text: str, wanted: re.Pattern[str] | None) -> str:
+    """Return a text from a little before the first match on."""
+    found = wanted.search(text) if wanted else None
+    if found is None or found.start() <= AROUND:
+        return text
+    return "\u2026" + text[text.rfind(" ", 0, found.start() - BEFORE) + 1 :]
 
 
 def matcher(query: str) -> re.Pattern[str] | None:

@@ -1,23 +1,27 @@
 """`skill-registry show`."""
 
 import os
+from collections.abc import Iterator, Sequence
 
 import click
 
 from registry.cli import complete, escape, options
+from registry.cli.console import Console
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.cli.skill_view import FILES, draw_skill
+from registry.model import SkillDetail, record
 
 
 @session_command(
     "skill-registry show pdf-forms",
+    "skill-registry show ~/.claude/skills/pdf-forms",
     "skill-registry show pdf-forms --json | jq .front_matter",
     "skill-registry show pdf-forms --raw > SKILL.md",
     'cd "$(skill-registry show pdf-forms --path)"',
 )
-@click.argument("name", shell_complete=complete.names)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
 @click.option("--raw", "part", flag_value="raw", help="Print the SKILL.md as it is, byte for byte.")
 @click.option("--files", "part", flag_value="files", help="List the skill's files.")
 @click.option("--path", "part", flag_value="path", help="Print the path of the skill's folder.")
@@ -32,40 +36,56 @@ from registry.cli.skill_view import FILES, draw_skill
 def command(
     session: Session,
     *,
-    name: str,
+    names: tuple[str, ...],
     part: str | None,
     revision: int | None,
     personality: str | None,
     as_json: bool,
 ) -> None:
-    """Show one skill.
+    """Show one skill, or several.
 
-    NAME is a skill's name or ref, as "list" prints it. What is shown is what is on disk now. On a
-    terminal --raw and --path show characters that would steer it as escapes.
+    NAME is a skill's name or ref, as "list" prints it, or the path of its folder. What is shown is
+    what is on disk now. On a terminal the Markdown is rendered, with HTML as it is written, and
+    what is longer than the screen goes through $PAGER; characters that would steer the terminal
+    are shown as escapes, also by --raw and --path. JSON of several skills is an array.
     """
-    console = session.console
+    console, registry = session.console, session.registry
+    if revision is not None and len(names) > 1:
+        raise click.UsageError("--revision goes with a single NAME.")
+    found = [options.named(registry, name) for name in names]
     if personality is not None:
-        name = options.view_of(session.registry, personality).locate(name).stored.place
-    if part == "raw" or revision is not None:
-        if revision is None:
-            data = session.registry.read_bytes(name)
-        else:
-            data = session.registry.read_revision(name, revision)
-        if console.is_terminal:
-            text = data.decode("utf-8", "backslashreplace")
-            console.write([escape.text(text.removesuffix("\n"))])
-        else:
-            console.write_bytes(data)
-        return
-    skill = session.registry.get(name)
-    if part == "path":
-        if console.is_terminal:
-            console.write([escape.line(skill.path)])
-        else:
-            console.write_bytes(os.fsencode(skill.path) + b"\n")
-    elif part == "files":
-        emit(console, "json" if as_json else None, skill.files, FILES)
+        view = options.view_of(registry, personality)
+        found = [view.locate(name).stored.place for name in found]
+    if revision is not None:
+        _write(console, registry.read_revision(found[0], revision))
+    elif part == "raw":
+        for name in found:
+            _write(console, registry.read_bytes(name))
     else:
-        known = () if as_json else session.registry.sources(counted=False)
-        host = next((one.host for one in known if one.name == skill.source), "")
-        console.answer(skill, draw_skill(console, skill, host), as_json=as_json)
+        skills = [registry.get(name) for name in found]
+        if part == "path":
+            for skill in skills:
+                _write(console, os.fsencode(skill.path) + b"\n")
+        elif part == "files":
+            files = [file for skill in skills for file in skill.files]
+            emit(console, "json" if as_json else None, files, FILES)
+        elif as_json:
+            console.json([record(skill) for skill in skills] if names[1:] else record(skills[0]))
+        else:
+            console.page(_pages(session, skills))
+
+
+def _pages(session: Session, skills: Sequence[SkillDetail]) -> Iterator[str]:
+    hosts = {one.name: one.host for one in session.registry.sources(counted=False)}
+    for index, skill in enumerate(skills):
+        if index:
+            yield ""
+        yield from draw_skill(session.console, skill, hosts.get(skill.source, ""))
+
+
+def _write(console: Console, data: bytes) -> None:
+    if console.is_terminal:
+        text = data.decode("utf-8", "backslashreplace")
+        console.write([escape.text(text.removesuffix("\n"))])
+    else:
+        console.write_bytes(data)

@@ -12,6 +12,7 @@ from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
+from registry.cli.nested import tell_nesting
 from registry.cli.session import Session
 from registry.model import SCOPES, Scope, Source
 
@@ -59,6 +60,7 @@ def list_(session: Session, *, style: str | None) -> None:
     "skill-registry source add ~/.claude/skills",
     "skill-registry source add ~/work/skills --scope team --priority 10",
     group=command,
+    starts_new=True,
 )
 @click.argument("folder", type=click.Path())
 @click.option(
@@ -81,6 +83,7 @@ def add(
 
     The next sync reads its skills.
     """
+    tell_nesting(session, [folder])
     source = session.registry.add_source(folder, name=name, scope=scope, priority=priority)
     shown, path = escape.line(source.name), escape.line(source.path)
     done = f"Registered the source {shown} ({source.scope}): {path}"
@@ -132,7 +135,10 @@ def remove(session: Session, *, name: str, as_json: bool) -> None:
 
 
 @session_command(
-    "skill-registry source discover", "skill-registry source discover ~/work/project", group=command
+    "skill-registry source discover",
+    "skill-registry source discover ~/work/project",
+    group=command,
+    starts_new=True,
 )
 @click.argument("project", type=click.Path(), default=".", required=False)
 @options.format_options
@@ -158,12 +164,10 @@ def discover(session: Session, *, project: str, style: str | None) -> None:
             session.console.note(f"  skill-registry sync {escape.line(path)}{scope}")
 
 
-def _last(source: Source) -> str:
+def _result(source: Source) -> str | None:
     if not source.enabled:
         return "off"
-    result = source.last_result
-    when = words.moment(source.last_sync_at)
-    return when if result in {None, "ok"} else f"{when} ({result})"
+    return None if source.last_result == "ok" else source.last_result
 
 
 SOURCES: Final[Sequence[Column[Source]]] = (
@@ -172,7 +176,10 @@ SOURCES: Final[Sequence[Column[Source]]] = (
     Column("PRIORITY", lambda source: str(source.priority or ""), only="table", right=True, drop=5),
     Column("SKILLS", lambda source: source.skills, right=True, drop=2),
     Column("HOST", lambda source: source.host, only="table", drop=3),
-    Column("SYNCED", _last, only="table", drop=4),
+    Column(
+        "SYNCED", lambda source: source.last_sync_at or "never", only="table", time=True, drop=4
+    ),
+    Column("RESULT", _result, only="table", drop=4),
     Column("FOLDER", lambda source: source.path, flexible=True, cut="start"),
 )
 

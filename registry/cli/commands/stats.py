@@ -7,6 +7,7 @@ import click
 
 from registry.cli import options, words
 from registry.cli.column import Column
+from registry.cli.console import Console
 from registry.cli.group import session_command
 from registry.cli.listing import draw_facts, emit
 from registry.cli.session import Session
@@ -40,10 +41,12 @@ def command(session: Session, *, usage: bool, as_json: bool) -> None:
             session.console.note(words.count(len(counts), "skill"), "dim")
         return
     stats = session.registry.stats()
-    session.console.answer(stats, draw_facts(session.console, _facts(stats)), as_json=as_json)
+    session.console.answer(
+        stats, draw_facts(session.console, _facts(session.console, stats)), as_json=as_json
+    )
 
 
-def _facts(stats: "Stats") -> Iterator[tuple[str, str]]:
+def _facts(console: Console, stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Skills", f"{stats.skills:,} in {words.count(stats.sources, 'source')}"
     yield "Listed", f"{stats.visible:,}"
     yield "Shadowed", f"{stats.shadowed:,}"
@@ -55,10 +58,11 @@ def _facts(stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Kinds", f"{stats.kinds:,}"
     yield "Categories", f"{stats.categories:,}"
     yield "Files", f"{stats.files:,}, {words.size(stats.bytes)}"
-    if stats.oldest_sync == stats.newest_sync:
-        yield "Synced", words.moment(stats.newest_sync)
-    else:
-        yield "Synced", f"{words.moment(stats.oldest_sync)} to {words.moment(stats.newest_sync)}"
+    oldest, newest = (
+        words.moment(stamp, local=console.is_terminal)
+        for stamp in (stats.oldest_sync, stats.newest_sync)
+    )
+    yield "Synced", newest if oldest == newest else f"{oldest} to {newest}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -70,5 +74,5 @@ USAGE: Final[Sequence[Column["UsageCount"]]] = (
     Column("READ", lambda one: str(one.read), right=True, drop=1),
     Column("FOUND", lambda one: str(one.found), right=True, drop=2),
     Column("LISTED", lambda one: str(one.listed), right=True, drop=3),
-    Column("LAST READ", lambda one: one.last_read_at, drop=4),
+    Column("LAST READ", lambda one: one.last_read_at, time=True, drop=4),
 )

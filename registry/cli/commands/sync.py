@@ -10,6 +10,7 @@ from registry.cli import complete, escape, options, words
 from registry.cli.console import Console, Style
 from registry.cli.findings_view import finding_line
 from registry.cli.group import session_command
+from registry.cli.nested import tell_nesting
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.model import SCOPES, record
@@ -27,6 +28,7 @@ MAX_SHOWN: Final = 20
     "skill-registry sync ~/work/skills --scope team --name work",
     "skill-registry sync --dry-run --json | jq .removed",
     "skill-registry sync --watch                # and whenever something changes",
+    starts_new=True,
 )
 @click.argument(
     "targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.sources_or_folders
@@ -73,6 +75,7 @@ def command(
             "'skill-registry source discover' finds the folders of agents on this machine."
         )
         raise click.exceptions.Exit(Status.FAILED)
+    tell_nesting(session, targets)
     try:
         with SyncProgress(console) as progress:
             report = registry.sync(*targets, progress=progress, **given)
@@ -142,7 +145,7 @@ def report_record(report: "SyncReport") -> dict[str, Any]:
 def draw_report(console: Console, report: "SyncReport", limit: int | None) -> Iterator[str]:
     """Yield what changed, at most ``limit`` lines of each kind, and the summary."""
     arrow = "\u2192" if console.is_unicode else ">"
-    moved = [f"{move.ref} (was in {move.before})" for move in report.moved]
+    moved = [f"{move.ref} ({move.before} {arrow} {move.after})" for move in report.moved]
     changes: Sequence[tuple[str, Style, Sequence[str]]] = (
         ("+", "green", report.added),
         ("~", "yellow", report.updated),

@@ -58,7 +58,7 @@ def command() -> None:
     """
 
 
-@session_command("skill-registry tools list --toolset native", group=command)
+@session_command("skill-registry tools list --toolset native", group=command, starts_new=True)
 @click.option("--toolset", type=click.Choice(TOOLSETS), help="Only this toolset.")
 @options.format_options
 def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
@@ -70,7 +70,7 @@ def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
     emit(session.console, style, tools, COLUMNS, to_record=_record)
 
 
-@session_command("skill-registry tools schema --style anthropic", group=command)
+@session_command("skill-registry tools schema --style anthropic", group=command, starts_new=True)
 @toolset_option
 @click.option(
     "--style",

@@ -10,25 +10,43 @@ from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit, skill_line
+from registry.cli.run import Status
 from registry.cli.session import Session
+from registry.cli.several import each
 
 if TYPE_CHECKING:
     from registry.changes.trash import Trashed
 
 
-@session_command("skill-registry delete release-notes", "skill-registry restore release-notes")
-@click.argument("name", shell_complete=complete.names)
+@session_command(
+    "skill-registry delete release-notes",
+    "skill-registry delete old-notes ~/.claude/skills/draft",
+    "skill-registry restore release-notes",
+)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
 @options.guard_options
 @options.json_option
-def delete(session: Session, *, name: str, if_hash: str | None, force: bool, as_json: bool) -> None:
-    """Move a skill to the trash.
+def delete(
+    session: Session, *, names: tuple[str, ...], if_hash: str | None, force: bool, as_json: bool
+) -> None:
+    """Move skills to the trash.
 
     The whole folder goes, and "restore" brings it back. A skill that was edited by hand since the
-    last sync is left alone.
+    last sync is left alone. Of several none is touched unless all names are known.
     """
-    gone = session.registry.delete(name, if_hash=if_hash, force=force)
-    done = f"Deleted {escape.line(gone.name)}; 'skill-registry restore {gone.id}' brings it back."
-    session.console.answer(gone, [done], as_json=as_json)
+    if if_hash and names[1:]:
+        raise click.UsageError("--if-hash goes with a single NAME.")
+    registry = session.registry
+    gone, is_complete = each(
+        session, names, lambda name: registry.delete(name, if_hash=if_hash, force=force)
+    )
+    told = (
+        f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
+        for one in gone
+    )
+    session.console.answer(gone if names[1:] else gone[0], told, as_json=as_json)
+    if not is_complete:
+        raise click.exceptions.Exit(Status.FAILED)
 
 
 @session_command(
@@ -108,6 +126,6 @@ def empty(session: Session, *, yes: bool) -> None:
 COLUMNS: Final[Sequence[Column["Trashed"]]] = (
     Column("ID", lambda one: one.id),
     Column("SKILL", lambda one: one.name),
-    Column("DELETED", lambda one: one.deleted_at),
+    Column("DELETED", lambda one: one.deleted_at, time=True),
     Column("SOURCE", lambda one: one.source),
 )

@@ -15,8 +15,9 @@ from registry.db.postgres.dialect import (
 )
 from registry.db.postgres.reader import PostgresReader
 from registry.db.queries.summary import problems, registered
+from registry.db.target import copy_target, unwritable
 from registry.db.usage import ADD
-from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
+from registry.errors import DatabaseBusy
 
 _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
 """What the query of an address may say about where the server is."""
@@ -97,16 +98,14 @@ class PostgresBackend(Backend):
         from registry.db.copy import copy
         from registry.db.sqlite.backend import SqliteBackend
 
-        target = os.path.abspath(os.path.expanduser(target))
-        if os.path.exists(target) and not overwrite:
-            raise UsageProblem(message=f"{target} exists already; remove it or choose another name")
+        target = copy_target(target, overwrite=overwrite)
         draft = SqliteBackend(f"{target}.{secrets.token_hex(8)}.part")
         try:
             copy(self, draft)
             draft.close()
             os.replace(draft.path, target)
         except OSError as error:
-            raise DatabaseProblem(path=target, reason=error.strerror or str(error)) from error
+            raise unwritable(target, error) from error
         finally:
             draft.close()
             _remove(draft.path)

@@ -1,14 +1,21 @@
 """What both lanes to a PostgreSQL server agree on: its address, its revision and its errors."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from registry.db.interface import State
-from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseUnreachable
+from registry.errors import (
+    DatabaseBusy,
+    DatabaseMissing,
+    DatabaseProblem,
+    DatabaseRefused,
+    DatabaseUnreachable,
+)
+from registry.text import Fact
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -42,6 +49,38 @@ LOST: Final = frozenset("57P01 57P02 57P03 57P05 25P03 25P04 08000 08003 08006 0
 
 BUSY: Final = frozenset({"55P03", "40P01"})
 """SQLSTATEs of a lock that was not to be had."""
+
+REFUSING: Final = frozenset({"28P01", "28000"})
+"""SQLSTATEs of a server that does not let this user in."""
+
+_REFUSALS: Final[Mapping[str, str]] = {
+    'password authentication failed for user "(?P<user>.*)"': (
+        "its server does not take this password for the user {user:q}"
+    ),
+    'role "(?P<unknown>.*)" does not exist': "its server knows no user {unknown:q}",
+    'permission denied for database "(?P<name>.*)"': (
+        "this user may not connect to the database {name:q}"
+    ),
+    "(?P<user>)no password supplied": "its server asks for a password, and none was given",
+    'pg_hba.conf.* user "(?P<name>.*?)"': (
+        "its server admits no user {name:q} from this machine, or not in this way (pg_hba.conf)"
+    ),
+}
+_SILENCES: Final[Mapping[str, str]] = {
+    r'server at "(?P<host>.*?)".*, port (?P<port>\d+) failed: Connection refused': (
+        "nothing listens on {host}, port {port}"
+    ),
+    "failed to resolve host '(?P<host>.*?)'": "no host named {host:q} is known",
+    'on socket "(?P<socket>.*?)" failed: No such file': "no server runs here: there is no {socket}",
+    "timeout expired": "its server did not answer in time",
+}
+"""What stands in the error where no connection was made, and what that means.
+
+libpq hands no SQLSTATE over while it connects: the English words have to do. What a server says in
+another language is shown as it is.
+"""
+
+_NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 
 
 def parse_url(given: str) -> "URL":
@@ -142,7 +181,21 @@ def translate(error: Exception, path: str, seconds: float) -> DatabaseProblem:
     reason = lines[0].strip() if lines else type(origin).__name__
     if state in BUSY:
         return DatabaseBusy(path=path, seconds=seconds)
-    if state in LOST or (state is None and isinstance(origin, psycopg.OperationalError)):
+    is_unsaid = state is None and isinstance(origin, psycopg.OperationalError)
+    if is_unsaid or state == "3D000":
+        found = re.search(_NO_DATABASE, str(origin))
+        if found is not None:
+            return DatabaseMissing(path=path, name=found["name"])
+    if state in REFUSING or is_unsaid:
+        for kind, meanings in ((DatabaseRefused, _REFUSALS), (DatabaseUnreachable, _SILENCES)):
+            for pattern, meaning in meanings.items():
+                if found := re.search(pattern, str(origin)):
+                    facts = found.groupdict()
+                    said = meaning.format_map({key: Fact(value) for key, value in facts.items()})
+                    return kind(path=path, reason=said, **facts)
+    if state in REFUSING:
+        return DatabaseRefused(path=path, reason=reason)
+    if state in LOST or is_unsaid:
         return DatabaseUnreachable(path=path, reason=reason)
     return DatabaseProblem(path=path, reason=reason)
 

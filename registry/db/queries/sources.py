@@ -1,6 +1,7 @@
 """Registered sources, as the database knows them."""
 
 from registry.db.interface import Reader
+from registry.disk.paths import ROOT
 from registry.model import Source
 
 _SQL = """
@@ -20,6 +21,17 @@ def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
             _SQL.format(skills=_COUNT if counted else 0)
         )
     ]
+
+
+def count_below(reader: Reader, source_id: int, folder: str) -> int:
+    """Return how many skills a source has in a folder and below it; ``.``: in all."""
+    sql = "SELECT count(*) FROM skills WHERE source_id = ? AND live = 1 AND status <> 'no_document'"
+    values: tuple[int | str, ...] = (source_id,)
+    if folder != ROOT:
+        sql += " AND (folder = ? OR substr(folder, 1, ?) = ?)"
+        values += (folder, len(folder) + 1, f"{folder}/")
+    found = reader.rows(sql, values)
+    return int(found[0][0]) if found else 0
 
 
 def roots(reader: Reader, host: str) -> list[str]:

@@ -16,6 +16,7 @@ from registry.db.sqlite.dialect import (
 )
 from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
+from registry.db.target import copy_target
 from registry.db.usage import ADD
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
@@ -125,9 +126,9 @@ class SqliteBackend(Backend):
         """Copy the file while it is in use."""
         if self.reader.empty:
             raise UsageProblem(message=f"there is no database at {self.path} yet")
-        target = os.path.abspath(os.path.expanduser(target))
-        if os.path.exists(target) and (not overwrite or os.path.samefile(target, self.path)):
-            raise UsageProblem(message=f"{target} exists already; remove it or choose another name")
+        target = copy_target(target, overwrite=overwrite)
+        if os.path.exists(target) and os.path.samefile(target, self.path):
+            raise UsageProblem(message=f"{target} is the database itself; choose another name")
         with closing(self.reader.connect()) as source:
             copy_file(source, target)
 

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Final
 
 from registry.db.interface import State
+from registry.db.target import unwritable
 from registry.disk.beneath import WRITE_NEW
 from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, RegistryError
 
@@ -67,7 +68,9 @@ def copy_file(connection: sqlite3.Connection, target: str) -> None:
         except BaseException:
             os.unlink(draft)
             raise
-    except (*ERRORS, OSError) as error:
+    except OSError as error:
+        raise unwritable(target, error) from error
+    except ERRORS as error:
         raise DatabaseProblem(path=target, reason=str(error)) from error
 
 

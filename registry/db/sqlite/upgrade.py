@@ -19,6 +19,7 @@ from registry.db.sqlite.dialect import (
 )
 from registry.db.sqlite.lock import WriterLock
 from registry.db.sqlite.writer import make_engine
+from registry.db.target import unwritable
 from registry.disk.atomic import make_path
 from registry.errors import DatabaseBusy, DatabaseProblem
 
@@ -33,8 +34,7 @@ def ensure_current(path: str) -> None:
     try:
         make_path(os.path.dirname(path))
     except OSError as error:
-        reason = f"{error.strerror or error} ({error.filename})"
-        raise DatabaseProblem(path=path, reason=reason) from error
+        raise unwritable(path, error) from error
     with WriterLock(path) as lock:
         if not lock.acquire(UPGRADE_SECONDS):
             raise DatabaseBusy(path=path, seconds=UPGRADE_SECONDS)

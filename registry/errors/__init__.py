@@ -4,43 +4,18 @@ The sentence says what happened, to what. What to do next is added by the face t
 its own words (`cli/hints.py`, `toolsets/native.py`): a command for people, a tool for models.
 """
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
-from registry.text import MAX_CHOICES, Fact, escaped
-
-
-class RegistryError(Exception):
-    """Something the registry was asked for can't be done.
-
-    ``code`` is stable: the class's name in snake case, unless it says otherwise. ``facts`` say
-    what and where, and are attributes, too.
-    """
-
-    code: ClassVar[str] = "registry_error"
-    sentence: ClassVar[str] = "The request could not be carried out."
-
-    def __init__(self, **facts: Any) -> None:
-        super().__init__(*facts.values())
-        self.facts: Mapping[str, Any] = facts
-        vars(self).update(facts)
-
-    def __init_subclass__(cls) -> None:
-        if "code" not in vars(cls):
-            cls.code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
-
-    def __str__(self) -> str:
-        near = " Did you mean {similar:or}?" if self.facts.get("similar") else ""
-        return self.fill(self.sentence + near) + self._details()
-
-    def fill(self, template: str) -> str:
-        """Return a template with the facts filled in."""
-        return template.format_map({key: Fact(value) for key, value in self.facts.items()})
-
-    def _details(self) -> str:
-        """Return what follows the sentence, where that depends on the facts."""
-        return ""
+from registry.errors.base import RegistryError as RegistryError
+from registry.errors.database import DatabaseBusy as DatabaseBusy
+from registry.errors.database import DatabaseCorrupt as DatabaseCorrupt
+from registry.errors.database import DatabaseMissing as DatabaseMissing
+from registry.errors.database import DatabaseProblem as DatabaseProblem
+from registry.errors.database import DatabaseRefused as DatabaseRefused
+from registry.errors.database import DatabaseTooNew as DatabaseTooNew
+from registry.errors.database import DatabaseUnreachable as DatabaseUnreachable
+from registry.errors.database import NotWritable as NotWritable
+from registry.text import MAX_CHOICES, escaped
 
 
 class UsageProblem(RegistryError):
@@ -83,6 +58,12 @@ class SkillNotFound(RegistryError):
 
     def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
         super().__init__(name=name, similar=tuple(similar))
+
+
+class FolderMissing(RegistryError):
+    """A path was given, and nothing is there: ``path``."""
+
+    sentence = "There is no folder {path:q}."
 
 
 class NotInTrash(SkillNotFound):
@@ -327,36 +308,3 @@ class SyncRunning(RegistryError):
     """Another process syncs this registry: ``owner``."""
 
     sentence = "Another sync of this registry is running: {owner}."
-
-
-class DatabaseProblem(RegistryError):
-    """The database is unusable: ``path``, ``reason``."""
-
-    code = "database_unusable"
-    sentence = "The database {path} can't be used: {reason}."
-
-
-class DatabaseBusy(DatabaseProblem):
-    """Another process held the write lock past the wait: ``path``, ``seconds``."""
-
-    sentence = "The database {path} was busy for {seconds:g} seconds. Try again."
-
-
-class DatabaseTooNew(DatabaseProblem):
-    """A newer skill-registry wrote this file: ``path``, ``revision``."""
-
-    sentence = (
-        "The database {path} was written by a newer skill-registry (its schema is {revision})."
-    )
-
-
-class DatabaseCorrupt(DatabaseProblem):
-    """The file is not a sound database: ``path``, ``reason``."""
-
-    sentence = "The database {path} is damaged ({reason})."
-
-
-class DatabaseUnreachable(DatabaseProblem):
-    """The server does not answer, or ended the connection: ``path``, ``reason``."""
-
-    sentence = "The database {path} can't be reached: {reason}. Try again."

@@ -1,0 +1,57 @@
+"""What words of other programs are called here, for those who type them out of habit."""
+
+from collections.abc import Mapping
+from typing import Final
+
+_DELETE: Final = "'delete' NAME? It moves a skill to the trash, and 'restore' brings it back"
+_TAKE: Final = "'pull' NAME --to DIR, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
+_SYNC: Final = "'sync', which brings every skill up to date with its folder"
+_SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
+
+MEANT: Final[Mapping[str, Mapping[str, str]]] = {
+    "": {
+        **dict.fromkeys(("remove", "rm", "del", "uninstall"), _DELETE),
+        **dict.fromkeys(("install", "fetch", "download"), _TAKE),
+        **dict.fromkeys(("update-all", "refresh", "rescan", "scan", "index"), _SYNC),
+        **dict.fromkeys(("info", "get", "view", "cat", "read", "open", "inspect"), _SHOW),
+        **dict.fromkeys(("validate", "lint", "verify", "doctor", "audit"), "'check'"),
+        **dict.fromkeys(("ls", "dir", "skills", "all"), "'list'"),
+        **dict.fromkeys(("find", "grep", "query"), "'search'"),
+        **dict.fromkeys(("undelete", "untrash", "recover"), "'restore'"),
+        **dict.fromkeys(("log", "revisions", "versions"), "'history'"),
+        **dict.fromkeys(("mv", "rename", "move"), "'sync'? Rename the folder, then sync"),
+        **dict.fromkeys(("sources", "folders", "roots"), "'source list'"),
+        **dict.fromkeys(("serve", "server", "run"), "'mcp'"),
+        **dict.fromkeys(("init", "register"), "'sync FOLDER'"),
+        **dict.fromkeys(("new", "make"), "'create'"),
+        "add": "'source add' FOLDER for a folder of skills, or 'create' NAME for a new skill",
+        "help": "'--help'? After a command it tells of that command",
+        "version": "'--version'",
+        "backup": "'db backup'",
+        "upgrade": "'sync' for skills, or 'db upgrade' for the database",
+        "discover": "'source discover'",
+        "explain": "'why'",
+        "changes": "'diff'",
+    },
+    "source": {
+        **dict.fromkeys(("rm", "delete", "del", "forget"), "'source remove'"),
+        "ls": "'source list'",
+        "find": "'source discover'",
+        "new": "'source add'",
+    },
+    "trash": {
+        **dict.fromkeys(("clear", "purge", "delete", "rm"), "'trash empty'"),
+        **dict.fromkeys(("restore", "undelete"), "'restore'"),
+        "ls": "'trash list'",
+    },
+    "db": {
+        **dict.fromkeys(("migrate", "update", "create", "init"), "'db upgrade'"),
+        **dict.fromkeys(("restore", "move", "import"), "'db copy' FROM TO"),
+        **dict.fromkeys(("path", "status", "show"), "'db info'"),
+        **dict.fromkeys(("gc", "vacuum", "clean"), "'db prune'"),
+        **dict.fromkeys(("dump", "export"), "'db backup'"),
+        "verify": "'db check'",
+    },
+    "tools": {"ls": "'tools list'", "run": "'tools call'"},
+}
+"""By group (empty: the program) and word."""

@@ -1,0 +1,34 @@
+"""Do one thing to several skills: all names must be right before the first is touched."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from registry.cli import options
+from registry.cli.hints import hint
+from registry.cli.session import Session
+from registry.errors import DatabaseProblem, RegistryError
+
+T = TypeVar("T")
+
+
+def each(session: Session, names: Sequence[str], do: Callable[[str], T]) -> tuple[list[T], bool]:
+    """Return what ``do`` made of each skill, and whether all went well.
+
+    With several, what fails is told on stderr and the rest goes on. Raises what resolving the names
+    and, of a single skill, what ``do`` raises.
+    """
+    registry = session.registry
+    handles = [options.named(registry, name) for name in names]
+    if len(handles) == 1:
+        return [do(handles[0])], True
+    found = [registry.resolve(handle) for handle in handles]
+    done: list[T] = []
+    places = dict.fromkeys(f"{skill.source}/{skill.folder}" for skill in found)
+    for place in places:
+        try:
+            done.append(do(place))
+        except DatabaseProblem:
+            raise
+        except RegistryError as error:
+            session.console.error(f"{error} {hint(error)}".rstrip())
+    return done, len(done) == len(places)

@@ -1,0 +1,62 @@
+"""What can be the matter with the database."""
+
+from registry.errors.base import RegistryError
+
+
+class DatabaseProblem(RegistryError):
+    """The database is unusable: ``path``, ``reason``."""
+
+    code = "database_unusable"
+    sentence = "The database {path} can't be used: {reason}."
+
+
+class DatabaseMissing(DatabaseProblem):
+    """There is no such database: ``path``; ``name``: what a server misses, empty for a file."""
+
+    code = "database_missing"
+    sentence = ""
+
+    def _details(self) -> str:
+        if self.facts["name"]:
+            return self.fill("The server of {path} has no database {name:q}.")
+        return self.fill("There is no database at {path}.")
+
+
+class NotWritable(DatabaseProblem):
+    """The database, or a copy of it, can't be written: ``path``, ``reason``."""
+
+    code = "database_unusable"
+    sentence = "{path} can't be written: {reason}."
+
+
+class DatabaseRefused(DatabaseProblem):
+    """The server lets nobody in like this: ``path``, ``reason``.
+
+    Where it is known: ``user``, whose password it was not, or ``unknown``, whom there is not.
+    """
+
+
+class DatabaseBusy(DatabaseProblem):
+    """Another process held the write lock past the wait: ``path``, ``seconds``."""
+
+    sentence = "The database {path} was busy for {seconds:g} seconds. Try again."
+
+
+class DatabaseTooNew(DatabaseProblem):
+    """A newer skill-registry wrote this file: ``path``, ``revision``."""
+
+    sentence = (
+        "The database {path} was written by a newer skill-registry (its schema is {revision})."
+    )
+
+
+class DatabaseCorrupt(DatabaseProblem):
+    """The file is not a sound database: ``path``, ``reason``."""
+
+    sentence = "The database {path} is damaged ({reason})."
+
+
+class DatabaseUnreachable(DatabaseProblem):
+    """The server does not answer, or ended the connection: ``path``, ``reason``."""
+
+    sentence = "The database {path} can't be reached: {reason}. Try again."

@@ -1,0 +1,237 @@
+"""Slips of the command line, and what a stranger is told about them."""
+
+import json
+
+import pytest
+
+from tests.conftest import write_skill
+
+
+@pytest.mark.file
+@pytest.mark.parametrize("how", ["option", "variable"])
+@pytest.mark.parametrize(
+    "command",
+    [["list"], ["search", "x"], ["show", "x"], ["stats"], ["source", "list"], ["db", "check"]],
+    ids=" ".join,
+)
+def test_a_named_database_that_is_not_there_is_no_empty_registry(newcomer, tmp_path, how, command):
+    typo = str(tmp_path / "typo.db")
+    if how == "option":
+        ran = newcomer("--db", typo, *command)
+    else:
+        ran = newcomer(*command, env={"SKILL_REGISTRY_DB": typo})
+    assert (ran.exit_code, ran.stdout) == (3, "")
+    assert f"There is no database at {typo}." in ran.stderr
+    assert "'skill-registry sync FOLDER'" in ran.stderr
+    assert not (tmp_path / "typo.db").exists()
+
+
+@pytest.mark.file
+def test_a_sync_makes_the_named_database(newcomer, root, skill, tmp_path):
+    skill("alpha")
+    made = str(tmp_path / "new" / "made.db")
+    assert newcomer("--db", made, "sync", str(root)).exit_code == 0
+    assert newcomer("--db", made, "list", "--format", "names").stdout == "alpha\n"
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize("folder", ["/no/such/folder", "./nowhere", "~/nowhere", "../nowhere"])
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_a_path_that_leads_nowhere_is_not_taken_for_a_name(library, cli, command, folder):
+    ran = cli(command, folder)
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert "There is no folder" in ran.stderr
+    assert "No skill named" not in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["fresh", "mine/fresh", "PATH"])
+def test_a_skill_that_was_not_synced_yet_is_said_to_be_there(library, cli, name):
+    folder = write_skill(library / "fresh")
+    ran = cli("history", str(folder) if name == "PATH" else name)
+    assert ran.exit_code == 1
+    assert (
+        f"There is {folder}, but it is not synced yet; run: skill-registry sync mine" in ran.stderr
+    )
+
+
+def test_a_skill_in_a_folder_that_is_no_source_is_said_to_be_there(library, cli, tmp_path):
+    folder = write_skill(tmp_path / "elsewhere" / "fresh")
+    ran = cli("history", str(folder))
+    assert f"There is {folder}, but it lies in no registered source" in ran.stderr
+    assert f"skill-registry sync {folder}" in ran.stderr
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize(
+    "form", ["{0}/haiku", "{0}/haiku/", "{0}/haiku/SKILL.md", "./skills/haiku"]
+)
+def test_a_skill_is_shown_by_the_path_of_its_folder(library, cli, monkeypatch, form):
+    monkeypatch.chdir(library.parent)
+    (library.parent / "skills").is_dir() or (library.parent / "skills").symlink_to(library)
+    ran = cli("show", form.format(library), "--json")
+    assert ran.exit_code == 0, ran.stderr
+    assert json.loads(ran.stdout)["ref"] == "haiku"
+
+
+def test_a_ref_wins_over_a_folder_of_the_same_name_here(library, cli, tmp_path, monkeypatch):
+    write_skill(tmp_path / "work" / "mine" / "haiku", description="Another one.")
+    monkeypatch.chdir(tmp_path / "work")
+    assert cli("show", "mine/haiku", "--path").stdout == f"{library / 'haiku'}\n"
+
+
+def test_a_backup_to_a_folder_asks_for_a_file_in_it(library, cli, tmp_path):
+    (tmp_path / "backups").mkdir()
+    ran = cli("db", "backup", str(tmp_path / "backups"))
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert f"{tmp_path}/backups is a folder: name a file in it" in ran.stderr
+    assert "remove" not in ran.stderr
+    assert (tmp_path / "backups").is_dir()
+
+
+def test_a_backup_that_cannot_be_written_says_why(library, cli, tmp_path):
+    ran = cli("db", "backup", str(tmp_path / "no" / "such" / "copy.db"))
+    assert ran.exit_code == 3
+    assert (
+        f"{tmp_path}/no/such/copy.db can't be written: there is no folder {tmp_path}/no/such"
+        in (ran.stderr)
+    )
+
+
+@pytest.mark.file
+def test_a_database_in_a_place_that_is_no_folder_says_so(newcomer, root, tmp_path):
+    (tmp_path / "file").write_text("")
+    ran = newcomer("--db", str(tmp_path / "file" / "my.db"), "sync", str(root))
+    assert ran.exit_code == 3
+    assert "unable to open" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("remove", "'delete'"),
+        ("rm", "'delete'"),
+        ("uninstall", "'delete'"),
+        ("install", "'pull'"),
+        ("add", "'source add'"),
+        ("new", "'create'"),
+        ("help", "'--help'"),
+        ("ls", "'list'"),
+        ("find", "'search'"),
+        ("info", "'show'"),
+        ("cat", "'show'"),
+        ("update-all", "'sync'"),
+        ("refresh", "'sync'"),
+        ("init", "'sync FOLDER'"),
+        ("validate", "'check'"),
+        ("log", "'history'"),
+        ("undelete", "'restore'"),
+        ("backup", "'db backup'"),
+        ("discover", "'source discover'"),
+        ("version", "'--version'"),
+        ("serve", "'mcp'"),
+    ],
+    ids=lambda text: text.strip("'"),
+)
+def test_a_word_of_other_programs_is_told_ours(newcomer, typed, told):
+    ran = newcomer(typed, "something")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert f"There is no command '{typed}'. Did you mean {told}" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("group", "typed", "told"),
+    [
+        ("source", "rm", "'source remove'"),
+        ("source", "delete", "'source remove'"),
+        ("source", "ls", "'source list'"),
+        ("trash", "clear", "'trash empty'"),
+        ("trash", "restore", "'restore'"),
+        ("db", "migrate", "'db upgrade'"),
+        ("db", "restore", "'db copy'"),
+    ],
+)
+def test_a_word_inside_a_group_is_told_ours(newcomer, group, typed, told):
+    ran = newcomer(group, typed)
+    assert ran.exit_code == 2
+    assert f"Did you mean {told}" in ran.stderr
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_check_of_a_folder_into_which_nothing_was_pulled_fails(library, cli, tmp_path, there):
+    place = tmp_path / "pulled"
+    if there:
+        place.mkdir()
+    ran = cli("pull", "--check", "--to", str(place))
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert f"There is no {place}/skills.lock.json" in ran.stderr
+    assert cli("pull", "haiku", "--to", str(place)).exit_code == 0
+    assert cli("pull", "--check", "--to", str(place)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "command", [["sync"], ["sync", "--dry-run"], ["source", "add"]], ids=" ".join
+)
+@pytest.mark.parametrize("place", ["/", "~", "~/..", "~/."])
+def test_a_home_folder_is_no_source(newcomer, command, place):
+    ran = newcomer(*command, place)
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert "name a folder below it" in ran.stderr
+    assert newcomer("source", "list", "--format", "names").stdout == ""
+
+
+def test_a_folder_in_the_home_folder_is_a_source(newcomer, tmp_path):
+    write_skill(tmp_path / "home" / ".claude" / "skills" / "alpha")
+    assert newcomer("sync", "~/.claude/skills").exit_code == 0
+
+
+class TestNesting:
+    """A source inside another takes over the skills that lie in it."""
+
+    @pytest.fixture
+    def team(self, cli, tmp_path):
+        for folder in ("one", "below/two", "below/three"):
+            write_skill(tmp_path / "team" / folder)
+        cli("sync", str(tmp_path / "team"))
+        return tmp_path / "team"
+
+    @pytest.mark.parametrize("command", [["sync"], ["source", "add"]], ids=" ".join)
+    def test_a_source_inside_another_says_whose_skills_it_takes(self, cli, team, command):
+        ran = cli(*command, str(team / "below"))
+        assert "inside the source team" in ran.stderr
+        assert "2 skills of it belong to the new source alone" in ran.stderr
+        assert "(team has 3 now, then 1)" in ran.stderr
+        cli("sync")
+        counts = {
+            one["name"]: one["skills"] for one in json.loads(cli("source", "list", "--json").stdout)
+        }
+        assert counts == {"team": 1, "below": 2}
+
+    def test_a_source_around_another_says_what_stays(self, cli, tmp_path):
+        write_skill(tmp_path / "team" / "below" / "two")
+        cli("sync", str(tmp_path / "team" / "below"))
+        ran = cli("sync", str(tmp_path / "team"))
+        assert "holds the source below, which keeps its 1 skill." in ran.stderr
+
+    def test_a_source_beside_another_says_nothing(self, cli, team, tmp_path):
+        write_skill(tmp_path / "team-two" / "four")
+        assert cli("sync", str(tmp_path / "team-two")).stderr == ""
+        assert cli("sync", str(team)).stderr == ""
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize("command", [["list"], ["search", "haiku"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (["--tag", "form"], "No skill has the tag 'form'; nearest: 'forms'."),
+        (["--tag", "FORM s"], "No skill has the tag 'FORM s'; nearest: 'forms'."),
+        (["--any-tag", "pdfs", "--tag", "pdf"], "No skill has the tag 'pdfs'; nearest: 'pdf'."),
+        (["--tag", "xyzzy"], "No skill has the tag 'xyzzy'."),
+        (["--kind", "workflows"], "No skill has the kind 'workflows'; nearest: 'workflow'."),
+        (["--category", "doc"], "No skill has the category 'doc'; nearest: 'documents'."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_value_that_no_skill_has_is_told_with_the_nearest(library, cli, command, option, told):
+    ran = cli(*command, *option)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", f"{told}\n")

@@ -1,0 +1,67 @@
+"""What a server says that lets nobody in: each cause has its own sentence and its own way out."""
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import make_url
+
+from registry.cli.app import root as program
+from tests.servers import Server
+
+pytestmark = pytest.mark.server
+
+ADMITS = "host all locked all scram-sha-256\nhost all rejected all reject\n"
+
+
+@pytest.fixture(scope="module")
+def guarded():
+    """A server with a user who has a password, and one whom it admits from nowhere."""
+    server = Server()
+    try:
+        rules = server.data / "pg_hba.conf"
+        rules.write_text(ADMITS + rules.read_text())
+        server.start()
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
+            connection.execute("CREATE ROLE plain LOGIN")
+            connection.execute("CREATE DATABASE private")
+            connection.execute("REVOKE CONNECT ON DATABASE private FROM public")
+        yield make_url(server.url)
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("address", "words", "next_step"),
+    [
+        ({"database": "skills"}, "has no database 'skills'", "createdb skills"),
+        ({"username": "stranger"}, "its server knows no user 'stranger'", "createuser stranger"),
+        (
+            {"username": "locked", "password": "wrong"},
+            "does not take this password for the user 'locked'",
+            "PGPASSWORD",
+        ),
+        ({"username": "locked"}, "asks for a password, and none was given", "PGPASSWORD"),
+        ({"username": "rejected"}, "admits no user 'rejected' from this machine", ""),
+        (
+            {"username": "plain", "database": "private"},
+            "may not connect to the database 'private'",
+            "",
+        ),
+        ({"port": 1}, "nothing listens on 127.0.0.1, port 1", "Try again"),
+        ({"host": "nowhere.invalid"}, "no host named 'nowhere.invalid' is known", "Try again"),
+        (
+            {"host": None, "query": {"host": "/nowhere"}},
+            "no server runs here: there is no /nowhere/",
+            "Try again",
+        ),
+    ],
+    ids="database role password no-password hba privilege port host socket".split(),
+)
+def test_each_way_to_be_turned_away_has_its_own_sentence(guarded, address, words, next_step):
+    url = guarded.set(drivername="postgresql", **address).render_as_string(hide_password=False)
+    ran = CliRunner().invoke(program, ["--db", url, "list"])
+    assert (ran.exit_code, ran.stdout) == (3, "")
+    assert words in ran.stderr
+    assert next_step in ran.stderr
+    assert "wrong" not in ran.stderr
