@@ -273,7 +273,9 @@ def test_the_command_line_takes_numbers_of_any_size(filled, root, number):
     assert run("prompt", "--max-chars", number).exit_code == 0
     assert run("db", "prune", "--keep", number).exit_code == 0
     assert run("diff", "alpha", number).exit_code == 1
-    assert run("source", "add", str(root.parent), "--priority", number).exit_code == 2
+    more = root.with_name("more")
+    more.mkdir()
+    assert run("source", "add", str(more), "--priority", number).exit_code == 2
     for tool in ("list_skills", "search_skills"):
         arguments = json.dumps({"query": "x"} if tool == "search_skills" else {})
         sent = arguments[:-1] + (", " if "x" in arguments else "") + f'"offset": {number}}}'
@@ -314,7 +316,7 @@ def test_what_is_wrong_with_an_argument_is_named(filled, root):
     with pytest.raises(UsageProblem, match=r"^name can't be a list$"):
         filled.get(["alpha"])
     with pytest.raises(UsageProblem, match=r"^priority can't be so large a number$"):
-        filled.add_source(str(root.parent), priority=10**40)
+        filled.add_source(str(root / "alpha"), priority=10**40)
     with pytest.raises(TypeError):
         filled.get()
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from registry.disk.beneath import FOLDER, WRITE_NEW
-from registry.errors import FileNotFoundInSkill, SkillNotFound, SourceInvalid
+from registry.errors import FileNotFoundInSkill, FolderMissing, SkillNotFound, SourceInvalid
 from tests.conftest import write_skill
 
 DEPTH = 3_000
@@ -73,7 +73,7 @@ def test_a_path_that_deep_is_refused_clearly(registry, root, skill):
     for operation in (registry.read, registry.get, registry.resolve):
         with pytest.raises(SkillNotFound):
             operation(f"mine/{DEEP}")
-    with pytest.raises(SkillNotFound):
+    with pytest.raises(FolderMissing):
         registry.check([str(root / DEEP)])
     with pytest.raises(SourceInvalid):
         registry.sync(str(root / DEEP))

@@ -294,6 +294,6 @@ class BackendTests:
         with pytest.raises(DatabaseProblem):
             filled.backup(str(tmp_path / "file" / "copy.db"), overwrite=False)
         (tmp_path / "folder").mkdir()
-        with pytest.raises(DatabaseProblem):
+        with pytest.raises(UsageProblem, match="is a folder: name a file in it"):
             filled.backup(str(tmp_path / "folder"), overwrite=True)
         assert not (tmp_path / "folder.part").exists()
