@@ -39,6 +39,14 @@ def real(request, corpus, tmp_path_factory, new_database):
         yield registry, root, registry.sync(str(root))
 
 
+@pytest.fixture(autouse=True)
+def _adopted(request, real):
+    """Each test has a home of its own, which is to remember the source of a server."""
+    if request.config.getoption("--backend") == "postgresql":
+        registry, *_ = real
+        registry.adopt_source(registry.sources()[0].name)
+
+
 def folders_with_a_document(root):
     found = set()
     for place, _, files in os.walk(root):

@@ -1,5 +1,6 @@
 """The registry follows the disk by itself."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -82,7 +83,7 @@ def test_what_another_process_changes_is_told(watched, registry, root, database)
     settle(watched)
     subprocess.run(
         [sys.executable, "-m", "registry", "--db", str(database), "delete", "alpha"],
-        env={"PYTHONPATH": str(REPOSITORY), "PATH": "", "HOME": str(root.parent)},
+        env={"PYTHONPATH": str(REPOSITORY), "PATH": "", "HOME": os.environ["HOME"]},
         check=True,
         stdout=subprocess.DEVNULL,
     )

@@ -158,11 +158,14 @@ def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Sou
     """Return the source to write to: the one named, else the only one, else the setting's.
 
     ``to_read``: a source of another machine will do where there is none here. Raises
-    `SourceNotFound`, `SourceUnclear`.
+    `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
     """
     every = list_sources(core.reader, counted=False)
     known = [one for one in every if is_here(core, one.host, one.path)]
     known = known or (every if to_read else [])
+    claimed = [one for one in every if one.host == core.host]
+    if name is None and not known and claimed:
+        raise SourceNotAdopted(name=claimed[0].name, host=core.host)
     if name is None and len(known) == 1:
         return known[0]
     name = name or core.settings.default_source

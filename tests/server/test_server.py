@@ -14,7 +14,13 @@ from registry.db import schema
 from registry.db.copy import copy
 from registry.db.interface import SCHEMA_REVISION
 from registry.db.open import open_backend
-from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseTooNew, UsageProblem
+from registry.errors import (
+    DatabaseBusy,
+    DatabaseProblem,
+    DatabaseTooNew,
+    SourceNotAdopted,
+    UsageProblem,
+)
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill
 
@@ -145,12 +151,13 @@ def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, mo
     real, failed = recovery.record, []
 
     def record(context, entry):
-        real(context, entry)
+        stored = real(context, entry)
         if not failed:
             failed.append(entry)
             from registry.errors import DatabaseUnreachable
 
             raise DatabaseUnreachable(path="x", reason="server closed the connection")
+        return stored
 
     monkeypatch.setattr(recovery, "record", record)
     filled.update("alpha", description="New.")
@@ -265,6 +272,9 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
         report = copied_registry.sync(verify=True)
         assert (report.added, report.updated, report.removed) == ([], [], [])
     with SkillRegistry.open(other_url, settings=settings) as registry:
+        with pytest.raises(SourceNotAdopted):
+            registry.create("delta", description="Made after the copy.")
+        registry.adopt_source(registry.sources()[0].name)
         registry.create("delta", description="Made after the copy.")  # the numbers go on
         registry.sync()
         assert registry.search("迁移")[1] == 1

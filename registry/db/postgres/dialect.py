@@ -136,11 +136,11 @@ def load_driver(url: "URL") -> None:
     """
     path = redacted_url(url)
     try:
-        from psycopg.pq import Conninfo
+        from psycopg import pq
     except ImportError as error:
         reason = "its driver is not installed: pip install 'skill-registry[postgres]'"
         raise DatabaseProblem(path=path, reason=reason) from error
-    if not set(url.query) <= {option.keyword.decode() for option in Conninfo.get_defaults()}:
+    if not set(url.query) <= {option.keyword.decode() for option in pq.Conninfo.get_defaults()}:
         reason = "an option after the ? in its address is unknown; write an & in a value as %26"
         raise DatabaseProblem(path=path, reason=reason)
 
