@@ -170,10 +170,14 @@ def said(error):
 @hypothesis.example(before="", after="")
 @hypothesis.example(before="p@", after="")
 @hypothesis.example(before="p@/", after="?x=@")
+@hypothesis.example(before="", after="?/")
+@hypothesis.example(before="", after="/?")
+@hypothesis.example(before="", after="#/")
 def test_no_error_about_a_database_says_its_password(shape, before, after, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # Of all that may be meant by this, a host after an @ is the likeliest.
-    hypothesis.assume(shape != "postgresql://u:{}" or "@" not in before + after)
+    # Of all that may be meant by this, a host after an @ or a port before a / is the likeliest.
+    meant = "@" in before + after or "/" in before
+    hypothesis.assume(shape != "postgresql://u:{}" or not meant)
     with pytest.raises(DatabaseProblem) as caught:
         read(shape.format(f"{before}{SECRET}{after}"))
     assert SECRET not in said(caught.value)

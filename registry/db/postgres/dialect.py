@@ -100,6 +100,8 @@ def parse_url(given: str) -> "URL":
     elif given.isprintable():
         with suppress(ArgumentError, ValueError):
             url = make_url(given)
+    if url is not None and ("%" in (url.host or "") or ("@" in given and url.username is None)):
+        url = None  # what is taken for the host may be a user and a password
     if url is not None:
         query = {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}
         url = url.set(drivername=DRIVER).update_query_dict(query)
