@@ -104,8 +104,8 @@ def _tell_foreign(session: Session) -> None:
     if left := foreign_trash(session.registry.core):
         held = words.count(len(left), "folder")
         session.console.note(
-            f"{held} in the trash can't be restored by this registry: not deleted by you with this "
-            "database,\nor by a version that did not sign yet. Look at them yourself:"
+            f"{held} in the trash can't be restored by this registry: you did not delete it, "
+            "or\nwith a version that did not sign yet. Look at it yourself:"
         )
         for place in sorted({os.path.dirname(path) for path in left}):
             session.console.note(f"  {escape.line(place)}")
