@@ -60,9 +60,9 @@ def check(session: Session, *, as_json: bool) -> None:
     )
     if problems:
         session.console.note(
-            "The skills on disk are untouched, and what you did not begin is not carried out. Where it "
-            "is damaged,\nput your last backup in its place, or fill a new database, without history "
-            "and usage counts:\nskill-registry sync FOLDER..."
+            "The skills on disk are untouched, and what you did not begin is not carried out. Where "
+            "it is damaged,\nput your last backup in its place, or fill a new database, without "
+            "history and usage counts:\nskill-registry sync FOLDER..."
         )
         raise click.exceptions.Exit(Status.DATABASE)
 
