@@ -60,7 +60,7 @@ def check(session: Session, *, as_json: bool) -> None:
     )
     if problems:
         session.console.note(
-            "The skills on disk are untouched, and what you did not begin is not carried out. Where "
+            "The skills on disk are untouched, and what you did not begin is not done. Where "
             "it is damaged,\nput your last backup in its place, or fill a new database, without "
             "history and usage counts:\nskill-registry sync FOLDER..."
         )
