@@ -94,7 +94,8 @@ class _Quotes:
     def __init__(self, text: str, lower: bytes, words: frozenset[bytes], kind: Kind) -> None:
         self._lower = lower
         self._text = text
-        self._all = kind.defending
+        # What a program does is no quotation, whatever its skill says that it is about.
+        self._all = kind.defending and kind.prose
         self._some = not words.isdisjoint(threats.ATTACK_WORDS) or not text.isascii()
         self._talk = kind.prose and not words.isdisjoint(threats.DEFENDING)
 

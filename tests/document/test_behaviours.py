@@ -136,9 +136,11 @@ def test_what_an_interpreter_or_a_model_would_read_is_checked(path, data, found)
     assert bool(in_file(path, data)) is found
 
 
-def test_a_skill_about_defence_may_hold_attacks_in_its_files():
-    [finding] = in_file("a.sh", ATTACK.encode(), defending=True)
-    assert finding.severity == "info"
+def test_a_skill_about_defence_may_quote_attacks_in_its_texts_and_not_run_them():
+    [quoted] = in_file("a.md", ATTACK.encode(), defending=True)
+    assert quoted.severity == "info"
+    [run] = in_file("a.sh", ATTACK.encode(), defending=True)
+    assert run.severity == in_file("a.sh", ATTACK.encode(), defending=False)[0].severity != "info"
 
 
 def test_so_many_bytes_of_a_skill_are_looked_through():

@@ -81,12 +81,15 @@ class TestUnchanged:
         assert stored(registry) == []
 
     def test_another_topic_of_the_skill_has_its_files_judged_anew(self, registry, alpha):
+        (alpha / "run.sh").rename(alpha / "notes.md")  # which may quote what a program would do
         write_skill(alpha, description="Malware analysis for a CTF.", age=OLD + 5)
         registry.sync()
-        assert stored(registry) == [("reverse-shell", "info", "run.sh", 2)]
+        [quoted] = stored(registry)
+        assert quoted[:3] == ("reverse-shell", "info", "notes.md")
         write_skill(alpha, description="Makes tea.", age=OLD + 9)
         registry.sync()
-        assert stored(registry) == [FOUND]
+        [meant] = stored(registry)
+        assert meant[:3] == ("reverse-shell", "error", "notes.md")
 
     def test_new_rules_reach_skills_that_did_not_change(self, registry, alpha, monkeypatch):
         with registry.core.writer.transaction() as connection:
