@@ -48,23 +48,17 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
     What is nearly alike is looked for with a ``handle`` alone. Raises as `resolve`.
     """
     if handle is None:
-        return [_related(name, list(some)) for name, some in _by_name(repeated(reader))]
-    name = _name(reader, handle)
-    namesakes = repeated(reader, name)
-    found = [_related(name, namesakes)] if len(namesakes) > 1 else []
-    alike = tuple(_alike(reader, namesakes[0])) if namesakes else ()
+        by_name = groupby(repeated(reader), key=lambda skill: skill.name)
+        return [_related(name, list(some)) for name, some in by_name]
+    with reader.snapshot():
+        # An ambiguous name is what is asked about here, so it comes before the one resolver.
+        namesakes = repeated(reader, handle) or repeated(reader, resolve(reader, handle).skill.name)
+        if not namesakes:
+            return []
+        name = namesakes[0].name
+        found = [_related(name, namesakes)] if len(namesakes) > 1 else []
+        alike = tuple(_alike(reader, namesakes[0]))
     return [*found, Copies(name, "alike", alike)] if alike else found
-
-
-def _name(reader: Reader, handle: str) -> str:
-    """Return the name that a name or a ref means; a name may be ambiguous here."""
-    if repeated(reader, handle):
-        return handle
-    return resolve(reader, handle).skill.name
-
-
-def _by_name(skills: Sequence[Skill]) -> Iterator[tuple[str, Iterator[Skill]]]:
-    return groupby(skills, key=lambda skill: skill.name)
 
 
 def _related(name: str, skills: Sequence[Skill]) -> Copies:
@@ -77,11 +71,12 @@ def _alike(reader: Reader, skill: Skill) -> Iterator[Skill]:
     """Return listed skills of other names whose text is nearly the same, the most similar first."""
     question = f"{skill.name} {skill.description}"[:MAX_QUESTION]
     found, _ = search(reader, question, Filters(), limit=COMPARED)
-    [(text, _)] = bodies(reader, [skill.ref])
-    mine = _shingles(text)
+    others = [one.ref for one in found if one.name != skill.name]
+    read = bodies(reader, [skill.ref, *others])
+    texts = {one.ref: (one, _shingles(text)) for text, one in read}
+    _, mine = texts.pop(skill.ref)
     scored = []
-    for text, other in bodies(reader, [one.ref for one in found if one.name != skill.name]):
-        theirs = _shingles(text)
+    for other, theirs in texts.values():
         common = len(mine & theirs) / (len(mine | theirs) or 1)
         if common >= ALIKE:
             scored.append((common, other))

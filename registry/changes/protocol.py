@@ -97,7 +97,7 @@ def carry_out(context: ChangeContext, entry: Entry, name: str) -> StoredSkill | 
     then), `ChangePending` when the database can't be told, and `CrossDevice`.
     """
     if entry.kind == "create":
-        _make_parents(context, entry.target)
+        make_folders(context.root, entry.target.rpartition("/")[0]).close()
     with context.state.ops.folder(entry.id) as operation:
         # Signed and on the disk before the journal tells of it: nothing else is ever finished.
         context.seal.write(Place(operation, RECORD), "change", entry.id, facts_of(entry))
@@ -186,8 +186,3 @@ def roll_forward_or_back(context: ChangeContext, entry: Entry) -> StoredSkill | 
         reason = getattr(error, "strerror", None) or said or str(error).rstrip(".")
         raise ChangePending(path=path, reason=reason) from error
     return None
-
-
-def _make_parents(context: ChangeContext, target: str) -> None:
-    """Make the folders between the root and the target, durably."""
-    make_folders(context.root, target.rpartition("/")[0]).close()

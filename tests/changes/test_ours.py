@@ -23,13 +23,6 @@ def die(*_, **__):
 
 
 @pytest.fixture
-def alpha(registry, root):
-    folder = write_skill(root / "alpha")
-    registry.sync(str(root), name="mine")
-    return folder
-
-
-@pytest.fixture
 def outside(tmp_path):
     """Folders of the user that no source holds."""
     for name in (".ssh", "docs"):

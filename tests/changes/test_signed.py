@@ -10,19 +10,12 @@ from registry.changes.signed import Seal
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.errors import OwnFileUnusable
-from tests.conftest import REPOSITORY, write_skill
+from tests.conftest import REPOSITORY
 
 
 @pytest.fixture
 def key():
     return os.path.expanduser("~/.local/share/skill-registry/state.key")
-
-
-@pytest.fixture
-def alpha(registry, root):
-    folder = write_skill(root / "alpha")
-    registry.sync(str(root), name="mine")
-    return folder
 
 
 def test_the_key_is_made_once_and_for_its_user_alone(registry, alpha, key):

@@ -17,13 +17,6 @@ from tests.conftest import write_skill
 
 
 @pytest.fixture
-def alpha(registry, root):
-    folder = write_skill(root / "alpha")
-    registry.sync(str(root), name="mine")
-    return folder
-
-
-@pytest.fixture
 def precious(tmp_path):
     folder = tmp_path / "precious"
     folder.mkdir()

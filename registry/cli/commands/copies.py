@@ -13,7 +13,7 @@ from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import waiting
 from registry.cli.session import Session
-from registry.model import record
+from registry.model import Skill, record
 
 if TYPE_CHECKING:
     from registry.catalog.copies import Copies
@@ -52,8 +52,8 @@ def command(session: Session, *, name: str | None, style: str | None) -> None:
         name=lambda one: one.name,
     )
     if not found:
-        whose = "It lies in one place" if name else "Every name lies in one place"
-        session.console.note(f"{whose}, and nothing is like it." if name else f"{whose}.")
+        alone = "It lies in one place, and nothing is like it." if name else ""
+        session.console.note(alone or "Every name lies in one place.")
 
 
 def _record(one: "Copies") -> dict[str, Any]:
@@ -67,16 +67,25 @@ def _draw(console: Console, found: "Sequence[Copies]") -> Iterator[str]:
             yield ""
         says = console.style(SAYS[one.relation], STYLES[one.relation])
         yield f"{console.style(escape.line(one.name), 'bold')}: {says}"
-        kept = {skill.tree_hash for skill in one.skills[:1]}
         for skill in one.skills:
-            mark = "" if one.relation == "identical" else "newest" if skill is one.skills[0] else ""
-            if one.relation == "differing" and skill is not one.skills[0]:
-                mark = "as the newest" if skill.tree_hash in kept else "differs"
+            mark = _mark(one, skill)
             changed = skill.updated_at if now is None else words.ago(skill.updated_at, now)
             facts = [changed, mark, "" if skill.shadowed else "listed"]
             told = ", ".join(fact for fact in facts if fact)
             yield f"  {escape.line(skill.ref)}  {console.style(told, 'dim')}"
             yield f"    {escape.line(skill.path)}"
+
+
+def _mark(one: "Copies", skill: Skill) -> str:
+    """Return what to say of one of several places, seen from the newest."""
+    newest = one.skills[0]
+    if one.relation == "identical":
+        return ""
+    if skill is newest:
+        return "newest"
+    if one.relation == "alike":
+        return ""
+    return "as the newest" if skill.tree_hash == newest.tree_hash else "differs"
 
 
 COLUMNS: Final[Sequence[Column["Copies"]]] = (

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, USABLE, order
+from registry.db.queries.filters import FROM, OFFERABLE, VISIBLE, order
 from registry.db.queries.rows import COLUMNS, skill_of
 from registry.model import Skill
 
-_LIVE: Final = f"s.live = 1 AND src.enabled = 1 AND {USABLE}"
-
-_SEEN_BY_TEAM: Final = f"""{_LIVE} AND (s.shadowed = 0 OR NOT EXISTS (
+_SEEN_BY_TEAM: Final = f"""{OFFERABLE} AND (s.shadowed = 0 OR NOT EXISTS (
     SELECT 1 FROM skills other JOIN sources home ON home.id = other.source_id
     WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
       AND home.enabled = 1 AND (home.scope <> 'team' OR home.name = ?)
@@ -47,14 +45,14 @@ def candidates(
     """
     values: list[object] = []
     if team is None:
-        columns, tables, condition = "NULL", FROM, f"{_LIVE} AND s.shadowed = 0"
+        columns, tables, condition = "NULL", FROM, VISIBLE
     else:
         columns = f"CASE WHEN {_NEEDS_MENTIONED} THEN d.front_matter END"
         tables, condition = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id", _SEEN_BY_TEAM
         if source_id is None:
             values.append(team)
     if source_id is not None:
-        condition = f"{_LIVE} AND s.source_id = ?"
+        condition = f"{OFFERABLE} AND s.source_id = ?"
         values.append(source_id)
     if name is not None:
         condition += " AND s.name = ?"

@@ -4,19 +4,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, USABLE, order
+from registry.db.queries.filters import FROM, OFFERABLE, order
 from registry.db.queries.rows import COLUMNS, skill_of, skills
 from registry.model import Skill
 
-_USABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
-_REPEATED: Final = f"SELECT s.name FROM {FROM} WHERE {_USABLE} GROUP BY s.name HAVING count(*) > 1"
+_REPEATED: Final = (
+    f"SELECT s.name FROM {FROM} WHERE {OFFERABLE} GROUP BY s.name HAVING count(*) > 1"
+)
 
 
 def repeated(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
     """Return the usable skills whose name several have, or those of one ``name``, by name."""
     named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
     rows = reader.rows(
-        f"SELECT {COLUMNS} FROM {FROM} WHERE {_USABLE} AND {named} "
+        f"SELECT {COLUMNS} FROM {FROM} WHERE {OFFERABLE} AND {named} "
         f"ORDER BY {order('name', reverse=False)}",
         () if name is None else (name,),
     )
@@ -26,14 +27,10 @@ def repeated(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
 def bodies(reader: Reader, refs: Sequence[str]) -> list[tuple[str, Skill]]:
     """Return the Markdown body (empty: there is none) and the skill of each of a few refs."""
     marks = ", ".join("?" * len(refs))
-    rows = (
-        reader.rows(
-            f"SELECT substr(d.text, d.body_start + 1), {COLUMNS} FROM {FROM} "
-            "LEFT JOIN documents d ON d.skill_id = s.id "
-            f"WHERE s.live = 1 AND s.ref IN ({marks})",
-            list(refs),
-        )
-        if refs
-        else []
+    rows = reader.rows(
+        f"SELECT substr(d.text, d.body_start + 1), {COLUMNS} FROM {FROM} "
+        "LEFT JOIN documents d ON d.skill_id = s.id "
+        f"WHERE s.live = 1 AND s.ref IN ({marks})",
+        refs,
     )
     return [(row[0] or "", skill_of(row[1:])) for row in rows]

@@ -14,7 +14,9 @@ NO_LIMIT: Final = MAX_INTEGER
 """As a LIMIT: all rows."""
 
 USABLE: Final = "s.status IN ('ok', 'warning')"
-VISIBLE: Final = f"s.live = 1 AND {USABLE} AND s.shadowed = 0 AND src.enabled = 1"
+OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
+"""What is seen unless a namesake hides it."""
+VISIBLE: Final = f"{OFFERABLE} AND s.shadowed = 0"
 FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
 
 # Dates are most useful newest first; a name comes in its alphabet's order.

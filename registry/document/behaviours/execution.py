@@ -74,6 +74,11 @@ _STRANGE_PLACES: Final = (
     *pieces("pastebin hastebin paste bin. snippet snippets catbox anonfiles discordapp.com"),
     *(f"https://{digit}".encode() for digit in range(1, 10)),
 )
+_FETCHED_FROM: Final = (
+    ("untraceable-execution", _UNTRACEABLE, _STRANGE_PLACES),
+    ("download-then-run", "https://", ()),
+)
+"""Each code with the addresses that it is about, and the pieces near which they are."""
 
 BEHAVIOURS: Final = (
     # curl -o F URL; chmod +x F / bash F / ./F
@@ -91,10 +96,7 @@ BEHAVIOURS: Final = (
             reach=800,
             anchors=anchors,
         )
-        for code, address, anchors in (
-            ("untraceable-execution", _UNTRACEABLE, _STRANGE_PLACES),
-            ("download-then-run", "https://", ()),
-        )
+        for code, address, anchors in _FETCHED_FROM
     ),
     # wget URL/F; sh F
     *(
@@ -111,10 +113,7 @@ BEHAVIOURS: Final = (
             reach=800,
             anchors=anchors,
         )
-        for code, address, anchors in (
-            ("untraceable-execution", _UNTRACEABLE, _STRANGE_PLACES),
-            ("download-then-run", "https://", ()),
-        )
+        for code, address, anchors in _FETCHED_FROM
     ),
     # Given to a shell in other ways than a pipe: sh -c "$(curl http://address)", a piped address.
     Behaviour(
