@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
     from registry.exchange.pull import Pulled
+    from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
-    from registry.sync.sources import Discovered
     from registry.toolsets.base import Toolset
 
 # Operations are imported by the methods that need them: a listing needs few of them.
@@ -49,17 +49,22 @@ class SkillRegistry:
 
     @classmethod
     def open(
-        cls, path_or_url: str | os.PathLike[str] | None = None, *, settings: Settings | None = None
+        cls,
+        path_or_url: str | os.PathLike[str] | None = None,
+        *,
+        settings: Settings | None = None,
+        workdir: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Open the registry at a path or URL; None: the platform's default.
 
         A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older database is upgraded
         (of a file, a copy is kept). A missing one is created by the first operation that writes. A
-        change that a dead process left unfinished is finished or undone. Raises `DatabaseProblem`
-        and its subclasses.
+        change that a dead process left unfinished is finished or undone. Of projects the skills of
+        those are seen that hold ``workdir``, by default the process's working directory. Raises
+        `DatabaseProblem` and its subclasses.
         """
         settings = settings if settings is not None else load_settings(None)
-        registry = cls(Core.open(path_or_url, settings))
+        registry = cls(Core.open(path_or_url, settings, workdir))
         try:
             with registry.core.explained():
                 if has_entries(registry.core.reader) and registry.core.backend.writable:
@@ -68,6 +73,13 @@ class SkillRegistry:
             registry.core.backend.close()
             raise
         return registry
+
+    def seen_from(self, *folders: str) -> Self:
+        """Return this registry as who works in these folders sees it; this one is what is closed.
+
+        Where skills of two projects have one name, that of the first folder's is seen.
+        """
+        return type(self)(self.core.seen_from(*folders))
 
     def close(self) -> None:
         """Write down what was counted, and close all connections."""
@@ -105,6 +117,10 @@ class SkillRegistry:
         return listing.list_skills(
             self.core.reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
         )
+
+    def left_out(self, filters: Filters | None = None) -> int:
+        """Return how many skills more `list` would have, were they not of projects elsewhere."""
+        return listing.left_out(self.core.reader, filters or Filters())
 
     def search(
         self, query: str, filters: Filters | None = None, *, limit: int = 20, offset: int = 0
@@ -385,15 +401,14 @@ class SkillRegistry:
         """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
 
         It shows the skills of one source, scope or personality, where that is given, and of
-        projects only those below ``workdir``. Raises `ToolsetNotFound`, `SourceUnclear`,
-        `SourceNotFound`, `PersonalityNotFound`.
+        projects those that hold ``workdir``, by default what this registry was opened with. Raises
+        `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
         """
         from registry.toolsets.base import Context
         from registry.toolsets.open import open_toolset
 
-        limits = Context(
-            self.core, source=source, scope=scope, personality=personality, workdir=workdir
-        )
+        core = self.core if workdir is None else self.core.seen_from(workdir)
+        limits = Context(core, source=source, scope=scope, personality=personality)
         return open_toolset(name, limits)
 
     def prompt(
@@ -468,7 +483,7 @@ class SkillRegistry:
 
     def discover(self, home: str, project: str | None = None) -> "Sequence[Discovered]":
         """Return the well-known skill folders that exist below ``home`` and ``project``."""
-        from registry.sync.sources import discover
+        from registry.sync.places import discover
 
         return list(discover(self.core, home, project))
 

@@ -1,13 +1,15 @@
 """What every operation is given: the settings, both lanes to the database, this host, usage."""
 
+import copy
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Self
 
 from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
 from registry.db.usage import Usage
+from registry.db.viewpoint import Viewpoint
 from registry.errors import DatabaseCorrupt, DatabaseProblem
 from registry.settings import Settings
 
@@ -27,23 +29,34 @@ class Core:
     """An open database with the settings it was opened with; safe for many threads.
 
     ``on_warning`` is called with words for people, by the thread that has something to say; by
-    default they are logged.
+    default they are logged. It sees the skills of a project as who works in ``folders`` does.
     """
 
-    def __init__(self, backend: Backend, settings: Settings) -> None:
+    reader: Reader
+    """The reading lane."""
+
+    def __init__(self, backend: Backend, settings: Settings, folders: Sequence[str] = ()) -> None:
         self.settings = settings
         self.backend = backend
+        self.reader = self._seen_from(folders)
         self.usage = Usage(backend, enabled=settings.usage)
         self.on_warning: Callable[[str], None] = _log
-        self._writer: Writer | None = None
+        self._writer: list[Writer] = []  # none, or the one that all viewpoints share
 
     @classmethod
-    def open(cls, path_or_url: str | os.PathLike[str] | None, settings: Settings) -> Self:
+    def open(
+        cls,
+        path_or_url: str | os.PathLike[str] | None,
+        settings: Settings,
+        workdir: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Open a database, and upgrade it where it is older; a missing one counts as empty.
 
-        Raises `DatabaseProblem` and its subclasses.
+        ``workdir``: the folder one works in, by default the process's. Raises `DatabaseProblem` and
+        its subclasses.
         """
-        core = cls(open_backend(path_or_url, settings), settings)
+        folders = _here() if workdir is None else [os.fspath(workdir)]
+        core = cls(open_backend(path_or_url, settings), settings, folders)
         try:
             state = core.reader.state()
             if state is State.BEHIND:
@@ -58,22 +71,36 @@ class Core:
         """Write down what was counted, and close all connections."""
         self.usage.close()
         self.backend.close()
-        if self._writer is not None:
-            self._writer.close()
+        for writer in self._writer:
+            writer.close()
 
-    @property
-    def reader(self) -> Reader:
-        """The reading lane."""
-        return self.backend.reader
+    def seen_from(self, *folders: str) -> Self:
+        """Return the same open database as it is seen by who works in these folders."""
+        other = copy.copy(self)
+        other.reader = self._seen_from(folders)
+        return other
+
+    def _seen_from(self, folders: Sequence[str]) -> Reader:
+        backend = self.backend
+
+        def is_ours(path: str) -> bool:
+            if not backend.host:
+                return True
+            from registry.db.adopted import is_adopted
+
+            return is_adopted(backend, path)
+
+        real = tuple(os.path.realpath(folder) for folder in folders)
+        return Viewpoint(backend.reader, backend.host, real, is_ours)
 
     @property
     def writer(self) -> Writer:
         """The writing lane, opened (and the database created) when first needed."""
-        if self._writer is None:
+        if not self._writer:
             if self.reader.empty:
                 self.create_database()
-            self._writer = self.backend.open_writer()
-        return self._writer
+            self._writer.append(self.backend.open_writer())
+        return self._writer[0]
 
     @property
     def host(self) -> str:
@@ -113,6 +140,13 @@ class Core:
         self.reader.close()
         self.backend.make_current()
         self.reader.empty = False
+
+
+def _here() -> list[str]:
+    try:
+        return [os.getcwd()]
+    except OSError:  # the folder is gone, and with it any project
+        return []
 
 
 def _log(text: str) -> None:

@@ -319,8 +319,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
 
 
 @pytest.fixture
-def registry(database: Path | str) -> Iterator[SkillRegistry]:
-    with SkillRegistry.open(database, settings=Settings()) as opened:
+def registry(database: Path | str, tmp_path: Path) -> Iterator[SkillRegistry]:
+    """An open registry, seen from the test's own folder: its projects are here."""
+    with SkillRegistry.open(database, settings=Settings(), workdir=tmp_path) as opened:
         yield opened
 
 

@@ -33,8 +33,10 @@ def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
     placed, named = by_handle(reader, handle)
     source, slash, rest = handle.partition("/")
     whole = [one for one in named if one.skill.name == handle]
+    usable = [one for one in whole if one.is_usable and not one.skill.shadowed]
     return [
         placed,
         [one for one in named if slash and (one.skill.source, one.skill.name) == (source, rest)],
-        [one for one in whole if one.is_visible] or whole,
+        # What is seen from here, else what is seen in some project, else any.
+        [one for one in usable if one.within] or usable or whole,
     ]

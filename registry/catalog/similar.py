@@ -35,7 +35,7 @@ def near(reader: Reader, handle: str) -> list[str]:
     wanted = _loose(name_key(handle[:MAX_LENGTH].rsplit("/", 1)[-1]))
     if not wanted:
         return []
-    names = reader.remembered("names", _load)
+    names = reader.remembered(f"names {reader.sight.sources}", _load)
     keys = _alike(names, wanted) if len(names.refs) > FEW else list(names.refs)
     close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
     close.sort(key=lambda key: (-difflib.SequenceMatcher(None, key, wanted).ratio(), key))

@@ -55,8 +55,7 @@ def _explain(core: Core, subject: str) -> list[Explanation]:
 def _stored(core: Core, stored: StoredSkill) -> Explanation:
     skill = stored.skill
     reasons = list(_state(core, stored))
-    listed = skill.status in {"ok", "warning"} and not skill.shadowed
-    return Explanation(skill.ref, skill.path, listed, tuple(reasons), skill)
+    return Explanation(skill.ref, skill.path, stored.is_visible, tuple(reasons), skill)
 
 
 def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
@@ -101,8 +100,8 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
         yield Diagnostic("no-document", "error", message, fix="add a SKILL.md, then sync")
     elif skill.status == "invalid":
         yield from (f for f in findings if f.category == "format" and f.severity == "error")
-    elif skill.shadowed:
-        yield _shadowed(core, skill)
+    elif not stored.is_visible:
+        yield _shadowed(core, skill) if stored.within else _of_project(core, stored)
     elif stored.hidden:
         message = "it is listed for people; its own front matter hides it from models"
         fix = "remove disable-model-invocation from the front matter"
@@ -115,6 +114,16 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
         else:
             same = f"; the same files lie in {', '.join(skill.copies)}" if skill.copies else ""
             yield Diagnostic("listed", "info", f"it is listed{same}")
+
+
+def _of_project(core: Core, stored: StoredSkill) -> Diagnostic:
+    message = f"it belongs to the project {stored.project}; it is seen there"
+    fix = None
+    if stored.host != core.host:
+        message = f"it belongs to the project {stored.project} on {stored.host}; it is seen there"
+    elif not is_here(core, stored.host, stored.root):
+        fix = f"if the source is yours, run: skill-registry source adopt {stored.skill.source}"
+    return Diagnostic("project", "info", message, fix=fix)
 
 
 def _shadowed(core: Core, skill: Skill) -> Diagnostic:

@@ -143,7 +143,10 @@ filter_options: Final = stack(
     when_option("--unused-since", help="Only skills that no tool has read since then."),
     personality_option,
     click.option(
-        "--all", "all", is_flag=True, help="Also skills that are shadowed by others, or invalid."
+        "--all",
+        "all",
+        is_flag=True,
+        help="Also skills that are shadowed by others, of projects elsewhere, or invalid.",
     ),
 )
 

@@ -14,7 +14,6 @@ from enum import Enum
 from typing import (
     TYPE_CHECKING,
     Any,
-    ClassVar,
     Final,
     NamedTuple,
     Protocol,
@@ -23,6 +22,7 @@ from typing import (
     TypeVar,
 )
 
+from registry.db.sight import EVERYTHING, Sight
 from registry.errors import DatabaseTooNew, RegistryError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KNOWN_REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
+KNOWN_REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """All migrations, the oldest first; a test holds them against the migrations folder."""
 
 SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
@@ -104,22 +104,27 @@ class Reader(ABC):
     every SELECT finds nothing.
     """
 
-    in_json_array: ClassVar[str]
+    in_json_array: str
     """The set of the numbers in a parameter that is a JSON array; to follow ``IN``."""
 
-    matches: ClassVar[type[Matches]]
+    matches: type[Matches]
     """What asks the full-text index of this database."""
 
-    json_each: ClassVar[str]
+    json_each: str
     """The table of the elements of the JSON array in ``{}``; call it ``e``."""
 
-    json_item: ClassVar[str]
+    json_item: str
     """The element number ``{}``, as text, of the array that ``e`` is at."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.empty = False
         self._local = threading.local()
+
+    @property
+    def sight(self) -> Sight:
+        """What is seen of projects: here all of it, as of no place; see `db.viewpoint`."""
+        return EVERYTHING
 
     @abstractmethod
     def state(self) -> State:

@@ -52,6 +52,8 @@ sources = Table(
     Column("enabled", Integer, nullable=False, server_default=text("1")),
     # The machine that has the folder; in a SQLite file empty, for whoever opens it.
     Column("host", Text, nullable=False, server_default=""),
+    # The folder in which a project's skills are seen; of all other scopes none.
+    Column("project", Text),
     Column("added_at", Text, nullable=False),
     Column("last_sync_at", Text),
     Column("last_result", Text),
@@ -72,6 +74,8 @@ skills = Table(
     Column("position", Text, nullable=False),
     Column("ref", Text, nullable=False, server_default=""),
     Column("shadowed", Integer, nullable=False, server_default=text("0")),
+    # Its name alone means it to who sees it, whatever else has that name in a project elsewhere.
+    Column("bare", Integer, nullable=False, server_default=text("0")),
     # The refs of all that have this name and these files, itself among them, one a line.
     Column("copies", Text, nullable=False, server_default=""),
     Column("name", Text, nullable=False),

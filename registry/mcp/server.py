@@ -39,6 +39,7 @@ from registry.mcp.protocol import (
     guarded,
 )
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
+from registry.mcp.roots import Roots
 from registry.sync.watch import Changes, Watcher
 from registry.toolsets.base import Context, Json, Tool, Toolset, shown
 from registry.toolsets.schemas import is_error
@@ -63,10 +64,16 @@ INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What is served: toolsets by name, limited as `Context` has it."""
+    """What is served: toolsets by name, limited as `Context` has it.
+
+    ``workdir`` is the folder from which projects are seen, by default the registry's. ``roots``:
+    the one client is on this machine, and may say where it works.
+    """
 
     toolsets: Sequence[str] = ("native",)
     limits: dict[str, Any] = field(default_factory=dict)
+    workdir: str | None = None
+    roots: bool = False
     read_only: bool = False
     watch: bool = True
 
@@ -81,34 +88,46 @@ class SkillServer:
         self.notices = Notices()
         self._registry = registry
         self._serving = serving
+        self._roots = Roots(partial(self._run, self._look_from), asked=serving.roots)
+        self._look_from(())
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="tool")
+
+    def _look_from(self, roots: Sequence[str]) -> None:
+        """Serve what is seen from a client's roots, or without any from where this was started."""
+        serving, registry = self._serving, self._registry
+        if roots or serving.workdir is not None:
+            registry = registry.seen_from(*(roots or [str(serving.workdir)]))
         self._toolsets = [registry.toolset(name, **serving.limits) for name in serving.toolsets]
         self._homes = self._assign()
         self._resources = SkillResources(View(Context(registry.core, **serving.limits)))
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="tool")
 
     def build(self) -> Server[Any]:
         """Return the SDK's server with all handlers."""
+        first = self._roots.first
         server = BothGenerations(
             "skill-registry",
             version=__version__,
             instructions=self._instructions(),
             lifespan=self._lifespan,
-            on_list_tools=guarded(self._list_tools),
-            on_call_tool=guarded(self._call_tool),
-            on_list_resources=guarded(self._list_resources),
+            on_list_tools=first(self._list_tools),
+            on_call_tool=first(self._call_tool),
+            on_list_resources=first(self._list_resources),
             on_list_resource_templates=guarded(self._list_templates),
-            on_read_resource=guarded(self._read_resource),
-            on_subscribe_resource=guarded(self._subscribe),
+            on_read_resource=first(self._read_resource),
+            on_subscribe_resource=first(self._subscribe),
             on_unsubscribe_resource=guarded(self._unsubscribe),
-            on_completion=guarded(self._complete),
-            on_subscriptions_listen=guarded(self._listen),
+            on_completion=first(self._complete),
+            on_subscriptions_listen=first(self._listen),
         )
         server.middleware[:] = [cast("Any", advertise)]
         server.extensions[SKILLS] = {}
         server.add_request_handler(
-            "skills/list", types.PaginatedRequestParams, guarded(self._skills_list)
+            "skills/list", types.PaginatedRequestParams, first(self._skills_list)
         )
-        server.add_request_handler("skills/get", SkillParams, guarded(self._skills_get))
+        server.add_request_handler("skills/get", SkillParams, first(self._skills_get))
+        server.add_notification_handler(
+            "notifications/roots/list_changed", types.NotificationParams, self._on_roots_changed
+        )
         server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self.notices.on_initialized
         )
@@ -199,6 +218,10 @@ class SkillServer:
             structured_content=answer,
             is_error=is_error(answer),
         )
+
+    async def _on_roots_changed(self, _context: Any, _params: Any) -> None:
+        if self._roots.forget():
+            self.notices.publish(ToolsListChanged(), ResourcesListChanged())
 
     def _answer(self, toolset: Toolset, tool: str, arguments: Any) -> tuple[Json, str]:
         with self._registry.core.explained():

@@ -1,14 +1,14 @@
-"""Sources as people name them: folders to register, names to give, well-known places."""
+"""Sources as people name them: folders to register, what was registered, which are ours."""
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from registry.core import Core
+from registry.db.adopted import forget, is_adopted, remember
 from registry.db.queries.sources import count_below, list_sources, roots
-from registry.disk.links import real_path
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import (
@@ -21,39 +21,8 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.model import DOCUMENT_NAMES, Scope, Source
-from registry.sync.adopted import forget, is_adopted, remember
+from registry.sync.places import MAX_NAME, project_of, resolved, suggest_name
 from registry.text import utc_now
-
-MAX_NAME: Final = 64
-
-AGENT_FOLDERS: Final = (
-    ".agents/skills",
-    ".claude/skills",
-    ".codex/skills",
-    ".copilot/skills",
-    ".cursor/skills",
-    ".gemini/skills",
-    ".hermes/skills",
-    ".openclaw/skills",
-    ".ethos/skills",
-    ".wave/skills",
-    ".miniclaw/workspace/skills",
-)
-"""Where agents keep skills, below the home folder and below a project."""
-
-PROJECT_FOLDERS: Final = (*AGENT_FOLDERS, ".github/skills")
-
-_GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
-
-
-@dataclass(frozen=True, slots=True)
-class Discovered:
-    """A well-known folder that exists; ``source`` is its name where it is registered."""
-
-    path: str
-    scope: Scope
-    suggested_name: str
-    source: str | None
 
 
 class Nesting(NamedTuple):
@@ -97,7 +66,8 @@ def choose(
             from registry.db.writes.sources import change_source
 
             with core.writer.transaction() as connection:
-                change_source(connection, source.id, scope, source.priority)
+                project = project_of(scope, source.path)
+                change_source(connection, source.id, scope, source.priority, project)
             source = replace(source, scope=scope)
         chosen[source.path] = source
     return list(chosen.values())
@@ -106,7 +76,7 @@ def choose(
 def nesting(core: Core, target: str) -> list[Nesting]:
     """Return the sources of this machine that a folder, which is none yet, lies in or around."""
     known = own_sources(core)
-    path = _resolved(target)
+    path = resolved(target)
     if not os.path.isdir(path) or _existing(known, target, core.host) is not None:
         return []
     found = []
@@ -125,7 +95,7 @@ def is_here(core: Core, host: str, path: str) -> bool:
     A file as the database has no hosts and needs no adoption: it indexes only into itself. On a
     server the host is a claim; only what this user added or adopted is here.
     """
-    return host == core.host and (not core.host or is_adopted(core, path))
+    return host == core.host and (not core.host or is_adopted(core.backend, path))
 
 
 def own_sources(core: Core) -> list[Source]:
@@ -190,7 +160,7 @@ def add(core: Core, path: str, *, name: str | None, scope: Scope, priority: int)
     """Register a folder; see `SkillRegistry.add_source`."""
     known = list_sources(core.reader)
     for source in known:
-        if source.path == _resolved(path) and source.host == core.host:
+        if source.path == resolved(path) and source.host == core.host:
             raise SourceExists(name=source.name, path=source.path)
     return _new(core, known, path, scope, name, priority=priority, register=True)
 
@@ -204,7 +174,7 @@ def remove(core: Core, name: str) -> Source:
     with core.writer.transaction() as connection:
         remove_source(connection, source.id)
     if source.host == core.host:
-        forget(core, source.path)
+        forget(core.backend, source.path)
     return source
 
 
@@ -214,46 +184,8 @@ def adopt(core: Core, name: str) -> Source:
     if source.host != core.host:
         raise SourceElsewhere(name=source.name, host=source.host)
     if core.host:
-        remember(core, source.path)
+        remember(core.backend, source.path)
     return source
-
-
-def discover(core: Core, home: str, project: str | None = None) -> Iterable[Discovered]:
-    """Yield the well-known skill folders that exist below ``home`` and ``project``."""
-    every = list_sources(core.reader)
-    known = {one.path: one for one in every if one.host == core.host}
-    taken = {source.name for source in every}
-    places: list[tuple[str, str, Scope]] = [(home, below, "personal") for below in AGENT_FOLDERS]
-    if project is not None and _resolved(project) != _resolved(home):
-        places += [(project, below, "project") for below in PROJECT_FOLDERS]
-    for root, below, scope in places:
-        path = os.path.join(root, below)
-        if not os.path.isdir(path):
-            continue
-        resolved = _resolved(path)
-        source = known.get(resolved)
-        name = source.name if source else suggest_name(resolved, taken)
-        taken.add(name)
-        yield Discovered(resolved, scope, name, source.name if source else None)
-
-
-def suggest_name(path: str, taken: Iterable[str]) -> str:
-    """Return a short name for the folder ``path`` that is not ``taken``.
-
-    Folders called just "skills" are named after what they belong to: ``~/.claude/skills`` is
-    "claude", and a second one "project-claude".
-    """
-    parts = [part.lstrip(".") for part in PurePath(path).parts[1:]]
-    telling = [part for part in parts if part and part.lower() not in _GENERIC] or ["skills"]
-    used = set(taken)
-    candidates = ["-".join(telling[-count:]) for count in range(1, min(3, len(telling)) + 1)]
-    candidates += [f"{candidates[0]}-{number}" for number in range(2, 10_000)]
-    for candidate in candidates:
-        name = "".join(c if c.isprintable() and not c.isspace() else "-" for c in candidate)
-        name = name.encode("utf-8", "replace").decode()[-MAX_NAME:]
-        if name not in used:
-            return name
-    raise UsageProblem(message="no free name was found: give one with --name")
 
 
 def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
@@ -261,7 +193,7 @@ def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
         if source.name == target:
             return source
     known = [source for source in known if source.host == host]  # whose paths mean something here
-    path = _resolved(target)
+    path = resolved(target)
     for source in known:
         if source.path == path:
             return source
@@ -283,7 +215,7 @@ def _new(
     register: bool,
     priority: int = 0,
 ) -> Source:
-    path = _resolved(target)
+    path = resolved(target)
     _check_folder(target, path, known)
     taken = [source.name for source in known]
     if name is not None:
@@ -298,9 +230,18 @@ def _new(
         from registry.db.writes.sources import add_source
 
         with core.writer.transaction() as connection:
-            number = add_source(connection, name, path, scope, priority, utc_now(), host=core.host)
+            number = add_source(
+                connection,
+                name,
+                path,
+                scope,
+                priority,
+                utc_now(),
+                host=core.host,
+                project=project_of(scope, path),
+            )
         if core.host:
-            remember(core, path)
+            remember(core.backend, path)
     return Source(number, name, path, scope, priority, True, None, None, 0, core.host)
 
 
@@ -319,13 +260,9 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
         os.scandir(path).close()
     except OSError as error:
         raise SourceInvalid(path=path, reason=error.strerror or str(error)) from error
-    if is_below(_resolved("~"), path):
-        what = "your home folder" if path == _resolved("~") else "a folder that holds your home"
+    if is_below(resolved("~"), path):
+        what = "your home folder" if path == resolved("~") else "a folder that holds your home"
         reason = f"it is {what}, most of which is no skills; name a folder below it that holds some"
         raise SourceInvalid(path=path, reason=reason)
     if any(part.endswith(STATE_SUFFIX) for part in PurePath(path).parts):
         raise SourceInvalid(path=path, reason="it holds the registry's own state, not skills")
-
-
-def _resolved(path: str) -> str:
-    return real_path(os.path.expanduser(path.replace("\0", "\ufffd")))

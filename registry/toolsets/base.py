@@ -56,15 +56,14 @@ class Context:
 
     ``source``: the one source that is shown and written to; contracts that know a single skills
     folder need one. ``scope``: the one scope that is shown. ``personality``: the visibility policy,
-    by its name in the settings. ``workdir``: the folder of the project whose skills are shown;
-    without it those of all projects are. ``environ``: the variables that skills may need.
+    by its name in the settings. ``environ``: the variables that skills may need. Of projects it
+    shows what ``core`` sees from where it is.
     """
 
     core: Core
     source: str | None = None
     scope: Scope | None = None
     personality: str | None = None
-    workdir: str | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 

@@ -3,7 +3,6 @@
 What is listed here is what is found here: one answer for all tools.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
@@ -23,7 +22,6 @@ from registry.db.queries.listing import list_skills
 from registry.db.queries.offered import Offer
 from registry.db.queries.skills import StoredSkill
 from registry.db.queries.sources import list_sources
-from registry.disk.paths import is_below
 from registry.errors import (
     DatabaseProblem,
     RegistryError,
@@ -54,7 +52,6 @@ class View:
         self._key = f"seen by view {next(_numbers)}"
         self._environ = context.environ
         self._scope = context.scope
-        self._workdir = context.workdir and os.path.realpath(context.workdir)
         self._personality: Personality | None = None
         if context.personality is not None:
             self._personality = personality_of(context.core.settings, context.personality)
@@ -62,8 +59,8 @@ class View:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing narrows the view."""
-        limits = self._personality, self._source, self._scope, self._workdir
+        """Whether nothing narrows the view; where it is looked from does not."""
+        limits = self._personality, self._source, self._scope
         return all(limit is None for limit in limits)
 
     def offers(self) -> list[Offer]:
@@ -100,7 +97,7 @@ class View:
 
     def sources(self) -> list[Source]:
         """Return the sources whose skills may be seen, the strongest first, not counted."""
-        sources = list_sources(self.core.reader, counted=False)
+        sources = self._seen_sources()
         if self.is_whole:
             return sources
         seen: set[str] | None = None
@@ -108,19 +105,21 @@ class View:
             seen = {skill.source for skill in self.skills()}
         return [one for one in sources if self._includes(one, seen)]
 
+    def _seen_sources(self) -> list[Source]:
+        sight = self.core.reader.sight
+        found = list_sources(self.core.reader, counted=False)
+        return [one for one in found if sight.shows(one.id, one.scope)]
+
     def _includes(self, source: Source, seen: set[str] | None) -> bool:
         if self._source not in {None, source.name} or self._scope not in {None, source.scope}:
             return False
-        if self._workdir is not None and source.scope == "project":
-            below = is_below(source.path, self._workdir), is_below(self._workdir, source.path)
-            return any(below)
         if self._is_other_teams(source.scope, source.name):
             return False
         return seen is None or source.scope in {"project", "team"} or source.name in seen
 
     def filters(self, wanted: Filters) -> Filters:
         """Return ``wanted``, of what is seen here."""
-        if self._personality is None and self._workdir is None:
+        if self._personality is None:
             limits = (self._source, wanted.source), (self._scope, wanted.scope)
             if all(None in limit or limit[0] == limit[1] for limit in limits):
                 source, scope = (mine or asked for mine, asked in limits)
@@ -161,7 +160,7 @@ class View:
     def broken(self) -> list[StoredSkill]:
         """Return the skills that can't be used, of what is shown here, by ref."""
         found = stored_skills.broken(self.core.reader)
-        return [one for one in found if self._is_ours(one.skill)]
+        return [one for one in found if self._is_ours(one)]
 
     def in_folder(self, name: str) -> CurrentSkill | None:
         """Return the skill in a folder of this name right below a source, whatever it is called.
@@ -256,32 +255,28 @@ class View:
         if self.is_whole or isinstance(error, SkillNotFound | SkillAmbiguous):
             return True
         try:
-            skill = resolve(self.core.reader, handle).skill
+            stored = resolve(self.core.reader, handle)
         except (SkillNotFound, SkillAmbiguous):
             return False
-        return self._is_ours(skill)
+        return self._is_ours(stored)
 
     def _is_other_teams(self, scope: Scope, source: str) -> bool:
         viewer = self._personality
         return viewer is not None and scope == "team" and source != viewer.team
 
     def _is_within(self, skill: Skill) -> bool:
-        if self._source not in {None, skill.source} or self._scope not in {None, skill.scope}:
-            return False
-        if self._workdir is not None and skill.scope == "project":
-            return is_below(skill.path, self._workdir)
-        return True
+        return self._source in {None, skill.source} and self._scope in {None, skill.scope}
 
-    def _is_ours(self, skill: Skill) -> bool:
-        """Tell whether a skill, usable or not, may be spoken of: no other team's is."""
-        return self._is_within(skill) and not self._is_other_teams(skill.scope, skill.source)
+    def _is_ours(self, stored: StoredSkill) -> bool:
+        """Tell whether a skill, usable or not, may be spoken of: no other team's or project's."""
+        skill = stored.skill
+        theirs = self._is_other_teams(skill.scope, skill.source)
+        return stored.within == 1 and self._is_within(skill) and not theirs
 
     def _shows(self, source: Source) -> bool:
         if not source.enabled or self._scope not in {None, source.scope}:
             return False
-        if self._workdir is not None and source.scope == "project":
-            return is_below(source.path, self._workdir)
-        return True
+        return self.core.reader.sight.shows(source.id, source.scope)
 
     def _ids(self) -> Sequence[int]:
         """Return the stored versions that are seen, worked out anew when the database changes."""
@@ -292,12 +287,13 @@ class View:
                 one for one, skill, choice in found if choice.visible and self._is_within(skill)
             ]
 
-        return self.core.reader.remembered(self._key, load)
+        sight = self.core.reader.sight
+        return self.core.reader.remembered(f"{self._key} {sight.sources}", load)
 
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
         """Say why a skill that exists is not shown, as far as this view may know of it."""
         skill = stored.skill
-        if not self._is_ours(skill):
+        if not self._is_ours(stored):
             return SkillNotFound(handle, self.near(handle))
         if stored.hidden:
             return SkillNotVisible(name=handle, rule=HIDDEN.rule, reason=HIDDEN.reason)

@@ -317,7 +317,7 @@ class TestWhatIsShown:
         assert shown(scope="personal") == shown(personality="coder") == []
         registry.sync(str(root), scope="project")
         assert shown(workdir=str(root.parent)) == ["alpha"]
-        assert shown(workdir=str(tmp_path / "home")) == []
+        assert shown(workdir=str(tmp_path.parent)) == []
 
     def test_what_a_stronger_source_hides_is_as_it_is_this_folder(
         self, registry, root, skill, shown, tmp_path

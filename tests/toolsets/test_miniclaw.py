@@ -548,7 +548,7 @@ class TestDelete:
     def test_what_another_view_holds_cannot_be_deleted_broken_or_not(
         self, registry, workspace, tmp_path
     ):
-        other = tmp_path / "other"
+        other = tmp_path / "other" / "skills"
         write_skill(other / "sound")
         write_skill(other / "broken", description="", body="")
         registry.sync(str(other), name="other", scope="project")

@@ -18,6 +18,14 @@ HEAD = "Invoke skills based on available skill metadata. Skills: "
 
 
 @pytest.fixture
+def registry(database, tmp_path):
+    """A registry that is seen from the project of `places`."""
+    work = tmp_path / "work"
+    with SkillRegistry.open(database, settings=Settings(), workdir=work) as opened:
+        yield opened
+
+
+@pytest.fixture
 def places(registry, tmp_path):
     """The user's skills and a project's, with one name in both."""
     personal, project = (

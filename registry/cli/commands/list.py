@@ -69,9 +69,9 @@ BY_CREATION: Final = tuple(
 def command(session: Session, /, *, style: str | None, **given: Any) -> None:
     """List skills.
 
-    Shows what can be used: skills that are invalid, or shadowed by a skill of the same name in a
-    stronger source, are left out without --all. In a pipe each line is a ref, a tab and the
-    description.
+    Shows what can be used here: skills that are invalid, shadowed by a skill of the same name in a
+    stronger source, or of a project whose folder you are not in, are left out without --all. In a
+    pipe each line is a ref, a tab and the description.
     """
     chosen = options.filters(session, given)
     page = session.registry.list(chosen, **given)
@@ -81,3 +81,7 @@ def command(session: Session, /, *, style: str | None, **given: Any) -> None:
         tell_nothing_found(session, chosen, narrowed=False)
     elif told:
         session.console.note(f"{len(page):,} of {page.total:,} skills", "dim")
+    if elsewhere := session.registry.left_out(chosen):
+        are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
+        left = f"{words.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
+        session.console.note(f"{left}; --all lists {them}.")

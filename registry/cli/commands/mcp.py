@@ -91,7 +91,8 @@ def command(
 
     Speaks over stdin and stdout, as clients start it, or over HTTP. Skills are served as resources
     too, also by the extension for skills. While it serves, the registry follows the folders by
-    itself. An HTTP address that other machines reach needs a token in SKILL_REGISTRY_TOKEN.
+    itself. Over stdio the skills of projects are those of the client's roots, where it names any.
+    An HTTP address that other machines reach needs a token in SKILL_REGISTRY_TOKEN.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -111,7 +112,9 @@ def command(
         raise click.exceptions.Exit(Status.FAILED) from error
     serving = Serving(
         toolsets=tuple(dict.fromkeys(toolsets)),
+        workdir=limits.pop("workdir"),
         limits=limits,
+        roots=address is None,
         read_only=read_only,
         watch=not no_watch,
     )

@@ -17,7 +17,7 @@ from registry.cli.session import Session
 from registry.model import SCOPES, Scope, Source
 
 if TYPE_CHECKING:
-    from registry.sync.sources import Discovered
+    from registry.sync.places import Discovered
 
 
 @click.group(

@@ -28,7 +28,7 @@ binding_options: Final = options.stack(
         "--workdir",
         metavar="DIR",
         type=click.Path(exists=True, file_okay=False),
-        help="Of the skills of projects only those below this folder.",
+        help="Of projects the skills of that which holds this folder: by default the current one.",
     ),
 )
 toolset_option: Final = click.option(

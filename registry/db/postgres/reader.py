@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from registry.db.interface import Reader, State
 from registry.db.postgres.dialect import (
@@ -33,12 +33,10 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 class PostgresReader(Reader):
     """Reads the database at ``url``. What a dropped connection did not answer is asked again."""
 
-    in_json_array: ClassVar = (
-        "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
-    )
-    json_each: ClassVar = "json_array_elements(CAST({} AS json))"
-    json_item: ClassVar = "(e.value ->> {})"
-    matches: ClassVar = TextMatches
+    in_json_array = "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
+    json_each = "json_array_elements(CAST({} AS json))"
+    json_item = "(e.value ->> {})"
+    matches = TextMatches
 
     def __init__(self, url: "URL") -> None:
         super().__init__(redacted_url(url))

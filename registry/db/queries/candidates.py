@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, OFFERABLE, VISIBLE, order
-from registry.db.queries.rows import COLUMNS, skill_of
+from registry.db.queries.filters import FROM, order
+from registry.db.queries.rows import columns, skill_of
+from registry.db.sight import OFFERABLE
 from registry.model import Skill
 
-_SEEN_BY_TEAM: Final = f"""{OFFERABLE} AND (s.shadowed = 0 OR NOT EXISTS (
+_SEEN_BY_TEAM: Final = f"""{OFFERABLE} AND {{within}}
+AND ({{shadowed}} = 0 OR {{untaken}} AND NOT EXISTS (
     SELECT 1 FROM skills other JOIN sources home ON home.id = other.source_id
     WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
-      AND home.enabled = 1 AND (home.scope <> 'team' OR home.name = ?)
+      AND home.enabled = 1 AND home.scope <> 'project' AND (home.scope <> 'team' OR home.name = ?)
       AND (home.strength < src.strength OR (other.tree_hash = s.tree_hash
         AND (home.strength, other.source_id, other.position)
           < (src.strength, s.source_id, s.position)))))"""
@@ -40,25 +42,31 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield the usable skills that no stronger source hides, by name, or those of one ``name``.
 
+    Of projects they are those that are seen from here.
+
     ``team``: sources of other teams hide nothing, and front matter is read; None: they do, and it
     is not. ``source_id``: those of one source, hidden by others or not.
     """
     values: list[object] = []
+    sight = reader.sight
     if team is None:
-        columns, tables, condition = "NULL", FROM, VISIBLE
+        front_matter, tables, condition = "NULL", FROM, sight.visible
     else:
-        columns = f"CASE WHEN {_NEEDS_MENTIONED} THEN d.front_matter END"
-        tables, condition = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id", _SEEN_BY_TEAM
+        front_matter = f"CASE WHEN {_NEEDS_MENTIONED} THEN d.front_matter END"
+        tables = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id"
+        condition = _SEEN_BY_TEAM.format(
+            within=sight.within, shadowed=sight.shadowed, untaken=sight.untaken
+        )
         if source_id is None:
             values.append(team)
     if source_id is not None:
-        condition = f"{OFFERABLE} AND s.source_id = ?"
+        condition = f"{OFFERABLE} AND {sight.within} AND s.source_id = ?"
         values.append(source_id)
     if name is not None:
         condition += " AND s.name = ?"
         values.append(name)
     rows = reader.rows(
-        f"SELECT s.id, s.hidden, s.required_tools, {columns}, {COLUMNS} FROM {tables} "
+        f"SELECT s.id, s.hidden, s.required_tools, {front_matter}, {columns(sight)} FROM {tables} "
         f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
         values,
     )

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, OFFERABLE, order
-from registry.db.queries.rows import COLUMNS, skill_of, skills
+from registry.db.queries.filters import FROM, order
+from registry.db.queries.rows import columns, skill_of, skills
+from registry.db.sight import OFFERABLE
 from registry.model import Skill
 
 _REPEATED: Final = (
@@ -17,7 +18,7 @@ def repeated(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
     """Return the usable skills whose name several have, or those of one ``name``, by name."""
     named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
     rows = reader.rows(
-        f"SELECT {COLUMNS} FROM {FROM} WHERE {OFFERABLE} AND {named} "
+        f"SELECT {columns(reader.sight)} FROM {FROM} WHERE {OFFERABLE} AND {named} "
         f"ORDER BY {order('name', reverse=False)}",
         () if name is None else (name,),
     )
@@ -26,11 +27,11 @@ def repeated(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
 
 def bodies(reader: Reader, refs: Sequence[str]) -> list[tuple[str, Skill]]:
     """Return the Markdown body (empty: there is none) and the skill of each of a few refs."""
-    marks = ", ".join("?" * len(refs))
+    marks, sight = ", ".join("?" * len(refs)), reader.sight
     rows = reader.rows(
-        f"SELECT substr(d.text, d.body_start + 1), {COLUMNS} FROM {FROM} "
+        f"SELECT substr(d.text, d.body_start + 1), {columns(sight)} FROM {FROM} "
         "LEFT JOIN documents d ON d.skill_id = s.id "
-        f"WHERE s.live = 1 AND s.ref IN ({marks})",
+        f"WHERE s.live = 1 AND {sight.ref} IN ({marks})",
         refs,
     )
     return [(row[0] or "", skill_of(row[1:])) for row in rows]

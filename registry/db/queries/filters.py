@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from registry.db.interface import Reader
+from registry.db.sight import USABLE
 from registry.db.storable import MAX_INTEGER
 
 Sort = Literal["name", "created", "updated"]
@@ -13,10 +14,6 @@ Sort = Literal["name", "created", "updated"]
 NO_LIMIT: Final = MAX_INTEGER
 """As a LIMIT: all rows."""
 
-USABLE: Final = "s.status IN ('ok', 'warning')"
-OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
-"""What is seen unless a namesake hides it."""
-VISIBLE: Final = f"{OFFERABLE} AND s.shadowed = 0"
 FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
 
 # Dates are most useful newest first; a name comes in its alphabet's order.
@@ -33,8 +30,8 @@ class Filters:
 
     ``tags`` must all be there, of ``any_tags`` one. ``unused_since``: what no tool has read since
     then. ``offered`` leaves out what hides itself from models. ``all`` adds shadowed and invalid
-    skills; a ``status`` shows just those. ``ids`` are the versions among which to choose; they
-    alone say what is shadowed.
+    skills, and those of projects elsewhere; a ``status`` shows just those. ``ids`` are the versions
+    among which to choose; they alone say what is shadowed.
     """
 
     tags: Sequence[str] = ()
@@ -54,8 +51,11 @@ class Filters:
     all: bool = False
 
 
-def where(reader: Reader, filters: Filters) -> tuple[str, list[object]]:
-    """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters."""
+def where(reader: Reader, filters: Filters, *, elsewhere: bool = False) -> tuple[str, list[object]]:
+    """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters.
+
+    ``elsewhere``: of those skills of projects that are not seen from here.
+    """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
     if filters.status is not None:
@@ -67,7 +67,8 @@ def where(reader: Reader, filters: Filters) -> tuple[str, list[object]]:
         clauses.append(f"s.id IN {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))
     elif not filters.all:
-        clauses.append("s.shadowed = 0")
+        sight = reader.sight
+        clauses += [f"{sight.shadowed} = 0", sight.beyond if elsewhere else sight.within]
     if filters.offered:
         clauses.append("s.hidden = 0")
     if filters.unused_since is not None:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, NO_LIMIT, VISIBLE, Filters, Sort, order, where
-from registry.db.queries.rows import COLUMNS, skills
+from registry.db.queries.filters import FROM, NO_LIMIT, Filters, Sort, order, where
+from registry.db.queries.rows import columns, skills
 from registry.model import Page
 
 
@@ -19,7 +19,10 @@ def list_skills(
 ) -> Page:
     """Return one page of the skills that pass the filters, with the true total."""
     condition, values = where(reader, filters)
-    sql = f"SELECT {COLUMNS} FROM {FROM} WHERE {condition} ORDER BY {order(sort, reverse=reverse)}"
+    sql = (
+        f"SELECT {columns(reader.sight)} FROM {FROM} WHERE {condition} "
+        f"ORDER BY {order(sort, reverse=reverse)}"
+    )
     if limit is None and offset == 0:
         items = skills(reader.rows(sql, values))
         return Page(items, len(items))
@@ -34,8 +37,17 @@ def count(reader: Reader, filters: Filters) -> int:
 
     The answer is kept until the database changes: a page after page asks for it again.
     """
-    condition, values = where(reader, filters)
+    return _count(reader, *where(reader, filters))
 
+
+def left_out(reader: Reader, filters: Filters) -> int:
+    """Return how many skills would pass the filters, were they not of projects elsewhere."""
+    if filters.all or filters.ids is not None or not reader.sight.knows_projects:
+        return 0
+    return _count(reader, *where(reader, filters, elsewhere=True))
+
+
+def _count(reader: Reader, condition: str, values: list[object]) -> int:
     def load(reader: Reader) -> int:
         rows = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {condition}", values)
         return int(rows[0][0]) if rows else 0
@@ -68,7 +80,8 @@ def categories(reader: Reader) -> list[Facet]:
 
 def _facet(reader: Reader, column: str, tables: str) -> list[Facet]:
     sql = (
-        f"SELECT {column}, count(*) FROM {tables} WHERE {VISIBLE} AND {column} IS NOT NULL "
+        f"SELECT {column}, count(*) FROM {tables} "
+        f"WHERE {reader.sight.visible} AND {column} IS NOT NULL "
         f"GROUP BY {column} ORDER BY count(*) DESC, {column}"
     )
     return [Facet(*row) for row in reader.rows(sql)]

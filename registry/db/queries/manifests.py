@@ -55,8 +55,8 @@ def manifests(
     condition, values = where(reader, filters)
     with reader.snapshot():
         rows = reader.rows(
-            "SELECT s.id, s.ref, s.name, s.description, src.name, s.folder, s.document, d.text "
-            f"FROM {FROM} JOIN documents d ON d.skill_id = s.id "
+            f"SELECT s.id, {reader.sight.ref}, s.name, s.description, src.name, s.folder, "
+            f"s.document, d.text FROM {FROM} JOIN documents d ON d.skill_id = s.id "
             f"WHERE {condition} ORDER BY {order('name', reverse=False)} LIMIT ? OFFSET ?",
             [*values, limit, offset],
         )

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, VISIBLE, order
+from registry.db.queries.filters import FROM, order
+from registry.db.sight import Sight
 from registry.model import Scope
-
-OFFERED: Final = f"{VISIBLE} AND s.hidden = 0"
 
 
 class Offer(NamedTuple):
@@ -20,15 +19,12 @@ class Offer(NamedTuple):
     folder: str
 
 
-_SELECT: Final = (
-    f"SELECT s.ref, src.scope, s.description, src.name, s.folder FROM {FROM} WHERE {OFFERED}"
-)
 _ORDER: Final = f"ORDER BY {order('name', reverse=False)}"
 
 
 def offers(reader: Reader) -> list[Offer]:
     """Return all skills that models see, by name."""
-    return list(map(Offer._make, reader.rows(f"{_SELECT} {_ORDER}")))
+    return list(map(Offer._make, reader.rows(f"{_select(reader.sight)} {_ORDER}")))
 
 
 def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
@@ -36,11 +32,13 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
     Asks for no more rows than it returns.
     """
+    sight = reader.sight
+    select = _select(sight)
     with reader.snapshot():
-        total = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {OFFERED}")
+        total = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {_offered(sight)}")
         marks = ", ".join("?" * len(first))
-        near = reader.rows(f"{_SELECT} AND s.ref IN ({marks})", list(first)) if first else []
-        others = reader.rows(f"{_SELECT} {_ORDER} LIMIT ?", [most])
+        near = reader.rows(f"{select} AND {sight.ref} IN ({marks})", list(first)) if first else []
+        others = reader.rows(f"{select} {_ORDER} LIMIT ?", [most])
     near.sort(key=lambda row: first.index(row[0]))
     rows = [*near, *(row for row in others if row[0] not in first)][:most]
     return list(map(Offer._make, rows)), int(total[0][0]) if total else 0
@@ -48,5 +46,19 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
 def tree_hashes(reader: Reader) -> dict[str, str]:
     """Return the tree hash of each skill that models see, by its ref."""
-    rows = reader.rows(f"SELECT s.ref, coalesce(s.tree_hash, '') FROM {FROM} WHERE {OFFERED}")
+    sight = reader.sight
+    rows = reader.rows(
+        f"SELECT {sight.ref}, coalesce(s.tree_hash, '') FROM {FROM} WHERE {_offered(sight)}"
+    )
     return dict(rows)
+
+
+def _select(sight: Sight) -> str:
+    return (
+        f"SELECT {sight.ref}, src.scope, s.description, src.name, s.folder FROM {FROM} "
+        f"WHERE {_offered(sight)}"
+    )
+
+
+def _offered(sight: Sight) -> str:
+    return f"{sight.visible} AND s.hidden = 0"

@@ -1,33 +1,42 @@
 """Rows into values. A listing of thousands spends its time here, so this is kept bare."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from registry.db.sight import Sight
 from registry.model import SearchHit, Skill
 
-COLUMNS: Final = (
-    "s.ref, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
+_COLUMNS: Final = (
+    "{ref}, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
     "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, "
     "s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash, "
-    "s.status, s.shadowed, s.copies"
+    "s.status, {shadowed}, s.copies"
 )
-"""What a listing selects, in the order of `Skill`'s fields."""
 
 
 class Rows(Protocol):
     """What SELECTs can be asked of: a reader, or a transaction that writes."""
 
+    @property
+    def sight(self) -> Sight:
+        """What is seen of projects."""
+
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""
 
 
+def columns(sight: Sight) -> str:
+    """Return what a listing selects, in the order of `Skill`'s fields."""
+    return _COLUMNS.format(ref=sight.ref, shadowed=sight.shadowed)
+
+
 def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
-    """Turn rows of `COLUMNS` into skills."""
+    """Turn rows of `columns` into skills."""
     return tuple([skill_of(row) for row in rows])
 
 
 def skill_of(row: tuple[Any, ...]) -> Skill:
-    """Turn a row of `COLUMNS` into a skill.
+    """Turn a row of `columns` into a skill.
 
     Writing into ``__dict__`` leaves out the frozen ``__init__``, which costs four times as much.
     """
@@ -57,10 +66,15 @@ def skill_of(row: tuple[Any, ...]) -> Skill:
     ) = row
     facts["tags"] = tuple(tags.split("\n")) if tags else ()
     facts["shadowed"] = shadowed == 1
-    facts["copies"] = (
-        tuple([ref for ref in copies.split("\n") if ref != facts["ref"]]) if copies else ()
-    )
+    facts["copies"] = _others(copies, facts) if copies else ()
     return value
+
+
+def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the refs of copies without the skill's own, which are those from anywhere."""
+    source = facts["source"]
+    own = facts["ref"], f"{source}/{facts['name']}", f"{source}/{facts['folder']}"
+    return tuple([ref for ref in copies.split("\n") if ref not in own])
 
 
 def hit_of(skill: Skill, score: float, snippet: str) -> SearchHit:

@@ -7,16 +7,16 @@ from stat import S_IXUSR
 from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, VISIBLE
-from registry.db.queries.rows import COLUMNS, Rows, skill_of
+from registry.db.queries.filters import FROM
+from registry.db.queries.rows import Rows, columns, skill_of
+from registry.db.sight import Sight
 from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
 _FACTS: Final = (
     "s.id, s.uid, s.source_id, src.path, src.host, src.enabled, s.document, s.fingerprint, s.racy, "
-    "s.hidden, s.compatibility, s.required_tools, s.parameters, s.file_count"
+    "s.hidden, s.compatibility, s.required_tools, s.parameters, s.file_count, src.project"
 )
-_SELECT: Final = f"SELECT {_FACTS}, {COLUMNS} FROM {FROM} WHERE s.live = 1 AND "
-_WIDTH: Final = _FACTS.count(",") + 1
+_WIDTH: Final = _FACTS.count(",") + 2
 
 BATCH: Final = 500
 
@@ -26,7 +26,8 @@ class StoredSkill(NamedTuple):
 
     ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
     and ``racy`` are what a check for staleness needs; ``required_tools`` and ``parameters`` are
-    JSON. ``skill`` is the same as listings show it.
+    JSON. ``project`` is the folder in which it is seen, if it is a project's, and ``within``: it is
+    seen from here. ``skill`` is the same as listings show it.
     """
 
     id: int
@@ -43,6 +44,8 @@ class StoredSkill(NamedTuple):
     required_tools: str
     parameters: str
     file_count: int
+    project: str | None
+    within: int
     skill: Skill
 
     @property
@@ -61,15 +64,24 @@ class StoredSkill(NamedTuple):
         return f"{self.skill.source}/{self.skill.folder}"
 
     @property
+    def is_usable(self) -> bool:
+        """Whether it may be seen by anybody."""
+        return self.skill.status in {"ok", "warning"} and self.enabled == 1
+
+    @property
     def is_visible(self) -> bool:
-        """Whether listings show it unless they are asked for all."""
-        usable = self.skill.status in {"ok", "warning"}
-        return usable and self.enabled == 1 and not self.skill.shadowed
+        """Whether listings show it here unless they are asked for all."""
+        return self.is_usable and self.within == 1 and not self.skill.shadowed
 
 
 def _select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
-    rows = reader.rows(f"{_SELECT} {condition}", values)
+    rows = reader.rows(f"{_selecting(reader.sight)} {condition}", values)
     return [StoredSkill._make((*row[:_WIDTH], skill_of(row[_WIDTH:]))) for row in rows]
+
+
+def _selecting(sight: Sight) -> str:
+    within = f"CASE WHEN {sight.within} THEN 1 ELSE 0 END"
+    return f"SELECT {_FACTS}, {within}, {columns(sight)} FROM {FROM} WHERE s.live = 1 AND "
 
 
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
@@ -80,7 +92,7 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
     source, slash, rest = handle.partition("/")
     if not slash:
         return [], _select(reader, "s.name = ?", handle)
-    either = f"src.name = ? AND s.folder = ? UNION ALL {_SELECT} s.name IN (?, ?)"
+    either = f"src.name = ? AND s.folder = ? UNION ALL {_selecting(reader.sight)} s.name IN (?, ?)"
     found = _select(reader, either, source, rest, handle, rest)
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
     # One that is both comes out twice.
@@ -101,8 +113,9 @@ def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
     """Return all skills that a name or ref may mean, shadowed ones too, the strongest first."""
     source, _, rest = subject.partition("/")
     condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
-    ordered = f"{condition} ORDER BY s.shadowed, src.strength, s.position"
-    return _select(reader, ordered, subject, source, rest, rest)
+    ordered = f"{condition} ORDER BY src.strength, s.position"
+    found = _select(reader, ordered, subject, source, rest, rest)
+    return sorted(found, key=lambda one: (one.within == 0, one.skill.shadowed))
 
 
 def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
@@ -175,7 +188,10 @@ def findings(reader: Reader, skill_id: int) -> tuple[Diagnostic, ...]:
 
 def visible_refs(reader: Reader, name: str) -> list[str]:
     """Return the refs of the visible skills of this name, the strongest first."""
-    sql = f"SELECT s.ref FROM {FROM} WHERE s.name = ? AND {VISIBLE} ORDER BY src.strength"
+    sight = reader.sight
+    sql = (
+        f"SELECT {sight.ref} FROM {FROM} WHERE s.name = ? AND {sight.visible} ORDER BY src.strength"
+    )
     return [row[0] for row in reader.rows(sql, (name,))]
 
 
@@ -191,7 +207,7 @@ def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
 def hits(reader: Reader, ids: Sequence[int]) -> dict[int, tuple[str, Skill]]:
     """Return the Markdown body (empty: there is none) and the skill of each version."""
     rows = reader.rows(
-        f"SELECT s.id, substr(d.text, d.body_start + 1), {COLUMNS} FROM {FROM} "
+        f"SELECT s.id, substr(d.text, d.body_start + 1), {columns(reader.sight)} FROM {FROM} "
         f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN {reader.in_json_array}",
         [json.dumps(ids)],
     )
@@ -200,9 +216,10 @@ def hits(reader: Reader, ids: Sequence[int]) -> dict[int, tuple[str, Skill]]:
 
 def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
     """Return the visible (name, source) pairs of each key that several different names share."""
+    visible = reader.sight.visible
     rows = reader.rows(
-        f"SELECT s.name_key, s.name, src.name FROM {FROM} WHERE {VISIBLE} AND s.name_key IN ("
-        f"SELECT s.name_key FROM {FROM} WHERE {VISIBLE} GROUP BY s.name_key "
+        f"SELECT s.name_key, s.name, src.name FROM {FROM} WHERE {visible} AND s.name_key IN ("
+        f"SELECT s.name_key FROM {FROM} WHERE {visible} GROUP BY s.name_key "
         "HAVING count(DISTINCT s.name) > 1 AND count(DISTINCT s.source_id) > 1)"
     )
     alike: dict[str, set[tuple[str, str]]] = {}
@@ -213,7 +230,9 @@ def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
 
 def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
     """Return (ref, key of the name, folder) of all visible skills."""
-    return reader.rows(f"SELECT s.ref, s.name_key, s.folder FROM {FROM} WHERE {VISIBLE}")
+    sight = reader.sight
+    sql = f"SELECT {sight.ref}, s.name_key, s.folder FROM {FROM} WHERE {sight.visible}"
+    return reader.rows(sql)
 
 
 def innermost(reader: Reader, source_id: int, path: str) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, VISIBLE
+from registry.db.queries.filters import FROM
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +30,29 @@ class Stats:
 
 
 _COUNTS: Final = (
-    f"SELECT count(*), count(*) FILTER (WHERE {VISIBLE}), coalesce(sum(s.shadowed), 0), "
-    f"count(*) FILTER (WHERE s.hidden = 1 AND {VISIBLE}), coalesce(sum(s.file_count), 0), "
-    f"CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name), "
-    f"count(DISTINCT CASE WHEN {VISIBLE} THEN s.kind END), "
-    f"count(DISTINCT CASE WHEN {VISIBLE} THEN s.category END), "
-    f"(SELECT count(DISTINCT t.tag) FROM {FROM} JOIN skill_tags t ON t.skill_id = s.id "
-    f"WHERE {VISIBLE}) "
-    f"FROM {FROM} WHERE s.live = 1 AND s.status <> 'no_document'"
+    "SELECT count(*), count(*) FILTER (WHERE {visible}), coalesce(sum({shadowed}), 0), "
+    "count(*) FILTER (WHERE s.hidden = 1 AND {visible}), coalesce(sum(s.file_count), 0), "
+    "CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name), "
+    "count(DISTINCT CASE WHEN {visible} THEN s.kind END), "
+    "count(DISTINCT CASE WHEN {visible} THEN s.category END), "
+    "(SELECT count(DISTINCT t.tag) FROM {tables} JOIN skill_tags t ON t.skill_id = s.id "
+    "WHERE {visible}) "
+    "FROM {tables} WHERE s.live = 1 AND s.status <> 'no_document'"
 )
 
 
 def stats(reader: Reader) -> Stats:
     """Count everything once."""
     with reader.snapshot():
-        counts = reader.rows(_COUNTS) or [(0,) * 10]
+        sight = reader.sight
+        sql = _COUNTS.format(visible=sight.visible, shadowed=sight.shadowed, tables=FROM)
+        counts = reader.rows(sql) or [(0,) * 10]
         status = reader.rows(
             "SELECT status, count(*) FROM skills WHERE live = 1 AND status <> 'no_document' "
             "GROUP BY status ORDER BY status"
         )
         scope = reader.rows(
-            f"SELECT src.scope, count(*) FROM {FROM} WHERE {VISIBLE} GROUP BY src.scope"
+            f"SELECT src.scope, count(*) FROM {FROM} WHERE {sight.visible} GROUP BY src.scope"
             " ORDER BY min(src.strength)"
         )
         synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")

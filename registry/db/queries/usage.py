@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, USABLE
+from registry.db.queries.filters import FROM
+from registry.db.sight import USABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,9 @@ class UsageCount:
 def usage(reader: Reader) -> list[UsageCount]:
     """Return the counts of all usable skills that tools came upon, the most read first."""
     rows = reader.rows(
-        "SELECT s.ref, s.name, src.name, u.listed, u.found, u.read, u.last_listed_at, "
-        f"u.last_found_at, u.last_read_at FROM {FROM} JOIN usage u ON u.uid = s.uid "
-        f"WHERE s.live = 1 AND {USABLE} "
+        f"SELECT {reader.sight.ref}, s.name, src.name, u.listed, u.found, u.read, "
+        "u.last_listed_at, u.last_found_at, u.last_read_at "
+        f"FROM {FROM} JOIN usage u ON u.uid = s.uid WHERE s.live = 1 AND {USABLE} "
         "ORDER BY u.read DESC, u.found DESC, u.listed DESC, s.name_key, s.ref"
     )
     return [UsageCount(*row) for row in rows]

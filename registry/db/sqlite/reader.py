@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from registry.db.interface import Reader, State
@@ -28,10 +28,10 @@ class SqliteReader(Reader):
     Readers never checkpoint: writes and checkpoints belong to whoever holds the write lock.
     """
 
-    in_json_array: ClassVar = "(SELECT value FROM json_each(?))"
-    json_each: ClassVar = "json_each({})"
-    json_item: ClassVar = "json_extract(e.value, '$[{}]')"
-    matches: ClassVar = Fts5Matches
+    in_json_array = "(SELECT value FROM json_each(?))"
+    json_each = "json_each({})"
+    json_item = "json_extract(e.value, '$[{}]')"
+    matches = Fts5Matches
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

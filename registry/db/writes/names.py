@@ -2,6 +2,10 @@
 
 They depend on all skills of a name at once, so they are worked out when something changes and
 not at each listing. `catalog.resolve` reads handles in the order that makes these refs exact.
+
+A project hides nothing from who does not work in it, so each has a zone of its own, and all sources
+of no project have one together: what is kept holds wherever one stands (`db.sight` has the rest). A
+bare name is a ref only where it means one skill over all zones; ``bare``: in its own.
 """
 
 from collections.abc import Iterable
@@ -18,37 +22,44 @@ _RANKED = f"""
 WITH ranked AS (
     SELECT s.id, s.name, s.folder, s.position, s.tree_hash, src.name AS source, s.source_id,
            src.strength,
+           CASE WHEN src.scope = 'project' THEN src.host || ':' || src.project ELSE '' END AS zone,
            CASE WHEN s.status IN ('ok', 'warning') AND src.enabled = 1 THEN 1 ELSE 0 END AS usable
     FROM skills s JOIN sources src ON src.id = s.source_id
     WHERE s.live = 1 {{touched}}
 ),
 placed AS (
-    SELECT r.*, min(CASE WHEN usable = 1 THEN strength END) OVER (PARTITION BY name) AS best,
+    SELECT r.*, max(usable) OVER (PARTITION BY name) AS any_usable,
+           min(CASE WHEN usable = 1 THEN strength END) OVER (PARTITION BY name, zone) AS best,
            -- One name and the same files: copies, of which the strongest stands for all.
            CASE WHEN usable = 1 AND tree_hash IS NOT NULL THEN row_number() OVER (
-               PARTITION BY name, usable, tree_hash ORDER BY strength, source_id, position
+               PARTITION BY name, zone, usable, tree_hash ORDER BY strength, source_id, position
            ) ELSE 1 END AS nth
     FROM ranked r
 ),
 judged AS (
     SELECT p.*, CASE WHEN nth > 1 OR (usable = 1 AND strength > best) THEN 1 ELSE 0 END AS shadowed,
            -- Which of its namesakes a bare name means: the visible ones, else any.
-           CASE WHEN best IS NULL OR (usable = 1 AND strength = best AND nth = 1)
+           CASE WHEN any_usable = 0 OR (usable = 1 AND strength = best AND nth = 1)
                 THEN 1 ELSE 0 END AS meant
     FROM placed p
 ),
 counted AS (
     SELECT j.*, sum(meant) OVER (PARTITION BY name) AS meant_by_name,
+           sum(meant) OVER (PARTITION BY name, zone) AS meant_in_zone,
            count(*) OVER (PARTITION BY source_id, name) AS in_source
     FROM judged j
 ),
+alone AS (
+    SELECT c.*, CASE WHEN c.meant = 1 AND c.meant_in_zone = 1 AND NOT EXISTS (
+        SELECT 1 FROM sources other
+        WHERE substr(c.name, 1, length(other.name) + 1) = other.name || '/'
+    ) THEN 1 ELSE 0 END AS bare
+    FROM counted c
+),
 named AS (
-    SELECT c.id, c.name, c.tree_hash, c.usable, c.nth, c.shadowed,
+    SELECT c.*,
         CASE
-            WHEN c.meant = 1 AND c.meant_by_name = 1 AND NOT EXISTS (
-                SELECT 1 FROM sources other
-                WHERE substr(c.name, 1, length(other.name) + 1) = other.name || '/'
-            ) THEN c.name
+            WHEN c.bare = 1 AND c.meant_by_name = 1 THEN c.name
             WHEN c.in_source = 1 AND NOT EXISTS (
                 SELECT 1 FROM skills twin
                 WHERE twin.source_id = c.source_id AND twin.live = 1
@@ -56,27 +67,33 @@ named AS (
             ) THEN c.source || '/' || c.name
             ELSE c.source || '/' || c.folder
         END AS ref
-    FROM counted c
+    FROM alone c
 ),
 alike AS (
     SELECT name, tree_hash, max(refs) AS refs FROM (
         SELECT n.name, n.tree_hash, {{{{concat}}}}(n.ref, '\n') OVER (
-            PARTITION BY n.name, n.tree_hash ORDER BY n.nth
+            PARTITION BY n.name, n.tree_hash ORDER BY n.strength, n.source_id, n.position
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ) AS refs
-        FROM named n
-        WHERE n.usable = 1 AND n.tree_hash IS NOT NULL AND n.nth <= {MAX_COPIES + 1}
+        FROM (
+            SELECT named.*, row_number() OVER (
+                PARTITION BY name, tree_hash ORDER BY strength, source_id, position
+            ) AS place
+            FROM named WHERE usable = 1 AND tree_hash IS NOT NULL
+        ) n
+        WHERE n.place <= {MAX_COPIES + 1}
     ) listed
     GROUP BY name, tree_hash HAVING count(*) > 1
 ),
 told AS (
-    SELECT n.id, n.shadowed, n.ref,
+    SELECT n.id, n.shadowed, n.bare, n.ref,
            CASE WHEN n.usable = 1 THEN coalesce(a.refs, '') ELSE '' END AS copies
     FROM named n LEFT JOIN alike a ON a.name = n.name AND a.tree_hash = n.tree_hash
 )
-UPDATE skills SET shadowed = told.shadowed, ref = told.ref, copies = told.copies FROM told
-WHERE skills.id = told.id
-  AND (skills.shadowed <> told.shadowed OR skills.ref <> told.ref OR skills.copies <> told.copies)
+UPDATE skills SET shadowed = told.shadowed, bare = told.bare, ref = told.ref, copies = told.copies
+FROM told
+WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <> told.bare
+    OR skills.ref <> told.ref OR skills.copies <> told.copies)
 """
 
 _ALL_ABOVE = 2000

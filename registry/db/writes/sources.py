@@ -27,8 +27,12 @@ def add_source(
     now: str,
     *,
     host: str = "",
+    project: str | None = None,
 ) -> int:
-    """Register a source and return its id. Raises `SourceExists`."""
+    """Register a source and return its id. Raises `SourceExists`.
+
+    ``project``: the folder in which its skills are seen; None: its scope is not project.
+    """
     clash = connection.execute(
         select(sources.c.name, sources.c.path).where(
             (sources.c.name == name) | ((sources.c.path == path) & (sources.c.host == host))
@@ -43,6 +47,7 @@ def add_source(
         "priority": priority,
         "strength": strength(scope, priority),
         "host": host,
+        "project": project,
         "added_at": now,
     }
     (new_id,) = connection.execute(insert(sources).values(values)).inserted_primary_key or (0,)
@@ -51,12 +56,14 @@ def add_source(
     return int(new_id)
 
 
-def change_source(connection: Connection, source_id: int, scope: Scope, priority: int) -> None:
-    """Give a source another scope and priority."""
+def change_source(
+    connection: Connection, source_id: int, scope: Scope, priority: int, project: str | None
+) -> None:
+    """Give a source another scope and priority; ``project`` as in `add_source`."""
     connection.execute(
         update(sources)
         .where(sources.c.id == source_id)
-        .values(scope=scope, priority=priority, strength=strength(scope, priority))
+        .values(scope=scope, priority=priority, strength=strength(scope, priority), project=project)
     )
     refresh_names(connection, None)
 

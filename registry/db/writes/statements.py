@@ -7,6 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, CursorResult, Table
 
 from registry.db.postgres import index as postgres
+from registry.db.sight import EVERYTHING, Sight
 from registry.db.sqlite import index as sqlite
 
 MAX_VARIABLES: Final = 30_000  # SQLite and PostgreSQL allow some more than 32,000
@@ -34,6 +35,11 @@ class InTransaction:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    @property
+    def sight(self) -> Sight:
+        """What is seen of projects: all, since nobody is shown what is asked for here."""
+        return EVERYTHING
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""

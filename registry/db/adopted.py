@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from registry.core import Core
+from registry.db.interface import Backend
 from registry.disk.atomic import Place, make_path, open_named
 from registry.disk.private import open_own_folder, read_own_file, write_own_file
 from registry.errors import OwnFileUnusable
@@ -24,21 +24,21 @@ FOLDER: Final = "sources"
 MAX_BYTES: Final = 1 << 16
 
 
-def is_adopted(core: Core, path: str) -> bool:
+def is_adopted(backend: Backend, path: str) -> bool:
     """Tell whether this user added the folder ``path`` to this database on this machine."""
     try:
-        with _place(core, path) as (place, data):
+        with _place(backend, path) as (place, data):
             return read_own_file(place, MAX_BYTES) == data
     except OSError:
         return False  # what can't be read is told when it is to be written
 
 
-def remember(core: Core, path: str) -> None:
+def remember(backend: Backend, path: str) -> None:
     """Remember that this user added a folder. Raises `OwnFileUnusable`."""
     home = str(data_folder())
     try:
         make_path(home)
-        with _place(core, path, make=True) as (place, data), suppress(FileExistsError):
+        with _place(backend, path, make=True) as (place, data), suppress(FileExistsError):
             write_own_file(place, data)
     except OSError as error:
         where = error.filename if isinstance(error.filename, str) else FOLDER
@@ -46,16 +46,16 @@ def remember(core: Core, path: str) -> None:
         raise OwnFileUnusable(path=os.path.join(home, where), reason=reason) from error
 
 
-def forget(core: Core, path: str) -> None:
+def forget(backend: Backend, path: str) -> None:
     """Remember a folder no more."""
-    with suppress(OSError), _place(core, path) as (place, _):
+    with suppress(OSError), _place(backend, path) as (place, _):
         os.unlink(place.name, dir_fd=place.folder.fd)
 
 
 @contextmanager
-def _place(core: Core, path: str, *, make: bool = False) -> Iterator[tuple[Place, bytes]]:
+def _place(backend: Backend, path: str, *, make: bool = False) -> Iterator[tuple[Place, bytes]]:
     """Open the folder of what is remembered; yields the place for a path, and what it holds."""
-    facts = {"database": core.backend.identity, "host": core.host, "path": path}
+    facts = {"database": backend.identity, "host": backend.host, "path": path}
     data = json.dumps(facts, sort_keys=True).encode()
     name = hashlib.sha256(data).hexdigest()
     with (

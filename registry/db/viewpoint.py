@@ -1,0 +1,101 @@
+"""Reading as somebody who works in a folder: of projects' skills only those of that project."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from registry.db.interface import Reader, State
+from registry.db.sight import EVERYTHING, ProjectSource, Sight, sight
+from registry.disk.paths import is_below
+
+T = TypeVar("T")
+
+_PROJECTS = (
+    "SELECT id, host, path, project, strength, enabled FROM sources "
+    "WHERE scope = 'project' ORDER BY strength, id"
+)
+
+
+class Viewpoint(Reader):
+    """A reader whose `sight` is that of who works in ``folders`` on ``host``.
+
+    ``folders`` are absolute and resolved. ``is_ours`` tells whether a source at a path is one that
+    this user added or adopted: a stranger's claim hides nothing. All else is the reader's.
+    """
+
+    def __init__(
+        self, reader: Reader, host: str, folders: tuple[str, ...], is_ours: Callable[[str], bool]
+    ) -> None:
+        self._reader = reader
+        self._host = host
+        self._folders = folders
+        self._is_ours = is_ours
+        self.path = reader.path
+        self.in_json_array, self.matches = reader.in_json_array, reader.matches
+        self.json_each, self.json_item = reader.json_each, reader.json_item
+
+    @property
+    def empty(self) -> bool:
+        """Whether the database is not made yet."""
+        return self._reader.empty
+
+    @empty.setter
+    def empty(self, value: bool) -> None:
+        self._reader.empty = value
+
+    @property
+    def sight(self) -> Sight:
+        """What is seen of projects; one statement, which asks whether the database has changed."""
+        here = self._reader.remembered(f"projects around {self._folders}", self._around)
+        if here is None:
+            return EVERYTHING
+        return sight(tuple(source for source, path in here if self._is_ours(path)))
+
+    def _around(self, reader: Reader) -> list[tuple[ProjectSource, str]] | None:
+        """Return the sources of the projects that hold a folder, with their paths.
+
+        The project of the first folder comes first, and of those around one folder the innermost.
+        None: no source is a project's.
+        """
+        rows = reader.rows(_PROJECTS)
+        if not rows:
+            return None
+        around = {}
+        for number, host, path, project, strength, enabled in rows:
+            if (host, enabled) == (self._host, 1) and isinstance(project, str) and project:
+                holding = [n for n, one in enumerate(self._folders) if is_below(one, project)]
+                if holding:
+                    around[number] = (holding[0], -len(project), project), strength, path
+        order = sorted({rank for rank, _, _ in around.values()})
+        return [
+            (ProjectSource(number, order.index(rank), strength), path)
+            for number, (rank, strength, path) in around.items()
+        ]
+
+    def state(self) -> State:
+        """See `Reader`, as for all that follow."""
+        return self._reader.state()
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a SELECT."""
+        return self._reader.rows(sql, parameters)
+
+    def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
+        """Yield the rows of a SELECT."""
+        return self._reader.stream(sql, parameters)
+
+    def version(self) -> int | None:
+        """Return a number that is another one when the database has changed."""
+        return self._reader.version()
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Return a context in which this thread's reads all see one state of the database."""
+        return self._reader.snapshot()
+
+    def close(self) -> None:
+        """Close the connections of all threads, for all viewpoints."""
+        self._reader.close()
+
+    def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
+        """Return what ``load`` made; ``name`` tells apart what depends on the `sight`."""
+        return self._reader.remembered(name, lambda _: load(self))

@@ -1,0 +1,107 @@
+"""Folders that hold skills: the well-known ones, what to call them, whose project they are of."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from registry.core import Core
+from registry.db.queries.sources import list_sources
+from registry.disk.links import real_path
+from registry.disk.paths import is_below
+from registry.errors import UsageProblem
+from registry.model import Scope
+
+MAX_NAME: Final = 64
+
+AGENT_FOLDERS: Final = (
+    ".agents/skills",
+    ".claude/skills",
+    ".codex/skills",
+    ".copilot/skills",
+    ".cursor/skills",
+    ".gemini/skills",
+    ".hermes/skills",
+    ".openclaw/skills",
+    ".ethos/skills",
+    ".wave/skills",
+    ".miniclaw/workspace/skills",
+)
+"""Where agents keep skills, below the home folder and below a project."""
+
+PROJECT_FOLDERS: Final = (*AGENT_FOLDERS, ".github/skills")
+
+_GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """A well-known folder that exists; ``source`` is its name where it is registered."""
+
+    path: str
+    scope: Scope
+    suggested_name: str
+    source: str | None
+
+
+def discover(core: Core, home: str, project: str | None = None) -> Iterable[Discovered]:
+    """Yield the well-known skill folders that exist below ``home`` and ``project``."""
+    every = list_sources(core.reader)
+    known = {one.path: one for one in every if one.host == core.host}
+    taken = {source.name for source in every}
+    places: list[tuple[str, str, Scope]] = [(home, below, "personal") for below in AGENT_FOLDERS]
+    if project is not None and resolved(project) != resolved(home):
+        places += [(project, below, "project") for below in PROJECT_FOLDERS]
+    for root, below, scope in places:
+        path = os.path.join(root, below)
+        if not os.path.isdir(path):
+            continue
+        real = resolved(path)
+        source = known.get(real)
+        name = source.name if source else suggest_name(real, taken)
+        taken.add(name)
+        yield Discovered(real, scope, name, source.name if source else None)
+
+
+def suggest_name(path: str, taken: Iterable[str]) -> str:
+    """Return a short name for the folder ``path`` that is not ``taken``.
+
+    Folders called just "skills" are named after what they belong to: ``~/.claude/skills`` is
+    "claude", and a second one "project-claude".
+    """
+    parts = [part.lstrip(".") for part in PurePath(path).parts[1:]]
+    telling = [part for part in parts if part and part.lower() not in _GENERIC] or ["skills"]
+    used = set(taken)
+    candidates = ["-".join(telling[-count:]) for count in range(1, min(3, len(telling)) + 1)]
+    candidates += [f"{candidates[0]}-{number}" for number in range(2, 10_000)]
+    for candidate in candidates:
+        name = "".join(c if c.isprintable() and not c.isspace() else "-" for c in candidate)
+        name = name.encode("utf-8", "replace").decode()[-MAX_NAME:]
+        if name not in used:
+            return name
+    raise UsageProblem(message="no free name was found: give one with --name")
+
+
+def project_of(scope: Scope, path: str) -> str | None:
+    """Return the folder of the project that keeps skills at ``path``; None: its scope is another.
+
+    It is the folder below which an agent keeps them, else the nearest at or above it that is a git
+    checkout, else the one that holds it. A home folder under version control is no project.
+    """
+    if scope != "project":
+        return None
+    for below in PROJECT_FOLDERS:
+        if path.endswith(f"/{below}"):
+            return path.removesuffix(f"/{below}") or os.sep
+    folder, home = path, resolved("~")
+    while not is_below(home, folder):
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+        folder = os.path.dirname(folder)
+    return os.path.dirname(path)
+
+
+def resolved(path: str) -> str:
+    """Return the absolute path that people mean, without links."""
+    return real_path(os.path.expanduser(path.replace("\0", "\ufffd")))
