@@ -23,7 +23,7 @@ def counting(registry, monkeypatch):
     """Count the SELECTs of the reading lane, and the walks of a folder."""
     counted = {"selects": [], "walks": 0}
     with monkeypatch.context() as patch:
-        reader = type(registry.core.reader)
+        reader = type(registry.core.backend.reader)
         rows, below = reader.rows, Walk.below
 
         def ask(self, sql, parameters=()):
@@ -59,6 +59,7 @@ OPERATIONS = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_operation_asks_no_more_than_it_needs(library, operation, monkeypatch):
     run, selects, walks = OPERATIONS[operation]
+    library.list()  # which projects there are is asked once after a change
     with counting(library, monkeypatch) as counted:
         run(library)
     assert len(counted["selects"]) <= selects, "\n".join(counted["selects"])
@@ -77,6 +78,7 @@ TOOLS = {
 def test_a_tool_asks_no_more_than_the_operation_behind_it(library, tool, monkeypatch):
     arguments, selects, walks = TOOLS[tool]
     native = library.toolset("native")
+    library.list()
     with counting(library, monkeypatch) as counted:
         answer = native.call(tool, arguments)
     assert "error" not in answer

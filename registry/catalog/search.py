@@ -44,7 +44,8 @@ def search(
         return [], 0
     # A name that is exactly what was typed comes first whatever else says it more often.
     exact = name_key(" ".join(query.split()))
-    condition, values = where(reader, filters)
+    sight = reader.sight
+    condition, values = where(reader, filters, sight)
     asked = reader.matches(tuple(patterns(terms)), condition, tuple(values), exact)
     with reader.snapshot():
         # Several agents of one team ask the same; until the database changes, so is the answer.
@@ -53,7 +54,7 @@ def search(
             f"page {offset} {limit} {asked}",
             lambda reader: asked.page(reader, limit, offset),
         )
-        found = hits(reader, [skill_id for skill_id, _ in page])
+        found = hits(reader, [skill_id for skill_id, _ in page], sight)
     return [
         hit_of(skill, round(-rank, 4), make_snippet(body, skill.description, terms))
         for (body, skill), rank in ((found[skill_id], rank) for skill_id, rank in page)

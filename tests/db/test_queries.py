@@ -164,7 +164,7 @@ def test_a_skill_is_read_with_its_files_and_text(library, reader):
     text, start, front = skills.document(reader, pdf.id)
     assert (text[start:].strip(), front["name"]) == ("Body of pdf.", "pdf")
     assert skills.document(reader, 10**6) is None
-    (body, skill) = skills.hits(reader, [pdf.id])[pdf.id]
+    (body, skill) = skills.hits(reader, [pdf.id], reader.sight)[pdf.id]
     assert (body.strip(), skill.ref) == ("Body of pdf.", "pdf")
 
 

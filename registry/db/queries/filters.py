@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from registry.db.interface import Reader
-from registry.db.sight import USABLE
+from registry.db.sight import USABLE, Sight
 from registry.db.storable import MAX_INTEGER
 
 Sort = Literal["name", "created", "updated"]
@@ -51,10 +51,12 @@ class Filters:
     all: bool = False
 
 
-def where(reader: Reader, filters: Filters, *, elsewhere: bool = False) -> tuple[str, list[object]]:
+def where(
+    reader: Reader, filters: Filters, sight: Sight, *, elsewhere: bool = False
+) -> tuple[str, list[object]]:
     """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters.
 
-    ``elsewhere``: of those skills of projects that are not seen from here.
+    ``sight`` is the reader's. ``elsewhere``: of those skills of projects that it does not show.
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
@@ -67,7 +69,6 @@ def where(reader: Reader, filters: Filters, *, elsewhere: bool = False) -> tuple
         clauses.append(f"s.id IN {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))
     elif not filters.all:
-        sight = reader.sight
         clauses += [f"{sight.shadowed} = 0", sight.beyond if elsewhere else sight.within]
     if filters.offered:
         clauses.append("s.hidden = 0")

@@ -18,9 +18,10 @@ def list_skills(
     offset: int = 0,
 ) -> Page:
     """Return one page of the skills that pass the filters, with the true total."""
-    condition, values = where(reader, filters)
+    sight = reader.sight
+    condition, values = where(reader, filters, sight)
     sql = (
-        f"SELECT {columns(reader.sight)} FROM {FROM} WHERE {condition} "
+        f"SELECT {columns(sight)} FROM {FROM} WHERE {condition} "
         f"ORDER BY {order(sort, reverse=reverse)}"
     )
     if limit is None and offset == 0:
@@ -29,25 +30,23 @@ def list_skills(
     with reader.snapshot():
         bounds = [*values, NO_LIMIT if limit is None else limit, offset]
         items = skills(reader.rows(f"{sql} LIMIT ? OFFSET ?", bounds))
-        return Page(items, count(reader, filters))
-
-
-def count(reader: Reader, filters: Filters) -> int:
-    """Return how many skills pass the filters.
-
-    The answer is kept until the database changes: a page after page asks for it again.
-    """
-    return _count(reader, *where(reader, filters))
+        return Page(items, _count(reader, condition, values))
 
 
 def left_out(reader: Reader, filters: Filters) -> int:
     """Return how many skills would pass the filters, were they not of projects elsewhere."""
-    if filters.all or filters.ids is not None or not reader.sight.knows_projects:
+    sight = reader.sight
+    if filters.all or filters.ids is not None or not sight.knows_projects:
         return 0
-    return _count(reader, *where(reader, filters, elsewhere=True))
+    return _count(reader, *where(reader, filters, sight, elsewhere=True))
 
 
 def _count(reader: Reader, condition: str, values: list[object]) -> int:
+    """Return how many skills meet a condition.
+
+    The answer is kept until the database changes: a page after page asks for it again.
+    """
+
     def load(reader: Reader) -> int:
         rows = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {condition}", values)
         return int(rows[0][0]) if rows else 0

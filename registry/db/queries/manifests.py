@@ -52,10 +52,11 @@ def manifests(
     reader: Reader, filters: Filters, *, limit: int = NO_LIMIT, offset: int = 0
 ) -> tuple[Manifest, ...]:
     """Return a page (all by default) of the skills that pass the filters, by name."""
-    condition, values = where(reader, filters)
+    sight = reader.sight
+    condition, values = where(reader, filters, sight)
     with reader.snapshot():
         rows = reader.rows(
-            f"SELECT s.id, {reader.sight.ref}, s.name, s.description, src.name, s.folder, "
+            f"SELECT s.id, {sight.ref}, s.name, s.description, src.name, s.folder, "
             f"s.document, d.text FROM {FROM} JOIN documents d ON d.skill_id = s.id "
             f"WHERE {condition} ORDER BY {order('name', reverse=False)} LIMIT ? OFFSET ?",
             [*values, limit, offset],

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from stat import S_IXUSR
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM
@@ -75,8 +75,11 @@ class StoredSkill(NamedTuple):
 
 
 def _select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
-    rows = reader.rows(f"{_selecting(reader.sight)} {condition}", values)
-    return [StoredSkill._make((*row[:_WIDTH], skill_of(row[_WIDTH:]))) for row in rows]
+    return list(map(_stored, reader.rows(f"{_selecting(reader.sight)} {condition}", values)))
+
+
+def _stored(row: tuple[Any, ...]) -> StoredSkill:
+    return StoredSkill._make((*row[:_WIDTH], skill_of(row[_WIDTH:])))
 
 
 def _selecting(sight: Sight) -> str:
@@ -92,8 +95,9 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
     source, slash, rest = handle.partition("/")
     if not slash:
         return [], _select(reader, "s.name = ?", handle)
-    either = f"src.name = ? AND s.folder = ? UNION ALL {_selecting(reader.sight)} s.name IN (?, ?)"
-    found = _select(reader, either, source, rest, handle, rest)
+    select = _selecting(reader.sight)
+    either = f"{select} src.name = ? AND s.folder = ? UNION ALL {select} s.name IN (?, ?)"
+    found = list(map(_stored, reader.rows(either, (source, rest, handle, rest))))
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
     # One that is both comes out twice.
     return placed[:1], list({one.id: one for one in found}.values())
@@ -204,10 +208,10 @@ def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def hits(reader: Reader, ids: Sequence[int]) -> dict[int, tuple[str, Skill]]:
+def hits(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, tuple[str, Skill]]:
     """Return the Markdown body (empty: there is none) and the skill of each version."""
     rows = reader.rows(
-        f"SELECT s.id, substr(d.text, d.body_start + 1), {columns(reader.sight)} FROM {FROM} "
+        f"SELECT s.id, substr(d.text, d.body_start + 1), {columns(sight)} FROM {FROM} "
         f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN {reader.in_json_array}",
         [json.dumps(ids)],
     )

@@ -28,8 +28,7 @@ WITH ranked AS (
     WHERE s.live = 1 {{touched}}
 ),
 placed AS (
-    SELECT r.*, max(usable) OVER (PARTITION BY name) AS any_usable,
-           min(CASE WHEN usable = 1 THEN strength END) OVER (PARTITION BY name, zone) AS best,
+    SELECT r.*, min(CASE WHEN usable = 1 THEN strength END) OVER (PARTITION BY name, zone) AS best,
            -- One name and the same files: copies, of which the strongest stands for all.
            CASE WHEN usable = 1 AND tree_hash IS NOT NULL THEN row_number() OVER (
                PARTITION BY name, zone, usable, tree_hash ORDER BY strength, source_id, position
@@ -38,28 +37,29 @@ placed AS (
 ),
 judged AS (
     SELECT p.*, CASE WHEN nth > 1 OR (usable = 1 AND strength > best) THEN 1 ELSE 0 END AS shadowed,
-           -- Which of its namesakes a bare name means: the visible ones, else any.
-           CASE WHEN any_usable = 0 OR (usable = 1 AND strength = best AND nth = 1)
-                THEN 1 ELSE 0 END AS meant
+           CASE WHEN usable = 1 AND strength = best AND nth = 1 THEN 1 ELSE 0 END AS seen
     FROM placed p
 ),
 counted AS (
-    SELECT j.*, sum(meant) OVER (PARTITION BY name) AS meant_by_name,
-           sum(meant) OVER (PARTITION BY name, zone) AS meant_in_zone,
+    SELECT j.*, sum(seen) OVER (PARTITION BY name) AS seen_by_name,
+           count(*) OVER (PARTITION BY name) AS by_name,
+           sum(seen) OVER (PARTITION BY name, zone) AS seen_in_zone,
            count(*) OVER (PARTITION BY source_id, name) AS in_source
     FROM judged j
 ),
 alone AS (
-    SELECT c.*, CASE WHEN c.meant = 1 AND c.meant_in_zone = 1 AND NOT EXISTS (
-        SELECT 1 FROM sources other
-        WHERE substr(c.name, 1, length(other.name) + 1) = other.name || '/'
-    ) THEN 1 ELSE 0 END AS bare
+    -- Which of its namesakes a bare name means: those that somebody sees, else any.
+    SELECT c.*, CASE WHEN (seen_by_name = 0 AND by_name = 1 OR seen = 1 AND seen_in_zone = 1)
+            AND NOT EXISTS (
+                SELECT 1 FROM sources other
+                WHERE substr(c.name, 1, length(other.name) + 1) = other.name || '/'
+            ) THEN 1 ELSE 0 END AS bare
     FROM counted c
 ),
 named AS (
     SELECT c.*,
         CASE
-            WHEN c.bare = 1 AND c.meant_by_name = 1 THEN c.name
+            WHEN c.bare = 1 AND c.seen_by_name <= 1 THEN c.name
             WHEN c.in_source = 1 AND NOT EXISTS (
                 SELECT 1 FROM skills twin
                 WHERE twin.source_id = c.source_id AND twin.live = 1
@@ -79,7 +79,7 @@ alike AS (
             SELECT named.*, row_number() OVER (
                 PARTITION BY name, tree_hash ORDER BY strength, source_id, position
             ) AS place
-            FROM named WHERE usable = 1 AND tree_hash IS NOT NULL
+            FROM named WHERE usable = 1 AND tree_hash IS NOT NULL AND by_name > 1
         ) n
         WHERE n.place <= {MAX_COPIES + 1}
     ) listed
