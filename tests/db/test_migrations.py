@@ -223,3 +223,45 @@ def test_the_history_of_a_skill_begins_with_what_was_there_at_the_upgrade(databa
         registry.update("alpha", description="New.")
         assert [one.number for one in registry.history("alpha")] == [2, 1]
         assert registry.diff("alpha")
+
+
+def test_projects_of_before_are_seen_in_the_folder_that_an_agents_names_or_their_parent(
+    database, monkeypatch
+):
+    from alembic import command
+
+    real = command.upgrade
+    monkeypatch.setattr(command, "upgrade", lambda config, _: real(config, "0006"))
+    monkeypatch.setattr(names, "refresh_names", lambda *_: None)  # of columns that came later
+    ensure_file_current(str(database))
+    monkeypatch.undo()
+    places = {
+        "/work/one/.claude/skills": "/work/one",
+        "/work/one/.miniclaw/workspace/skills": "/work/one",
+        "/.agents/skills": "/",
+        "/work/two/docs": "/work/two",
+    }
+    with closing(sqlite3.connect(database)) as connection:
+        for number, path in enumerate([*places, "/home/me/.codex/skills"]):
+            scope = "project" if path in places else "personal"
+            connection.execute(
+                "INSERT INTO sources (name, path, scope, strength, added_at) "
+                "VALUES (?, ?, ?, 1, '2026-01-01T00:00:00Z')",
+                (str(number), path, scope),
+            )
+        connection.commit()
+    with open_registry(database) as registry:
+        rows = registry.core.reader.rows("SELECT path, project FROM sources")
+    assert dict(rows) == {**places, "/home/me/.codex/skills": None}
+
+
+def test_the_migration_knows_the_folders_of_agents_that_there_were(database):
+    from importlib import util
+
+    from registry.sync.places import PROJECT_FOLDERS
+
+    (path,) = (migrations_folder() / "versions").glob("0007_*.py")
+    spec = util.spec_from_file_location("migration", path)
+    migration = util.module_from_spec(spec)
+    spec.loader.exec_module(migration)
+    assert set(migration.FOLDERS) <= {f"/{folder}" for folder in PROJECT_FOLDERS}
