@@ -255,7 +255,7 @@ def test_projects_of_before_are_seen_in_the_folder_that_an_agents_names_or_their
     assert dict(rows) == {**places, "/home/me/.codex/skills": None}
 
 
-def test_the_migration_knows_the_folders_of_agents_that_there_were(database):
+def test_the_migration_knows_the_folders_of_agents_that_there_were():
     from importlib import util
 
     from registry.sync.places import PROJECT_FOLDERS

@@ -128,7 +128,7 @@ def talk(request, environment, serve):
     The server is one of its own, or that of a module that only reads, where that will do.
     """
 
-    def run(conversation: Callable, way=("http", "auto"), *arguments, handler=None):
+    def run(conversation: Callable, way=("http", "auto"), *arguments, handler=None, **more):
         transport, mode = way
         if transport == "stdio":
             server = StdioServerParameters(
@@ -143,7 +143,7 @@ def talk(request, environment, serve):
 
         async def main():
             with anyio.fail_after(120):
-                async with Client(server, mode=mode, message_handler=handler) as client:
+                async with Client(server, mode=mode, message_handler=handler, **more) as client:
                     return await conversation(client)
 
         try:

@@ -1,0 +1,83 @@
+"""On the command line one is where the shell is."""
+
+import json
+
+import pytest
+
+from tests.conftest import write_skill
+
+
+@pytest.fixture
+def project(cli, tmp_path, monkeypatch):
+    """A user's skill, and a project that hides it; the shell is beside the project."""
+    write_skill(tmp_path / "user" / "review", description="The user's own.")
+    home = tmp_path / "app" / ".claude" / "skills"
+    write_skill(home / "review", description="The app's.")
+    write_skill(home / "release", description="Of the app, too.", extra="kind: rare\n")
+    assert cli("sync", str(tmp_path / "user"), "--name", "user").exit_code == 0
+    assert cli("sync", str(home), "--name", "app", "--scope", "project").exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path / "app"
+    monkeypatch.chdir(tmp_path)
+
+
+LEFT_OUT = "2 skills of projects elsewhere are left out; --all lists them.\n"
+
+
+def test_a_listing_says_in_one_line_what_it_leaves_out(cli, project):
+    result = cli("list")
+    assert (result.stdout, result.stderr) == ("review\tThe user's own.\n", LEFT_OUT)
+    result = cli("list", "--json")
+    assert [one["ref"] for one in json.loads(result.stdout)] == ["review"]
+    assert result.stderr == LEFT_OUT
+    result = cli("list", "--kind", "rare")
+    assert result.stdout == ""
+    assert "1 skill of projects elsewhere is left out; --all lists it.\n" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [["--source", "user"], ["--scope", "personal"], ["--all"], ["--tag", "none"]]
+)
+def test_what_the_filters_exclude_is_not_said_to_be_left_out(cli, project, options):
+    assert "left out" not in cli("list", *options).stderr
+
+
+def test_in_the_project_its_skills_are_listed_found_and_shown_and_nothing_is_left_out(
+    cli, project, monkeypatch
+):
+    (project / "src").mkdir()
+    monkeypatch.chdir(project / "src")
+    result = cli("list")
+    assert result.stdout == "release\tOf the app, too.\nreview\tThe app's.\n"
+    assert result.stderr == ""
+    assert "The app's." in cli("show", "review").stdout
+    assert cli("search", "own").stdout == ""
+    assert "app/.claude/skills/release" in cli("search", "release", "--json").stdout
+    assert "**review** (project)" in cli("tools", "schema", "--toolset", "wave").stdout
+    assert "The app&#x27;s." in cli("prompt").stdout or "The app's." in cli("prompt").stdout
+
+
+def test_elsewhere_its_skills_are_reached_by_all_by_their_source_and_by_why(cli, project):
+    listed = cli("list", "--all", "--format", "names").stdout.split()
+    assert listed == ["release", "review", "app/review"]
+    assert "The app's." in cli("show", "app/review").stdout
+    assert "The user's own." in cli("show", "review").stdout
+    (told,) = json.loads(cli("why", "release", "--json").stdout)
+    (reason,) = (one for one in told["reasons"] if one["code"] == "project")
+    assert reason["message"] == f"it belongs to the project {project}; it is seen there"
+    assert told["listed"] is False
+
+
+def test_in_the_project_why_names_what_hides_the_users_skill(cli, project, monkeypatch):
+    monkeypatch.chdir(project)
+    told = {one["ref"]: one for one in json.loads(cli("why", "review", "--json").stdout)}
+    assert told["review"]["listed"]
+    assert not told["user/review"]["listed"]
+    (reason,) = (one for one in told["user/review"]["reasons"] if one["code"] == "shadowed")
+    assert "hides it: review" in reason["message"]
+
+
+def test_a_tool_is_called_for_the_folder_that_is_named(cli, project):
+    call = ("tools", "call", "--toolset", "wave", "Skill", '{"skill_name": "release"}')
+    assert cli(*call).exit_code == 1
+    assert cli(*call[:2], "--workdir", str(project), *call[2:]).exit_code == 0
