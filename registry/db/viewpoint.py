@@ -1,5 +1,6 @@
 """Reading as somebody who works in a folder: of projects' skills only those of that project."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -62,7 +63,10 @@ class Viewpoint(Reader):
             return None
         around = {}
         for number, host, path, project, strength, enabled in rows:
-            if (host, enabled) == (self._host, 1) and isinstance(project, str) and project:
+            # A stranger's rows may hold anything, and the numbers become a part of a statement.
+            sound = isinstance(number, int) and isinstance(strength, int)
+            is_folder = isinstance(project, str) and project.startswith(os.sep)
+            if sound and is_folder and (host, enabled) == (self._host, 1):
                 holding = [n for n, one in enumerate(self._folders) if is_below(one, project)]
                 if holding:
                     around[number] = (holding[0], -len(project), project), strength, path

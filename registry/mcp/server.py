@@ -89,6 +89,7 @@ class SkillServer:
         self._registry = registry
         self._serving = serving
         self._roots = Roots(partial(self._run, self._look_from), asked=serving.roots)
+        self._watcher: Watcher | None = None
         self._look_from(())
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="tool")
 
@@ -99,7 +100,10 @@ class SkillServer:
             registry = registry.seen_from(*(roots or [str(serving.workdir)]))
         self._toolsets = [registry.toolset(name, **serving.limits) for name in serving.toolsets]
         self._homes = self._assign()
-        self._resources = SkillResources(View(Context(registry.core, **serving.limits)))
+        self._core = registry.core
+        self._resources = SkillResources(View(Context(self._core, **serving.limits)))
+        if self._watcher is not None:
+            self._watcher.look_from(self._core)
 
     def build(self) -> Server[Any]:
         """Return the SDK's server with all handlers."""
@@ -163,15 +167,14 @@ class SkillServer:
     async def _lifespan(self, _server: Any) -> AsyncIterator[dict[str, Any]]:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self.notices.run)
-            watcher = None
             if self._serving.watch:
-                watcher = Watcher(self._registry.core, on_change=self._tell, on_note=log.warning)
-                watcher.start()
+                self._watcher = Watcher(self._core, on_change=self._tell, on_note=log.warning)
+                self._watcher.start()
             try:
                 yield {}
             finally:
-                if watcher is not None:
-                    await anyio.to_thread.run_sync(watcher.stop)
+                if self._watcher is not None:
+                    await anyio.to_thread.run_sync(self._watcher.stop)
                 self._pool.shutdown(wait=True, cancel_futures=True)
                 tasks.cancel_scope.cancel()
 

@@ -85,6 +85,10 @@ class Watcher:
         self._thread = threading.Thread(target=self.run, name="watch", daemon=True)
         self._thread.start()
 
+    def look_from(self, core: Core) -> None:
+        """Tell changes as ``core`` sees them, and first what it sees otherwise."""
+        self._core, self._version = core, None
+
     def join(self) -> None:
         """Wait until the watching ends."""
         if self._thread is not None:

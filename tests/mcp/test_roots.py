@@ -85,6 +85,25 @@ def test_other_roots_are_asked_for_when_the_client_says_so_and_lists_are_told_to
     assert roots.asked == 2
 
 
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+def test_changes_in_the_project_are_told_that_its_roots_lead_to(talk, projects):
+    roots, messages = Roots(projects / "one"), []
+    document = projects / "one" / ".claude" / "skills" / "release" / "SKILL.md"
+
+    async def handler(message):
+        messages.append(message)
+
+    def change():
+        with document.open("a") as file:
+            file.write("By hand.\n")
+
+    async def conversation(client):
+        await client.subscribe_resource("skill://one/release/SKILL.md")
+        await until_told(change, lambda: "ResourceUpdatedNotification" in heard(messages))
+
+    talk(conversation, ("stdio", "legacy"), handler=handler, list_roots_callback=roots)
+
+
 @pytest.mark.parametrize("callback", [None, "empty", "failing"])
 def test_a_client_without_roots_sees_from_where_the_server_was_told_to(talk, projects, callback):
     asked = []
