@@ -6,23 +6,18 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from registry.document import threats
-from registry.document.behaviours import BEHAVIOURS, FOREIGN
+from registry.document.behaviours import BEHAVIOURS
 from registry.document.behaviours.table import pieces
 from registry.document.encoded import find_encoded, find_secrets, look
-from registry.document.findings import Place, printable
+from registry.document.findings import NEAR, SHOWN, Place, printable
+from registry.document.foreign import find_foreign
 from registry.document.invisible import find_hidden
 
 MAX_PLACES: Final = 100
 """Places at which one check stops; a file of nothing but findings is known by then."""
 
-NEAR: Final = 300
-"""Characters around a match that are read as its context."""
-
 COMMENT_LENGTH: Final = 4000
 """Characters of an HTML comment that are read."""
-
-SHOWN: Final = 160
-"""Characters of a match that are quoted at most."""
 
 _LETTER: Final = re.compile(rb"\w")
 _STEP: Final = 16
@@ -88,7 +83,7 @@ def _searches(
         ):
             yield _matches(number, text, lower, words, seen)
     if prose and not text.isascii():
-        yield _foreign(text)
+        yield find_foreign(text)
 
 
 class _Quotes:
@@ -193,30 +188,6 @@ def _holds(lower: bytes, begin: int, end: int, others: Sequence[frozenset[bytes]
         else:
             return False
     return True
-
-
-def _foreign(text: str) -> Iterator[Place]:
-    data = text.encode("utf-8", "surrogatepass")
-    if not any(lead in data for lead in _LEADS):
-        return
-    # Few characters of most texts: much quicker to collect.
-    letters = _ASCII.union(data.translate(None, _ASCII_BYTES).decode("utf-8", "surrogatepass"))
-    for foreign in FOREIGN:
-        done = 0
-        present = [need for need in foreign.needs if letters.issuperset(need)]
-        for offset in sorted(offset for need in present for offset in _letters_at(text, need)):
-            begin, end = max(done, offset - NEAR), offset + NEAR
-            for match in foreign.pattern.finditer(text, begin, end) if end > done else ():
-                shown = printable(match[0][:SHOWN])
-                yield Place(foreign.code, match.start(), f"`{shown}` {foreign.says}")
-                done = match.end()
-
-
-def _letters_at(text: str, piece: str) -> Iterator[int]:
-    offset = text.find(piece)
-    while offset >= 0:
-        yield offset
-        offset = text.find(piece, offset + NEAR // 4)
 
 
 def _control(text: str) -> Iterator[Place]:
@@ -331,9 +302,3 @@ _TOLD: Final = frozenset[bytes]().union(
     threats.DEFENDING,
 )
 """All words that anything here depends on."""
-
-_ASCII_BYTES: Final = bytes(range(128))
-_ASCII: Final = frozenset(_ASCII_BYTES.decode("ascii"))
-
-_LEADS: Final = (b"\xd0", b"\xe3", b"\xe4", b"\xe5", b"\xe6", b"\xe7", b"\xe8", b"\xec")
-"""Bytes with which letters of the scripts begin that `FOREIGN` is written in."""
