@@ -4,6 +4,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, Self
 
 from registry.db.interface import Backend, Reader, State, Writer
@@ -25,6 +26,14 @@ UNEXPECTED: Final = (
 """What a value of a wrong kind brings about, wherever it came from."""
 
 
+@dataclass(slots=True)
+class _Shared:
+    """What is one and the same from wherever an open database is looked at."""
+
+    writer: Writer | None = None
+    closed: bool = False
+
+
 class Core:
     """An open database with the settings it was opened with; safe for many threads.
 
@@ -41,7 +50,7 @@ class Core:
         self.reader = self._seen_from(folders)
         self.usage = Usage(backend, enabled=settings.usage)
         self.on_warning: Callable[[str], None] = _log
-        self._writer: list[Writer] = []  # none, or the one that all viewpoints share
+        self._shared = _Shared()
 
     @classmethod
     def open(
@@ -69,10 +78,16 @@ class Core:
 
     def close(self) -> None:
         """Write down what was counted, and close all connections."""
+        self._shared.closed = True
         self.usage.close()
         self.backend.close()
-        for writer in self._writer:
-            writer.close()
+        if self._shared.writer is not None:
+            self._shared.writer.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, here or as it is seen from elsewhere."""
+        return self._shared.closed
 
     def seen_from(self, *folders: str) -> Self:
         """Return the same open database as it is seen by who works in these folders."""
@@ -96,11 +111,12 @@ class Core:
     @property
     def writer(self) -> Writer:
         """The writing lane, opened (and the database created) when first needed."""
-        if not self._writer:
+        shared = self._shared
+        if shared.writer is None:
             if self.reader.empty:
                 self.create_database()
-            self._writer.append(self.backend.open_writer())
-        return self._writer[0]
+            shared.writer = self.backend.open_writer()
+        return shared.writer
 
     @property
     def host(self) -> str:
