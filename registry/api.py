@@ -278,12 +278,14 @@ class SkillRegistry:
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Bring back what was deleted last under a name, trash id, or source/folder.
 
-        Raises `NotInTrash`, `SkillExists`.
+        What was removed by hand, or with its source, is written back as the database kept it: into
+        ``source``, by default the one that it was in. Raises `NotInTrash`, `SkillExists`,
+        `NotAllKept`, `SourceUnclear`.
         """
+        from registry.changes.back import bring_back
         from registry.changes.create import told
-        from registry.changes.trash import restore
 
-        return told(self.core, restore(self.core, name, source=source))
+        return told(self.core, bring_back(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
@@ -306,7 +308,10 @@ class SkillRegistry:
     # What skills were like
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the contents that a skill had, the newest first. Raises as `get`."""
+        """Return the contents that a skill had, the newest first; of one that is gone, too.
+
+        Raises as `get`.
+        """
         from registry.changes.history import History
 
         return History.of(self.core, name).revisions
@@ -327,7 +332,7 @@ class SkillRegistry:
         return History.of(self.core, name).diff(old, new)
 
     def restore_revision(self, name: str, number: int) -> SkillDetail:
-        """Make a skill what it was, as one change. Raises `RevisionNotFound`, and as `update`."""
+        """Make a skill what it was, as one change; see `History.restore`."""
         from registry.changes.create import told
         from registry.changes.history import History
 
