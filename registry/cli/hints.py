@@ -97,6 +97,18 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
     return ""
 
 
+def trashed(registry: "SkillRegistry", name: str) -> str:
+    """Say that the trash holds a skill of which the database, which may be younger, knows nothing.
+
+    Empty where it does not.
+    """
+    for one in registry.trash():
+        if name in {one.name, f"{one.source}/{one.folder}"}:
+            how = f"'skill-registry restore {one.id}' brings it back."
+            return f"One is in the trash (deleted {one.deleted_at}); {how}"
+    return ""
+
+
 def _places(registry: "SkillRegistry", name: str) -> Iterator[str]:
     """Yield the folders that a name may mean: a path, or one in a source of this machine."""
     yield os.path.abspath(os.path.expanduser(name))
