@@ -143,6 +143,7 @@ ON_A_SERVER = {
     "test_check.py": "findings are read from the database, and what refers to what",
     "test_corpus.py": "real texts of every kind are stored, indexed and found again",
     "test_database.py": "transactions, threads, forks, what is told of the database",
+    "test_gone.py": "what is gone is written down by statements of each dialect",
     "test_history.py": "revisions and contents are written, shared and pruned",
     "test_hostile.py": "texts that a database may not hold as they are",
     "test_reading.py": "what is on disk is compared with what is stored",

@@ -1,6 +1,7 @@
 """What a skill was like: its revisions, what is different between two, and back to one."""
 
 import difflib
+import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -148,7 +149,7 @@ class History:
         wanted = self.current if number is None else self.revision(number)
         if self.stored is None:
             return self._write_back(wanted, source)
-        had = {file.path: (file.hash, file.executable) for file in self.current.files}
+        had = {file.path: (file.hash, file.executable) for file in self._there(wanted)}
         edits: dict[str, bytes | None] = {
             file.path: self._content(wanted, file)
             for file in wanted.files
@@ -162,6 +163,18 @@ class History:
 
         executable = {file.path: file.executable for file in wanted.files}
         return update_files(self.core, self.stored, edits, executable=executable)
+
+    def _there(self, wanted: Revision) -> Sequence[SkillFile]:
+        """Return the files that the skill has now.
+
+        Of a folder that lost its document no content is known: what is there of those that are
+        ``wanted`` counts as what is, so that only what is missing is written.
+        """
+        assert self.stored is not None  # noqa: S101  # `restore` saw to it
+        if self.stored.skill.status != "no_document":
+            return self.current.files
+        home = self.stored.path
+        return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
     def _write_back(self, wanted: Revision, source: str | None) -> StoredSkill:
         from registry.changes.create import create_files

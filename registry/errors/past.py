@@ -28,7 +28,7 @@ class SkillGone(SkillNotFound):
         RegistryError.__init__(self, **facts, similar=())
 
     def _details(self) -> str:
-        return self.fill(" It was in {place}.") if self.facts["place"] else ""
+        return self.fill(" It was in {place:q}.") if self.facts["place"] else ""
 
 
 class SkillInTrash(SkillGone):

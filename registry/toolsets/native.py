@@ -43,7 +43,7 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
     SkillInTrash: "restore_skill brings it back.",
     SkillGone: "restore_skill brings back what is kept of it.",
     NotInTrash: "Only the user sees what can be restored.",
-    SkillMissing: "sync_skills brings the catalogue in line.",
+    SkillMissing: "sync_skills brings the catalogue in line, restore_skill the skill back.",
     FileNotFoundInSkill: "read_skill lists them.",
     SkillExists: "Choose another name, or change it with update_skill.",
     SourceUnclear: "Name one of them as source; where there is none, the user has to register a "

@@ -50,7 +50,7 @@ def test_what_was_removed_by_hand_is_named_listed_compared_and_brought_back(cli,
         told = cli(command, "haiku", *rest)
         assert told.exit_code == 1
         assert "'haiku' is gone since 20" in told.stderr
-        assert "It was in mine/haiku. 'skill-registry restore haiku' brings it" in told.stderr
+        assert "It was in 'mine/haiku'. 'skill-registry restore haiku' brings it" in told.stderr
     listed = cli("history", "haiku", "--json")
     assert [one["number"] for one in json.loads(listed.stdout)] == [2, 1]
     assert "'haiku' is gone since 20" in listed.stderr

@@ -63,7 +63,7 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None) -> No
 def _where(gone: "Gone") -> str:
     """Say where a skill was that is gone, and how it comes back."""
     name = quoted(gone.name)
-    place = f" It was in {gone.place}." if gone.place else ""
+    place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:
         told = f"{name} is in the trash (deleted {gone.since})."
     elif gone.since:

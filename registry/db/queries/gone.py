@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from registry.db.interface import Reader
+from registry.text import is_utc_text, utc_now
 
 
 class Gone(NamedTuple):
@@ -42,5 +43,13 @@ def latest_gone(reader: Reader, handle: str, sources: Collection[str] | None = N
         "ORDER BY g.since DESC, g.uid",
         (handle, source, rest, rest),
     )
-    found = map(Gone._make, rows)
-    return next((one for one in found if sources is None or one.source in sources), None)
+    now = utc_now()
+    for row in rows:
+        one = Gone._make(row)
+        if sources is None or one.source in sources:
+            # Words of a stranger are told nobody in the place of a time.
+            created, since = (
+                time if is_utc_text(time) else now for time in (one.created_at, one.since)
+            )
+            return one._replace(created_at=created, since=since)
+    return None
