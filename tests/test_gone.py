@@ -261,6 +261,33 @@ def test_the_trash_comes_first_since_it_is_signed(registry, alpha):
     assert registry.restore("alpha").folder == "writing/alpha"
 
 
+def test_what_went_after_what_the_trash_holds_is_told_and_found_by_its_uid(registry, alpha):
+    registry.delete("alpha")
+    write_skill(alpha, description="Another.")
+    registry.sync()
+    ((another,),) = uids(registry, "alpha")
+    remove(registry, alpha)
+    said = []
+    registry.core.on_warning = said.append
+    assert registry.restore("alpha").description == "Two."
+    assert [another in one for one in said] == [True]
+    registry.delete("alpha")
+    assert registry.restore(another).description == "Another."
+    assert said[1:] == []
+    assert uids(registry, "alpha") == [(another,)]
+
+
+def test_what_goes_a_second_time_is_known_as_it_was_then(registry, alpha):
+    registry.delete("alpha")
+    registry.restore("alpha")
+    registry.update("alpha", description="Three.")
+    remove(registry, alpha)
+    with pytest.raises(SkillGone) as caught:
+        registry.get("alpha")
+    assert not isinstance(caught.value, SkillInTrash)
+    assert registry.restore("alpha").description == "Three."
+
+
 def test_what_the_trash_holds_is_not_written_elsewhere_meanwhile(registry, alpha, tmp_path):
     write_skill(tmp_path / "one" / "other")
     registry.sync(str(tmp_path / "one"), name="one")

@@ -6,8 +6,10 @@ from registry.changes import trash
 from registry.changes.history import History
 from registry.changes.trash import Trashed, find_trashed, list_trash
 from registry.core import Core
+from registry.db.queries.gone import latest_gone
 from registry.db.queries.skills import StoredSkill
 from registry.errors import NotInTrash
+from registry.text import quoted
 
 
 def find(
@@ -44,4 +46,11 @@ def bring_back(
     found = find(core, name, source=source, among=among)
     if isinstance(found, History):
         return found.restore(source=source)
-    return trash.restore(core, found)
+    back = trash.restore(core, found)
+    later = latest_gone(core.reader, name, among)
+    if later is not None and later.since >= found.deleted_at:
+        core.warn(
+            f"The trash came first; another {quoted(name)} is gone since {later.since}: by "
+            f"{quoted(later.uid)} its history is found, and brought back to where nothing is."
+        )
+    return back

@@ -31,17 +31,18 @@ class Gone(NamedTuple):
 
 
 def latest_gone(reader: Reader, handle: str, sources: Collection[str] | None = None) -> Gone | None:
-    """Return the skill of this name, source/name or source/folder that went last.
+    """Return the skill of this name, source/name, source/folder or uid that went last.
 
     ``sources``: only what was in one of these; None: wherever it was.
     """
     source, _, rest = handle.partition("/")
     rows = reader.rows(
         "SELECT g.uid, g.name, g.source, g.folder, g.created_at, g.since, g.tree_hash, g.trash "
-        "FROM gone g WHERE (g.name = ? OR (g.source = ? AND (g.folder = ? OR g.name = ?))) "
+        "FROM gone g WHERE (g.name = ? OR g.uid = ? "
+        "OR (g.source = ? AND (g.folder = ? OR g.name = ?))) "
         "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = g.uid AND s.live = 1) "
         "ORDER BY g.since DESC, g.uid",
-        (handle, source, rest, rest),
+        (handle, handle, source, rest, rest),
     )
     now = utc_now()
     for row in rows:
