@@ -75,6 +75,8 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
     elif head[:1] in ("[", "{"):
         code = "yaml-brackets"
         message = "the value begins with a bracket but is not a YAML list or mapping"
+        if head[0] == "{" and ":" in head:
+            fix = f"correct its brackets and quotes, or {fix}"
     elif ": " in value or head.endswith(":"):
         code, message = "yaml-colon", "a colon and a space stand in a value without quotes"
     elif head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII
