@@ -173,14 +173,12 @@ def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
         yield from _not_text("name", field, f"write `name: {_slug(folder)}`")
         return
     name = unicodedata.normalize("NFKC", name.strip())  # as the reference validator does
-    if not (_STRICT_NAME.fullmatch(name) and len(name) <= NAME_LENGTH):
-        yield from _name_spelling(key, name)
+    if not _is_strict(name):
+        yield from _name_spelling(key, name, folder)
     shown = printable(name)
     if name != folder:
         message = f"the name `{shown}` is not the folder's name, `{printable(folder)}`"
-        slug = _slug(name)
-        fix = f"rename the folder to `{slug}`, or write `name: {_slug(folder)}`"
-        yield _Finding("name-differs-from-folder", key, message, fix)
+        yield _Finding("name-differs-from-folder", key, message, _same_name(name, folder))
     for word in RESERVED_WORDS:
         if word in name.lower():
             message = f"the name `{shown}` has the word `{word}`, which services may reserve"
@@ -188,8 +186,27 @@ def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
             yield _Finding("name-reserved-word", key, message, fix)
 
 
-def _name_spelling(key: str | None, name: str) -> Iterator[_Finding]:
-    shown, slug = printable(name), _slug(name)
+def _same_name(name: str, folder: str) -> str:
+    """Say how name and folder become the same, and a name that the specification allows."""
+    rename, write = f"rename the folder to `{name}`", f"write `name: {folder}`"
+    match _is_strict(name), _is_strict(folder):
+        case True, True:
+            return f"{rename}, or {write}"
+        case True, False:
+            return rename
+        case False, True:
+            return write
+    slug = _slug(name, folder)
+    return f"rename the folder to `{slug}`, and write `name: {slug}`"
+
+
+def _is_strict(name: str) -> bool:
+    """Tell whether the reference validator allows a name, and all clients do."""
+    return _STRICT_NAME.fullmatch(name) is not None and len(name) <= NAME_LENGTH
+
+
+def _name_spelling(key: str | None, name: str, folder: str) -> Iterator[_Finding]:
+    shown, slug = printable(name), _slug(name, folder)
     write = f"write `name: {slug}`"
     if len(name) > NAME_LENGTH:
         message = f"the name `{shown}` has {len(name)} characters, {NAME_LENGTH} are allowed"
@@ -261,7 +278,10 @@ def _metadata(field: _Field) -> Iterator[_Finding]:
     bad = [name for name, value in metadata.items() if not isinstance(value, str)]
     if bad:
         message = f"below `metadata` every value must be text; these are not: {join_some(bad)}"
-        fix = f'write each as one text, e.g. `{printable(bad[0], 30)}: "one, two"`'
+        first = printable(bad[0], 30)
+        fix = f'write each as one text, e.g. `{first}: "one, two"`'
+        if isinstance(metadata[bad[0]], Mapping):
+            fix = f"write each as one text, e.g. its JSON in quotes: `{first}: '{{...}}'`"
         yield _Finding("metadata-not-text", key, message, fix)
 
 
@@ -309,11 +329,17 @@ def _advice(code: str, message: str, line: int) -> Diagnostic:
     return Diagnostic(code, RULES[code].severity, message, line, fix)
 
 
-def _slug(name: str) -> str:
-    """Return the nearest name that the specification allows (NFKC first, accents dropped)."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    slug = _NOT_IN_A_SLUG.sub("-", plain.lower()).strip("-")
-    return slug[:NAME_LENGTH].rstrip("-") or "my-skill"
+def _slug(name: str, otherwise: str = "") -> str:
+    """Return the nearest name that the specification allows (NFKC first, accents dropped).
+
+    Of a name without any letter that is left it is that of ``otherwise``.
+    """
+    for text in (name, otherwise):
+        plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+        slug = _NOT_IN_A_SLUG.sub("-", plain.lower()).strip("-")[:NAME_LENGTH].rstrip("-")
+        if slug:
+            return slug
+    return "my-skill"
 
 
 def _visible(char: str) -> str:
