@@ -254,6 +254,11 @@ def test_without_a_terminal_nothing_is_changed_unasked(root, tea, cli):
     assert tea.read_text() == BROKEN
 
 
+def test_on_a_terminal_it_is_said_that_something_can_be_mended(root, tea, skill, terminal):
+    assert "check --fix" in terminal("check", str(tea.parent)).out
+    assert "check --fix" not in terminal("check", str(skill("beta", extra="more: 1\n"))).out
+
+
 @pytest.mark.parametrize(("answer", "after"), [("y", GOOD), ("n", BROKEN)])
 def test_on_a_terminal_it_shows_and_asks(root, tea, terminal, answer, after):
     shown = terminal("check", str(root), "--fix", typed=f"{answer}\n".encode()).out

@@ -123,6 +123,8 @@ def command(
     found = [finding for one in checked for finding in one.findings]
     if style in {None, "table"}:
         console.note(summary(len(checked), found))
+    if console.is_terminal and style in {None, "table"} and any(map(_is_mendable, found)):
+        console.note("What takes no judgement is mended, after you saw it, by: check --fix", "dim")
     if any(_fails(finding, "warning" if strict else fail_on or "error") for finding in found):
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -146,6 +148,12 @@ def _show(
         console.write(report(console, told, everything, room=room))
     else:
         console.write(lines(told))
+
+
+def _is_mendable(finding: Diagnostic) -> bool:
+    from registry.document.mend import MENDABLE
+
+    return finding.code in MENDABLE
 
 
 def _fails(finding: Diagnostic, level: str) -> bool:
