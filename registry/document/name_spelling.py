@@ -17,7 +17,7 @@ _NOT_IN_A_SLUG: Final = re.compile(r"[^a-z0-9]+")
 def same_name(name: str, folder: str) -> str:
     """Say how name and folder become the same, and a name that the specification allows."""
     rename, write = f"rename the folder to `{name}`", f"write `name: {folder}`"
-    match _is_strict(name), _is_strict(folder):
+    match is_strict(name), is_strict(folder):
         case True, True:
             return f"{rename}, or {write}"
         case True, False:
@@ -28,14 +28,14 @@ def same_name(name: str, folder: str) -> str:
     return f"rename the folder to `{slug}`, and write `name: {slug}`"
 
 
-def _is_strict(name: str) -> bool:
+def is_strict(name: str) -> bool:
     """Tell whether the reference validator allows a name, and all clients do."""
     return _STRICT_NAME.fullmatch(name) is not None and len(name) <= NAME_LENGTH
 
 
 def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
     """Yield code, message and fix of each way in which a name breaks the specification."""
-    if _is_strict(name):
+    if is_strict(name):
         return
     shown, slug = printable(name), slug_of(name, folder)
     write = f"write `name: {slug}`"
