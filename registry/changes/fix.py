@@ -24,7 +24,7 @@ from registry.disk.atomic import (
 )
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_below
-from registry.disk.paths import join
+from registry.disk.paths import is_below, join
 from registry.disk.walk import Walk
 from registry.document.frontmatter import LINE
 from registry.document.mend import MENDABLE, Wanted, mend
@@ -122,8 +122,13 @@ def apply(core: Core, fix: Fix) -> None:
 
 
 def _stored(core: Core, fix: Fix) -> StoredSkill | None:
-    source = next((one for one in own_sources(core) if one.path == fix.root), None)
-    return None if source is None else by_place(core.reader, source.id, fix.folder)
+    """Return the skill as the innermost source that holds it knows it; None: no source does."""
+    place = join(fix.root, fix.folder)
+    holding = [one for one in own_sources(core) if is_below(place, one.path)]
+    if not holding:
+        return None
+    source = max(holding, key=lambda one: len(one.path))
+    return by_place(core.reader, source.id, os.path.relpath(place, source.path))
 
 
 def _replace(core: Core, fix: Fix, home: Folder) -> None:

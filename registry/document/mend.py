@@ -61,11 +61,15 @@ class Mended(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A text that may take the place of another, and the fields that are to differ in it."""
+    """A text that may take the place of another, and the fields that are to differ in it.
+
+    ``repairs``: it is to have fewer findings of those that reading makes.
+    """
 
     code: str
     text: str
     differs: frozenset[str] = frozenset()
+    repairs: bool = False
 
 
 def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
@@ -88,10 +92,11 @@ def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
 def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
     """Return a skill file with what is ``wanted``, by its code, mended; None: nothing is to be.
 
-    A file that is no text, or that nobody can use, is left alone.
+    A file that is no text, or that nobody can use, is left alone, as is one with a CR by itself:
+    readers don't agree on what a line is there.
     """
     document = parse_document(data, folder_name=folder_name)
-    if not document.usable or b"\0" in data:
+    if not document.usable or b"\0" in data or data.count(b"\r") > data.count(b"\r\n"):
         return None
     mark, codes = b"", []
     if data.startswith(MARK):
@@ -102,17 +107,21 @@ def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
     for steps in (_line_ends, _closer, _valid_yaml, _tags, _name):
         for step in steps(document, folder_name, wanted):
             changed = parse_text(step.text, folder_name=folder_name)
-            if _says_the_same(document, changed, step.differs):
+            if changed.text != document.text and _says_the_same(document, changed, step):
                 document = changed
                 codes += step.code.split()
                 break
     return Mended(mark + document.text.encode(), tuple(dict.fromkeys(codes))) if codes else None
 
 
-def _says_the_same(before: Document, after: Document, differs: frozenset[str]) -> bool:
-    if any(getattr(before, f) != getattr(after, f) for f in _FIELDS if f not in differs):
-        return False
+def _says_the_same(before: Document, after: Document, step: _Step) -> bool:
+    """Tell whether the second says what the first says, and has the fewer findings for it."""
+    for name in _FIELDS:
+        if name not in step.differs and getattr(before, name) != getattr(after, name):
+            return False
     bodies = [one.body.replace("\r\n", "\n") for one in (before, after)]
+    if step.repairs and len(after.diagnostics) >= len(before.diagnostics):
+        return False
     return after.usable and bodies[0] == bodies[1]
 
 
@@ -125,10 +134,13 @@ def _line_ends(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
 
 
 def _fewer_ends(text: str) -> tuple[int, int] | None:
-    """Return the place of the first line end of the rarer kind, and how many there are of it."""
+    """Return the place of the first line end of the rarer kind, and how many there are of it.
+
+    None where there is one kind alone, or a CR by itself, of which nobody knows what it is to be.
+    """
     long = text.count("\r\n")
     short = text.count("\n") - long
-    if not long or not short:
+    if not long or not short or text.count("\r") > long:
         return None
     if long > short:
         lone = _LONE_LF.search(text)
@@ -182,7 +194,7 @@ def _valid_yaml(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
     for patch in found:
         step = _patched(document.text, [*good, patch])
         changed = parse_text(step.text, folder_name=document.name)
-        if _says_the_same(document, changed, step.differs):
+        if _says_the_same(document, changed, step):
             good.append(patch)
     if good:
         yield _patched(document.text, good)
@@ -195,7 +207,8 @@ def _patched(text: str, chosen: Sequence[Patch]) -> _Step:
         end = lines[last][len(lines[last].rstrip("\r\n")) :]
         new = lines[first][: patch.keep] + patch.text.replace("\n", newline) + end
         lines[first : last + 1] = [new]
-    return _Step(" ".join(dict.fromkeys(patch.code for patch in chosen)), "".join(lines))
+    codes = " ".join(dict.fromkeys(patch.code for patch in chosen))
+    return _Step(codes, "".join(lines), repairs=True)
 
 
 def _tags(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:

@@ -258,7 +258,7 @@ class _Repair:
 
     def _replace_text(self, entry: _Entry, code: str, value: str) -> None:
         """Note what is to stand in the place of a value, unless another reading is as likely."""
-        rows = "\n".join((entry.first, *entry.rest)).rstrip().split("\n")
+        rows = "\n".join((entry.first, *entry.rest)).rstrip(" \t\n").split("\n")
         inside = " " * (entry.indent + 1)
         runs_on = any(row.strip() and not row.startswith((inside, "\t")) for row in rows[1:])
         doubtful = entry.head.startswith("{") or runs_on
@@ -291,7 +291,7 @@ class _Repair:
             )
             self.note("yaml-list", message, at, in_quotes(text, "the item"))
             keep = len(rows[0]) - len(rows[0].lstrip())
-            filled = "\n".join(rows).rstrip().count("\n") + 1
+            filled = "\n".join(rows).rstrip(" \t\n").count("\n") + 1
             self.patches.append(Patch("yaml-list", at, filled, keep, scalar(text)))
         return items
 

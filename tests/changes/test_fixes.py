@@ -58,6 +58,15 @@ def test_of_a_registered_skill_it_is_a_change_that_can_be_undone(registry, root,
     assert tea.stat().st_mode & 0o777 == 0o640
 
 
+def test_a_registered_skill_is_one_however_it_is_reached(registry, root, tea):
+    registry.sync(str(root), name="mine")
+    [fix] = registry.fixes([str(root.parent)])
+    registry.fix(fix)
+    assert tea.read_bytes() == GOOD.encode()
+    assert len(registry.history("mine/green-tea")) == 2
+    assert registry.sync().updated == []
+
+
 def test_bytes_that_are_no_text_of_the_skill_come_back_too(registry, root, tea):
     tea.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
     registry.sync(str(root), name="mine")

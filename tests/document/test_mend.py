@@ -5,6 +5,8 @@ from dataclasses import fields
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from registry.document.frontmatter import split
 from registry.document.mend import MENDABLE, TIDY_RULES, mend, untidy
@@ -194,6 +196,34 @@ def test_only_what_is_asked_for_is_mended():
     changed, done = mended(text, wanted=lambda code: code == "yaml-colon")
     assert done == ("yaml-colon",)
     assert changed == text.replace("Use: now", '"Use: now"')
+
+
+PIECES = (
+    "a: b - * & ! | >- ' \" [ ] { } # , % @ ` \\d \\ud83d\\ude00 tea #tea tags: \u3000 \u00a0 \uff1a"
+).split(" ")
+
+
+@given(
+    st.lists(
+        st.sampled_from([*PIECES, " ", ": ", "\n", "\n  ", "\n  - ", "\t", "\r"]), max_size=25
+    ).map("".join),
+    st.sampled_from(["note", "tags", "description", "metadata", "Tags"]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_whatever_stands_there_says_the_same_after_it_was_mended(text, key, newline):
+    data = f"---\nname: tea\n{key}: {text}\nlicense: MIT\n---\nBody\n".replace(
+        "\n", newline
+    ).encode()
+    found = mend(data, folder_name="tea", wanted=everything)
+    if found is None:
+        return
+    assert mend(found.data, folder_name="tea", wanted=everything) is None
+    before, after = (parse_document(one, folder_name="tea") for one in (data, found.data))
+    for field in set(SAID) - {"body", "body_line", "front_matter"}:
+        assert getattr(after, field) == getattr(before, field)
+    if "tags-spelling" not in found.codes:
+        assert after.front_matter == before.front_matter
+    assert after.body.replace("\r\n", "\n") == before.body.replace("\r\n", "\n")
 
 
 def test_every_code_of_its_own_has_a_rule():

@@ -19,6 +19,8 @@ from registry.errors import FindingUnknown
 from registry.model import Diagnostic
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from registry.catalog.check import Checked
 
 
@@ -36,6 +38,18 @@ class Code(options.ParamType):
         except FindingUnknown as error:
             self.fail(str(error), param, ctx)
         return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Offer the codes."""
+        del ctx, param
+        from click.shell_completion import CompletionItem
+
+        from registry.catalog.codes import all_codes
+
+        found = sorted(code for code in all_codes() if code.startswith(incomplete))
+        return [CompletionItem(code) for code in found]
 
 
 _code_option: Final = partial(click.option, metavar="CODE", multiple=True, type=Code())
