@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from registry.cli import escape, words
@@ -10,6 +9,7 @@ from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings, finding_line
 from registry.cli.table import draw
+from registry.cli.width import fit, width_of
 from registry.model import SEVERITIES, Diagnostic
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def report(
     rows = len(tallies) if room is None else min(len(tallies), max(FEWEST, (room - BELOW) // 2))
     left = None if room is None else max(FEWEST, room - BELOW - rows)
     shown = 0
-    for part in _paragraphs(console, told):
+    for part in _paragraphs(console, told, fitted=room is not None):
         if left is not None and shown and len(part) > left:
             break
         yield from part
@@ -101,19 +101,29 @@ def report(
         yield console.style(f"... and {found} of {words.count(len(rest), 'more code')}", "dim")
 
 
-def _paragraphs(console: Console, told: Sequence[Told]) -> Iterator[list[str]]:
-    """Yield the lines of each finding, of the first of a skill with the skill's name above."""
-    first = True
-    for _, found in groupby(told, key=lambda one: (one.order[:3], one.skill.path)):
-        head: list[str] = [] if first else [""]
-        first = False
-        for one in found:
-            if not head or head == [""]:
-                name = console.style(escape.line(one.skill.name), "bold")
-                head.append(f"{name}  {console.style(escape.line(one.skill.path), 'dim')}")
-                yield [*head, *draw_findings(console, [one.finding], console.width)]
-            else:
-                yield list(draw_findings(console, [one.finding], console.width))
+def _paragraphs(console: Console, told: Sequence[Told], *, fitted: bool) -> Iterator[list[str]]:
+    """Yield the lines of each finding, of the first of a skill with the skill's name above.
+
+    ``fitted``: the name and its path take one line.
+    """
+    above: object = None
+    for one in told:
+        found = list(draw_findings(console, [one.finding], console.width))
+        group = (one.order[:3], one.skill.path)
+        if group != above:
+            gap = [] if above is None else [""]
+            found = [*gap, _heading(console, one.skill, fitted=fitted), *found]
+            above = group
+        yield found
+
+
+def _heading(console: Console, skill: "Checked", *, fitted: bool) -> str:
+    name, path = escape.line(skill.name), escape.line(skill.path)
+    if fitted:
+        name = fit(name, console.width // 2, ellipsis=console.ellipsis)
+        room = console.width - width_of(name) - 2
+        path = fit(path, room, "start", ellipsis=console.ellipsis)
+    return f"{console.style(name, 'bold')}  {console.style(path, 'dim')}"
 
 
 def _tallies(told: Sequence[Told]) -> list[Tally]:

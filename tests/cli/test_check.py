@@ -163,6 +163,7 @@ def test_on_a_terminal_what_matters_is_on_one_screen(many, terminal):
     shown = terminal("check", str(many), rows=30, columns=100, NO_COLOR="1").out
     lines = shown.splitlines()
     assert len(lines) < 30
+    assert max(map(len, lines)) <= 100
     assert lines[0].endswith("/zeta")
     assert "reverse-shell" in lines[1]
     table = next(number for number, line in enumerate(lines) if "CATEGORY" in line)
