@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from registry.catalog.search import search
 from registry.core import Core
 from registry.db.queries import listing, summary
-from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.filters import Filters, Sort, check_page
 from registry.db.queries.journal import has_entries
 from registry.db.queries.sources import list_sources
 from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
@@ -71,8 +72,9 @@ class SkillRegistry:
         return registry
 
     def close(self) -> None:
-        """Write down what was counted, and close all connections."""
-        self.core.close()
+        """Write down what was counted, and close all connections; nothing can be asked then."""
+        if not self.core.closed:
+            self.core.close()
 
     def __enter__(self) -> Self:
         return self
@@ -102,16 +104,32 @@ class SkillRegistry:
         offset: int = 0,
     ) -> Page:
         """Return a page of skills: by name, or newest first by ``created`` or ``updated``."""
-        chosen = filters or Filters()
+        check_page(sort, limit, offset)
         return listing.list_skills(
-            self.core.reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
+            self.core.reader,
+            self._existing(filters),
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
+            offset=offset,
         )
 
     def search(
         self, query: str, filters: Filters | None = None, *, limit: int = 20, offset: int = 0
     ) -> tuple[Sequence[SearchHit], int]:
         """Return a page of hits, the best first, and how many skills match in all."""
-        return search(self.core.reader, query, filters or Filters(), limit=limit, offset=offset)
+        check_page("name", limit, offset)
+        return search(self.core.reader, query, self._existing(filters), limit=limit, offset=offset)
+
+    def _existing(self, filters: Filters | None) -> Filters:
+        """Return filters of a source that is there, if any is named. Raises `SourceNotFound`."""
+        if filters is None:
+            return Filters()
+        if filters.source is not None:
+            from registry.sync.sources import find
+
+            return replace(filters, source=find(self.core, filters.source).name)
+        return filters
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
         """Return the names that lie in several places; for one skill also what is nearly alike.

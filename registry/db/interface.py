@@ -277,6 +277,7 @@ class Backend(ABC):
     reader: Reader
     host: str
     identity: str
+    on_close: Callable[[], object] | None = None
 
     @property
     def path(self) -> str:
@@ -323,3 +324,5 @@ class Backend(ABC):
     def close(self) -> None:
         """Close the reading connections."""
         self.reader.close()
+        if self.on_close is not None:
+            self.on_close()

@@ -6,14 +6,12 @@ stable code of `registry.errors`; ``invalid_arguments`` is the one code that is 
 
 import base64
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search import search
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
-from registry.document.dates import parse_when
 from registry.errors import (
     FileNotFoundInSkill,
     NotInTrash,
@@ -188,14 +186,6 @@ class NativeToolset:
 
     def _filters(self, given: Mapping[str, Any]) -> Filters:
         chosen = {key: given[key] for key in FILTERS if key in given}
-        moment = datetime.now(UTC)
-        for key, value in chosen.items():
-            if key.endswith(("_since", "_until")):
-                until = key.endswith("_until")
-                try:
-                    chosen[key] = parse_when(value, moment, end_of_day=until)
-                except ValueError as error:
-                    raise UsageProblem(message=f"{key}: {error}") from error
         return self._view.filters(Filters(**chosen))
 
     def _home(self, source: str | None) -> str | None:
