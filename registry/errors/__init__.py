@@ -60,6 +60,12 @@ class SkillNotFound(RegistryError):
         super().__init__(name=name, similar=tuple(similar))
 
 
+class FindingUnknown(RegistryError):
+    """No finding has this code, or a code that begins like this: ``name``, ``similar``."""
+
+    sentence = "There are no findings with the code {name:q}."
+
+
 class FolderMissing(RegistryError):
     """A path was given, and nothing is there: ``path``."""
 
