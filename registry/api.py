@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
+    from registry.changes.fix import Fix
     from registry.changes.trash import Trashed
     from registry.db.interface import DatabaseInfo
     from registry.db.queries.listing import Facet
@@ -188,14 +189,36 @@ class SkillRegistry:
 
         return explain(self.core, subject, personality)
 
-    def check(self, targets: Sequence[str] = ()) -> "Sequence[Checked]":
+    def check(
+        self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+    ) -> "Sequence[Checked]":
         """Check folders, or registered skills by name, ref or source; without targets all.
 
-        Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`, `SourceElsewhere`.
+        ``select``: only findings of these codes, ``ignore``: none of these; ``link-`` means all
+        that begin with it. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`,
+        `SourceElsewhere`, `FindingUnknown`.
         """
         from registry.catalog.check import check
 
-        return check(self.core, targets)
+        return check(self.core, targets, select=select, ignore=ignore)
+
+    def fixes(
+        self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+    ) -> "Sequence[Fix]":
+        """Return what can be mended without judgement, and change nothing. Raises as `check`."""
+        from registry.changes.fix import fixes
+
+        return fixes(self.core, targets, select=select, ignore=ignore)
+
+    def fix(self, one: "Fix") -> None:
+        """Mend a SKILL.md as `fixes` said; every other byte stays.
+
+        Of a registered skill it is a change like any other, which `restore_revision` undoes. Raises
+        `SkillChangedOnDisk` where the file is another by now, and as `update`.
+        """
+        from registry.changes.fix import apply
+
+        apply(self.core, one)
 
     def tags(self) -> "Sequence[Facet]":
         """Count the visible skills of each tag."""

@@ -61,6 +61,12 @@ class ToolsetNotFound(RegistryError):
     sentence = "No toolset named {name:q}. There are {known:list}."
 
 
+class FindingUnknown(RegistryError):
+    """No finding has this code, or a code that begins like this: ``name``, ``similar``."""
+
+    sentence = "There are no findings with the code {name:q}."
+
+
 class FolderMissing(RegistryError):
     """A path was given, and nothing is there: ``path``."""
 

@@ -150,9 +150,9 @@ def test_a_change_is_not_taken_back_over_an_edit(cli, library):
 
 def test_undo_asks_on_a_terminal(terminal, cli, library):
     cli("create", "new", "--description", "x")
-    asked = terminal("undo", typed="n\n")
+    asked = terminal("undo", typed=b"n\n")
     assert "it goes to the trash" in asked.out
     assert "Do it? [y/N]" in asked.out
     assert (library / "new").exists()
-    assert "Took back: create new" in terminal("undo", typed="y\n").out
+    assert "Took back: create new" in terminal("undo", typed=b"y\n").out
     assert not (library / "new").exists()
