@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
+    from registry.changes.fix import Fix
     from registry.changes.trash import Trashed
     from registry.db.interface import DatabaseInfo
     from registry.db.queries.listing import Facet
@@ -204,14 +205,36 @@ class SkillRegistry:
 
         return explain(self.core, subject, personality)
 
-    def check(self, targets: Sequence[str] = ()) -> "Sequence[Checked]":
+    def check(
+        self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+    ) -> "Sequence[Checked]":
         """Check folders, or registered skills by name, ref or source; without targets all.
 
-        Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`, `SourceElsewhere`.
+        ``select``: only findings of these codes, ``ignore``: none of these; ``link-`` means all
+        that begin with it. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`,
+        `SourceElsewhere`, `FindingUnknown`.
         """
         from registry.catalog.check import check
 
-        return check(self.core, targets)
+        return check(self.core, targets, select=select, ignore=ignore)
+
+    def fixes(
+        self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+    ) -> "Sequence[Fix]":
+        """Return what can be mended without judgement, and change nothing. Raises as `check`."""
+        from registry.changes.fix import fixes
+
+        return fixes(self.core, targets, select=select, ignore=ignore)
+
+    def fix(self, one: "Fix") -> None:
+        """Mend a SKILL.md as `fixes` said; every other byte stays.
+
+        Of a registered skill it is a change like any other, which `restore_revision` undoes. Raises
+        `SkillChangedOnDisk` where the file is another by now, and as `update`.
+        """
+        from registry.changes.fix import apply
+
+        apply(self.core, one)
 
     def tags(self) -> "Sequence[Facet]":
         """Count the visible skills of each tag."""
@@ -312,12 +335,14 @@ class SkillRegistry:
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Bring back what was deleted last under a name, trash id, or source/folder.
 
-        Raises `NotInTrash`, `SkillExists`.
+        What was removed by hand, or with its source, is written back as the database kept it: into
+        ``source``, by default the one that it was in. Raises `NotInTrash`, `SkillExists`,
+        `NotAllKept`, `SourceUnclear`.
         """
+        from registry.changes.back import bring_back
         from registry.changes.create import told
-        from registry.changes.trash import restore
 
-        return told(self.core, restore(self.core, name, source=source))
+        return told(self.core, bring_back(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
@@ -340,7 +365,10 @@ class SkillRegistry:
     # What skills were like
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the contents that a skill had, the newest first. Raises as `get`."""
+        """Return the contents that a skill had, the newest first; of one that is gone, too.
+
+        Raises as `get`.
+        """
         from registry.changes.history import History
 
         return History.of(self.core, name).revisions
@@ -361,7 +389,7 @@ class SkillRegistry:
         return History.of(self.core, name).diff(old, new)
 
     def restore_revision(self, name: str, number: int) -> SkillDetail:
-        """Make a skill what it was, as one change. Raises `RevisionNotFound`, and as `update`."""
+        """Make a skill what it was, as one change; see `History.restore`."""
         from registry.changes.create import told
         from registry.changes.history import History
 

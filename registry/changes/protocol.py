@@ -119,7 +119,7 @@ def carry_out(context: ChangeContext, entry: Entry, name: str) -> StoredSkill | 
                 raise ChangePending(path=path, reason=reason) from error
             raise ChangeRefused(path=path, reason=reason) from error
         raise
-    return roll_forward_or_back(context, entry)
+    return roll_forward_or_back(context, entry, is_done=True)
 
 
 def _is_done(context: ChangeContext, entry: Entry) -> bool:
@@ -168,14 +168,19 @@ def _swap(staged: Place, live: Place) -> Place:
     return staged
 
 
-def roll_forward_or_back(context: ChangeContext, entry: Entry) -> StoredSkill | None:
-    """Roll a change forward or back, on disk and in the database, and say when that must wait."""
+def roll_forward_or_back(
+    context: ChangeContext, entry: Entry, *, is_done: bool = False
+) -> StoredSkill | None:
+    """Roll a change forward or back, on disk and in the database, and say when that must wait.
+
+    ``is_done``: as `recovery.finish` takes it.
+    """
     try:
         for pause in (*PAUSES, None):
             try:
                 # Where the entry is struck out, a COMMIT arrived whose answer was lost: writing
                 # down once more what the disk says changes nothing.
-                return finish(context, entry)
+                return finish(context, entry, is_done=is_done)
             except DatabaseUnreachable:
                 if pause is None:
                     raise

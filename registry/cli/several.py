@@ -22,13 +22,23 @@ def each(session: Session, names: Sequence[str], do: Callable[[str], T]) -> tupl
     if len(handles) == 1:
         return [do(handles[0])], True
     found = [registry.resolve(handle) for handle in handles]
+    return each_of(session, list(dict.fromkeys(f"{one.source}/{one.folder}" for one in found)), do)
+
+
+def each_of(session: Session, known: Sequence[str], do: Callable[[str], T]) -> tuple[list[T], bool]:
+    """Return what ``do`` made of each of these, which are right, and whether all went well.
+
+    With several, what fails is told on stderr and the rest goes on. Raises what ``do`` raises of a
+    single one, and `DatabaseProblem`.
+    """
+    if len(known) == 1:
+        return [do(known[0])], True
     done: list[T] = []
-    places = dict.fromkeys(f"{skill.source}/{skill.folder}" for skill in found)
-    for place in places:
+    for one in known:
         try:
-            done.append(do(place))
+            done.append(do(one))
         except DatabaseProblem:
             raise
         except RegistryError as error:
             session.console.error(f"{error} {hint(error)}".rstrip())
-    return done, len(done) == len(places)
+    return done, len(done) == len(known)

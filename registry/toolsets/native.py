@@ -17,6 +17,8 @@ from registry.errors import (
     NotInTrash,
     RegistryError,
     SkillExists,
+    SkillGone,
+    SkillInTrash,
     SkillMissing,
     SkillNotFound,
     SourceNotAdopted,
@@ -36,8 +38,10 @@ from registry.toolsets.view import View
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 _HINTS: Final[dict[type[RegistryError], str]] = {
+    SkillInTrash: "restore_skill brings it back.",
+    SkillGone: "restore_skill brings back what is kept of it.",
     NotInTrash: "Only the user sees what can be restored.",
-    SkillMissing: "sync_skills brings the catalogue in line.",
+    SkillMissing: "sync_skills brings the catalogue in line, restore_skill the skill back.",
     FileNotFoundInSkill: "read_skill lists them.",
     SkillExists: "Choose another name, or change it with update_skill.",
     SourceUnclear: "Name one of them as source; where there is none, the user has to register a "
@@ -150,11 +154,11 @@ class NativeToolset:
         return {"deleted": {**gone, "trash_id": trashed.id}}
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
-        from registry.changes.trash import restore
+        from registry.changes.back import bring_back
 
         among = None if self._view.is_whole else self._sources()
         chosen = None if source is None else self._named(source)
-        back = restore(self._core, name, source=chosen, among=among)
+        back = bring_back(self._core, name, source=chosen, among=among)
         return {"skill": _changed(back.skill)}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:

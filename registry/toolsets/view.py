@@ -26,6 +26,7 @@ from registry.errors import (
     DatabaseProblem,
     RegistryError,
     SkillAmbiguous,
+    SkillGone,
     SkillInvalid,
     SkillNotFound,
     SkillNotVisible,
@@ -59,13 +60,17 @@ class View:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing narrows the view; where it is looked from does not."""
+        """Whether all that is stored may be spoken of: there are neither limits nor projects."""
+        return self._is_unlimited and not self.core.reader.sight.knows_projects
+
+    @property
+    def _is_unlimited(self) -> bool:
         limits = self._personality, self._source, self._scope
         return all(limit is None for limit in limits)
 
     def offers(self) -> list[Offer]:
         """Return what is seen, by name, as a list for models has it."""
-        if self.is_whole:
+        if self._is_unlimited:
             return offered.offers(self.core.reader)
         return [
             Offer(skill.ref, skill.scope, skill.description, skill.source, skill.folder)
@@ -77,7 +82,7 @@ class View:
 
         Costs the same among however many skills, where nothing narrows the view.
         """
-        if self.is_whole:
+        if self._is_unlimited:
             return offered.some_offers(self.core.reader, first, most)
         offers = self.offers()
         chosen = [offer for ref in first for offer in offers if offer.ref == ref]
@@ -86,7 +91,7 @@ class View:
 
     def skills(self, name: str | None = None) -> list[Skill]:
         """Return the skills (of one ``name``, if given) that are seen, by name."""
-        if self.is_whole and name is None:
+        if self._is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
         decided = decide_all(self.core.reader, self._personality, self._environ, name=name)
         return [skill for skill, choice in decided if choice.visible and self._is_within(skill)]
@@ -98,7 +103,7 @@ class View:
     def sources(self) -> list[Source]:
         """Return the sources whose skills may be seen, the strongest first, not counted."""
         sources = self._seen_sources()
-        if self.is_whole:
+        if self._is_unlimited:
             return sources
         seen: set[str] | None = None
         if self._personality is not None and self._personality.global_ingest.mode in _NAMED_ONLY:
@@ -233,6 +238,8 @@ class View:
             found = look(f"{named[0].source}/{named[0].folder}")
             if self._sees(found.stored):
                 return found
+        if isinstance(problem, SkillGone) and self._may_tell_gone(problem):
+            raise problem
         if isinstance(problem, SkillNotFound | SkillAmbiguous):
             raise SkillNotFound(handle, self.near(handle))
         raise problem
@@ -259,6 +266,16 @@ class View:
         except (SkillNotFound, SkillAmbiguous):
             return False
         return self._is_ours(stored)
+
+    def _may_tell_gone(self, gone: SkillGone) -> bool:
+        """Tell whether a skill that is gone is one that may be known of here.
+
+        What a personality would have seen of it nobody can tell any more.
+        """
+        if self.is_whole:
+            return True
+        sources = {source.name for source in self.sources()}
+        return self._personality is None and gone.facts["source"] in sources
 
     def _is_other_teams(self, scope: Scope, source: str) -> bool:
         viewer = self._personality

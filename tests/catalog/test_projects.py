@@ -288,6 +288,37 @@ class TestTools:
         answer = told("native", "delete_skill", {"name": "one/plan"}, folder)
         assert ("error" in answer) != is_there
 
+    def test_native_neither_syncs_nor_restores_nor_writes_to_a_project_elsewhere(
+        self, world, told, tmp_path
+    ):
+        home = tmp_path / "work" / "one" / ".claude" / "skills"
+        world.delete("one/plan")
+        write_skill(home / "fresh")
+        assert told("native", "sync_skills", {}, "work")["added"] == []
+        for tool, arguments in (
+            ("sync_skills", {"sources": ["one"]}),
+            ("restore_skill", {"name": "plan"}),
+            ("create_skill", {"name": "more", "description": "d", "source": "one"}),
+        ):
+            assert "error" in told("native", tool, arguments, "work"), tool
+        assert not (home / "plan").exists()
+        assert told("native", "sync_skills", {"sources": ["one"]}, "work/one")["added"] == ["fresh"]
+        assert told("native", "restore_skill", {"name": "plan"}, "work/one")["skill"]
+
+    def test_what_is_broken_in_a_project_elsewhere_is_told_as_not_found(
+        self, world, told, tmp_path
+    ):
+        home = tmp_path / "work" / "one" / ".claude" / "skills"
+        write_skill(home / "broken", description="", body="")
+        world.sync()
+        answer = told("native", "read_skill", {"name": "broken"}, "work")
+        assert answer["error"]["code"] == "skill_not_found"
+        answer = told("native", "read_skill", {"name": "broken"}, "work/one")
+        assert answer["error"]["code"] == "skill_invalid"
+        for folder in ("work", "work/one"):
+            answer = told("wave", "Skill", {"skill_name": "broken"}, folder)
+            assert ("is invalid" in str(answer)) == (folder == "work/one")
+
     @pytest.mark.parametrize("folder", WITHIN)
     def test_wave(self, world, told, tmp_path, folder):
         toolset = world.toolset("wave", workdir=str(tmp_path / folder))

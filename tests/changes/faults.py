@@ -126,7 +126,8 @@ class World:
         return self
 
 
-def make_world(base: Path, *, deleted: bool = False, database: Path | None = None) -> World:
+def make_world(base: Path, *, before: str = "", database: Path | None = None) -> World:
+    """Make a world as it is before a change of this name."""
     world = World(base, database)
     world.root.mkdir(parents=True)
     (world.root / "other").mkdir()
@@ -134,8 +135,11 @@ def make_world(base: Path, *, deleted: bool = False, database: Path | None = Non
         registry.sync(str(world.root))
         source = registry.sources()[0]
         create_files(registry.core, source, "alpha", "alpha", {"SKILL.md": OLD, "a/b.txt": b"b"})
-        if deleted:
+        if before == "restore":
             registry.delete("alpha")
+        if before == "write_back":
+            shutil.rmtree(world.alpha)
+            registry.sync(allow_prune=True)
     world.save()
     return world
 
@@ -167,7 +171,12 @@ def restore(registry: SkillRegistry) -> None:
     registry.restore("alpha")
 
 
-CHANGES = {f.__name__: f for f in (create, update, update_many, delete, restore)}
+def write_back(registry: SkillRegistry) -> None:
+    """Restore what was removed by hand."""
+    registry.restore("alpha")
+
+
+CHANGES = {f.__name__: f for f in (create, update, update_many, delete, restore, write_back)}
 
 
 def run_in_child(work: Callable[[], object]) -> int:
@@ -442,13 +451,14 @@ def _steady(path: Path) -> str:
 
 
 ALPHA_OLD = {"alpha/SKILL.md": OLD, "alpha/a/b.txt": b"b"}
-BEFORE = dict.fromkeys(CHANGES, ALPHA_OLD) | {"restore": {}}
+BEFORE = dict.fromkeys(CHANGES, ALPHA_OLD) | {"restore": {}, "write_back": {}}
 AFTER = {
     "create": ALPHA_OLD | {"beta/SKILL.md": NEW.replace(b"alpha", b"beta")},
     "update": ALPHA_OLD | {"alpha/SKILL.md": NEW},
     "update_many": {"alpha/SKILL.md": NEW, "alpha/c.txt": b"c"},
     "delete": {},
     "restore": ALPHA_OLD,
+    "write_back": ALPHA_OLD,
 }
 
 
@@ -470,7 +480,10 @@ def broken_promises(world: World, change: str, *, whole: bool = True) -> list[st
         stored = {path.parent.name for path in world.root.rglob("SKILL.md")}
         if listed != stored:
             broken.append(f"listed {listed}, on disk {stored}")
-        if whole and "alpha" not in stored:
+        if whole and "alpha" not in stored and change == "write_back":
+            if not registry.history("alpha")[0].complete:
+                broken.append("what alpha was is lost")
+        elif whole and "alpha" not in stored:
             trash = [t.name for t in registry.trash()]
             if trash != ["alpha"]:
                 broken.append(f"alpha is lost: {trash}")
