@@ -18,6 +18,7 @@ from registry.toolsets.kinds import explaining
 if TYPE_CHECKING:
     from registry.catalog.check import Checked
     from registry.catalog.copies import Copies
+    from registry.catalog.links import LinkTo
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
@@ -160,6 +161,16 @@ class SkillRegistry:
         from registry.catalog.resolve import resolve
 
         return resolve(self.core.reader, name).skill
+
+    def links(self, name: str) -> "Sequence[LinkTo]":
+        """Return the links in this machine's sources by which a skill is found, too, by path.
+
+        Raises `SkillNotFound`, `SkillAmbiguous`.
+        """
+        from registry.catalog.links import links_to
+        from registry.catalog.resolve import resolve
+
+        return links_to(self.core, resolve(self.core.reader, name))
 
     def why(self, subject: str, personality: str | None = None) -> "Sequence[Explanation]":
         """Explain why a skill (by name, ref or path) is, or isn't, listed for a personality.

@@ -5,6 +5,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
+from registry.catalog.links import links_to
 from registry.changes.context import ChangeContext
 from registry.changes.create import kept
 from registry.changes.locking import under_lock
@@ -24,6 +25,7 @@ from registry.disk.atomic import (
     rename_new,
 )
 from registry.disk.beneath import Folder
+from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, is_safe_relative, join
 from registry.disk.walk import Walk
 from registry.errors import (
@@ -92,7 +94,12 @@ def delete(
         carry_out(context, entry, base.skill.ref)
         return trashed
 
-    return under_lock(core, base.source_id, change)
+    links = links_to(core, stored)
+    trashed = under_lock(core, base.source_id, change)
+    for link in links:
+        if is_dangling(link.link):
+            core.warn(f"The link {link.link!r} now leads nowhere.")
+    return trashed
 
 
 def restore(

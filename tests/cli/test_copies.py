@@ -39,3 +39,22 @@ def test_where_nothing_is_copied_that_is_said(library, cli):
 def test_a_skill_shows_where_else_it_is(copied, cli):
     assert "Also in     two/pdf" in cli("show", "pdf").output
     assert "Also in" not in cli("show", "one/review").output
+
+
+def test_a_skill_shows_the_links_that_lead_to_it(cli, tmp_path):
+    write_skill(tmp_path / "one" / "pdf")
+    link = tmp_path / "two" / "pdf"
+    link.parent.mkdir()
+    link.symlink_to("../one/pdf")
+    cli("sync", str(tmp_path / "two"), "--name", "two")
+    cli("sync", str(tmp_path / "one"), "--name", "one")
+    assert f"Linked at   {link}\n" in cli("show", "pdf").output
+    shown = json.loads(cli("show", "pdf", "--json").stdout)
+    assert shown["copies"] == []
+    assert [(one["code"], one["severity"]) for one in shown["diagnostics"]] == [
+        ("link-known", "info")
+    ]
+    deleted = cli("delete", "pdf", "--json")
+    assert json.loads(deleted.stdout)["name"] == "pdf"
+    assert f"The link '{link}' now leads nowhere." in deleted.stderr
+    assert f"{link}: warning link-broken" in cli("check").stdout
