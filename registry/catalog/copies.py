@@ -1,6 +1,6 @@
 """Names in several places: the same files, differing ones, and the same text under other names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
@@ -8,8 +8,9 @@ from typing import Final, Literal
 from registry.catalog.resolve import resolve
 from registry.catalog.search import search
 from registry.db.interface import Reader
-from registry.db.queries.copies import bodies, repeated
+from registry.db.queries.copies import bodies, repeated, same_as
 from registry.db.queries.filters import Filters
+from registry.db.queries.skills import StoredSkill, by_place
 from registry.model import Skill
 from registry.text import words
 
@@ -40,6 +41,18 @@ class Copies:
     name: str
     relation: Relation
     skills: tuple[Skill, ...]
+
+
+def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
+    """Return the copies of a skill: its name and its files in other places."""
+    # Kept with each skill, so nearly always nothing has to be asked for.
+    return same_as(reader, stored) if stored.skill.copies else []
+
+
+def now(reader: Reader, some: Iterable[StoredSkill]) -> list[Skill]:
+    """Return what is stored by now where skills were; what is gone is left out."""
+    found = (by_place(reader, one.source_id, one.folder) for one in some)
+    return [one.skill for one in found if one is not None]
 
 
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from registry.catalog.reading import CurrentSkill
 from registry.core import Core
@@ -12,6 +12,9 @@ from registry.db.queries.revisions import Revision
 from registry.db.queries.skills import StoredSkill
 from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
 from registry.model import SkillFile
+
+if TYPE_CHECKING:
+    from registry.changes.copied import Which
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,11 @@ class History:
             before = earlier[0]
         return "".join(self._differences(before, after))
 
-    def restore(self, number: int) -> StoredSkill:
+    def restore(self, number: int, copies: "Which | None" = None) -> StoredSkill:
         """Make a skill what it was, as one change; files that it did not have then are removed.
 
-        Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, and as `update.update_files`.
+        ``copies``: which of its copies become the same, too. Raises `RevisionNotFound`,
+        `ContentMissing`, `ContentDamaged`, and as `update.update_files`.
         """
         wanted = self.revision(number)
         had = {file.path: (file.hash, file.executable) for file in self.current.files}
@@ -91,7 +95,7 @@ class History:
         from registry.changes.update import update_files
 
         executable = {file.path: file.executable for file in wanted.files}
-        return update_files(self.core, self.stored, edits, executable=executable)
+        return update_files(self.core, self.stored, edits, executable=executable, copies=copies)
 
     def _content(self, of: Revision, file: SkillFile) -> bytes:
         """Return a file's bytes. Raises `ContentMissing`, `ContentDamaged`, `FileTooLarge`."""

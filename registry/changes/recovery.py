@@ -7,14 +7,16 @@ follows from the source, the folder in it and the number of the change.
 
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from typing import TypeAlias
 
+from sqlalchemy import Connection
+
 from registry.changes.context import ChangeContext
+from registry.changes.moves import Ends, ends, go_on, take_back
 from registry.changes.pending import recorded, signed_entry
-from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there, open_place
+from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
 from registry.db.queries.journal import Entry
 from registry.db.queries.skills import StoredSkill, by_place
 from registry.db.writes.journal import drop_entry, holds
@@ -35,29 +37,10 @@ from registry.errors import SkillInaccessible
 from registry.sync.folder import Previous, Reading, make_version, read_folder
 from registry.text import utc_now, utc_text
 
+Change: TypeAlias = tuple[ChangeContext, Entry]
+
 Leftover: TypeAlias = tuple[Place, frozenset[str | None]]
 """What may be removed, and the digests that it must have for that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """What a change moves, by open folders: ``live`` in the source, ``staged`` in the state folder.
-
-    None: the folder that it was in is gone, or a link leads there now.
-    """
-
-    live: Place | None
-    staged: Place | None
-
-
-@contextmanager
-def ends(context: ChangeContext, entry: Entry) -> Iterator[Ends]:
-    """Open the folders that a change moves something between."""
-    area, number, tree = entry.staged.split("/")
-    home = {"ops": context.state.ops, "trash": context.state.trash}[area]
-    with ExitStack() as stack:
-        live = open_place(stack, context.root, entry.target)
-        yield Ends(live, open_place(stack, home, f"{number}/{tree}"))
 
 
 def recover(context: ChangeContext) -> int:
@@ -78,20 +61,32 @@ def recover(context: ChangeContext) -> int:
 
 
 def finish(context: ChangeContext, entry: Entry) -> StoredSkill | None:
-    """Bring one change to an end on disk, write down what the disk says, then clear up.
+    """Bring one change to an end; see `finish_all`."""
+    return finish_all([(context, entry)])[0]
 
-    Returns the skill as it is stored now, None where there is none. Clearing up comes last: a tree
-    that is removed by half would look like an edit made by hand.
+
+def finish_all(changes: Sequence[Change], *, back: bool = False) -> list[StoredSkill | None]:
+    """Bring changes to an end on disk, write down what the disk says, then clear up.
+
+    ``back``: those that are made together are taken back, not gone on with. Returns the skills as
+    they are stored now, None where there is none. Clearing up comes last: a tree that is removed by
+    half would look like an edit made by hand.
     """
-    with ends(context, entry) as at:
-        left = repair(context, entry, at)
-        stored = record(context, entry)
+    with ExitStack() as stack:
+        left: list[tuple[ChangeContext, Leftover]] = []
+        for context, entry in changes:
+            at = stack.enter_context(ends(context, entry))
+            if entry.is_together:
+                (take_back if back else go_on)(entry, at)
+            left += [(context, one) for one in repair(context, entry, at)]
+        stored = record(changes)
         try:
-            for place, known in left:
+            for context, (place, known) in left:
                 _check(context, place, known)
         except OSError:
             return stored  # it is done; what it left is looked at again by the next change
-    _clear(context, entry.id)
+    for context, entry in changes:
+        _clear(context, entry.id)
     return stored
 
 
@@ -107,14 +102,14 @@ def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
     elif entry.kind == "create":
         # A skill that could not be restored simply stays in the trash.
         left = [(at.staged, frozenset({entry.new}))] if entry.uid is None else []
-    elif entry.kind == "delete":
+    elif entry.deletes:
         _end_delete(context, entry, at.staged, at.live)
     elif all(is_gone(Place(at.staged.folder, name)) for name in (OLD, NEW)):
         left = _end_exchange(context, entry, at.staged, at.live)
     else:
         left = _end_two_renames(context, entry, at.staged, at.live)
     # What is gone from the one folder must be in the other before.
-    places = (at.staged, at.live) if entry.kind == "delete" else (at.live, at.staged)
+    places = (at.staged, at.live) if entry.deletes else (at.live, at.staged)
     for place in places:
         if place is not None:
             sync_folder(place.folder)
@@ -186,33 +181,38 @@ def _clear(context: ChangeContext, number: str) -> None:
         remove_tree(Place(context.state.ops, number))
 
 
-def record(context: ChangeContext, entry: Entry) -> StoredSkill | None:
-    """Make the database say what the disk says of the entry's folder, and strike the entry out.
+def record(changes: Sequence[Change]) -> list[StoredSkill | None]:
+    """Make the database say what the disk says of the entries' folders, and strike them out.
 
     Returns what is stored then, read before the commit: after it nothing can fail. Raises
     `SkillInaccessible` where the disk does not answer: that a folder can't be read proves neither
-    that it is gone nor what is in it, so the entry stays.
+    that it is gone nor what is in it, so the entries stay.
     """
-    reading = _read(context, entry)
+    readings = [(entry, _read(context, entry)) for context, entry in changes]
     moment = time.time_ns()
-    with context.core.writer.transaction() as connection:
-        live = live_version(connection, entry.source_id, entry.folder)
-        if reading is not None and reading.unread and (live is None or live.content_hash):
-            # It was readable a moment ago, or when it was stored last.
-            raise _unanswered(entry, reading.unread[0].message)
-        if reading is not None:
-            previous = None if live is None else Previous(live.id, live.uid, live.created_at)
-            version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
-            if previous is None and entry.uid is not None:
-                version.columns["uid"] = entry.uid
-                version.columns["created_at"] = entry.created_at
-            publish(connection, stage(connection, [version]), [])
-        elif live is not None:
-            publish(connection, [], [live.id])
-        if live is not None:
-            delete_retired(connection, version=live.id)
-        drop_entry(connection, entry)
-        return by_place(InTransaction(connection), entry.source_id, entry.folder)
+    with changes[0][0].core.writer.transaction() as connection:
+        for entry, reading in readings:
+            _record(connection, entry, reading, moment)
+        return [by_place(InTransaction(connection), e.source_id, e.folder) for e, _ in readings]
+
+
+def _record(connection: Connection, entry: Entry, reading: Reading | None, moment: int) -> None:
+    live = live_version(connection, entry.source_id, entry.folder)
+    if reading is not None and reading.unread and (live is None or live.content_hash):
+        # It was readable a moment ago, or when it was stored last.
+        raise _unanswered(entry, reading.unread[0].message)
+    if reading is not None:
+        previous = None if live is None else Previous(live.id, live.uid, live.created_at)
+        version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
+        if previous is None and entry.uid is not None:
+            version.columns["uid"] = entry.uid
+            version.columns["created_at"] = entry.created_at
+        publish(connection, stage(connection, [version]), [])
+    elif live is not None:
+        publish(connection, [], [live.id])
+    if live is not None:
+        delete_retired(connection, version=live.id)
+    drop_entry(connection, entry)
 
 
 def _read(context: ChangeContext, entry: Entry) -> Reading | None:
@@ -245,7 +245,10 @@ def sweep(context: ChangeContext) -> None:
             if entry is not None and not _is_over(context, entry):
                 continue
         _clear(context, number)
+    unfinished = set(state.operations())
     for number in state.trashed():
+        if number in unfinished:
+            continue  # what is to be moved there may come yet
         kept = open_if_there(state.trash, number)
         if kept is None:
             continue

@@ -38,7 +38,9 @@ def world(request, monkeypatch):
     change = request.node.callspec.params.get("change", "")
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=place) as base:
-        made = faults.make_world(Path(base) / "world", deleted=change == "restore")
+        made = faults.make_world(
+            Path(base) / "world", deleted=change == "restore", copied=change.endswith("_copies")
+        )
         # An engine holds no connection to a file; to keep it spares compiling each statement anew.
         monkeypatch.setattr(writer, "make_engine", cache(writer.make_engine))
         writer.make_engine(str(made.database))
@@ -103,7 +105,7 @@ def test_killed_again_inside_recovery_it_still_holds(world, change):
     assert recoveries > 2
 
 
-@pytest.mark.parametrize("change", ["update", "update_many", "delete"])
+@pytest.mark.parametrize("change", ["update", "update_many", "update_copies", "delete"])
 def test_an_edit_made_by_hand_at_any_step_is_never_lost(world, change):
     for step, here in each_step(world, change, EDITABLE):
         disturbed(here, change, step, lambda here=here: faults.edit(here), EDITABLE)
@@ -114,8 +116,9 @@ def test_an_edit_made_by_hand_at_any_step_is_never_lost(world, change):
 
 
 def edit_survives(world: World) -> bool:
-    places = [world.root, world.state / "conflict", world.state / "trash"]
-    return any(faults.EDIT in faults.snapshot(place).values() for place in places)
+    kept = [state / name for state in world.states for name in ("conflict", "trash")]
+    found = [world.content(), *map(faults.snapshot, kept)]
+    return any(faults.EDIT in one.values() for one in found)
 
 
 @every_change
@@ -136,7 +139,7 @@ def test_an_error_of_the_disk_at_any_step_is_answered_and_undone(
         answer = disturbed(here, change, step, faults.fail(code), kinds)
         if not isinstance(answer, ChangePending):  # which says that it may be done
             expected = faults.AFTER if answer is None else faults.BEFORE
-            assert faults.snapshot(here.root) == expected[change], (step, answer)
+            assert here.content() == expected[change], (step, answer)
         faults.recover(here)
         if LOOK in kinds:  # what could not be read is known by what a sync finds next
             with here.open() as registry:
@@ -171,7 +174,7 @@ def test_a_failed_commit_leaves_all_or_nothing(world, change, commit, monkeypatc
         registry.core.on_warning = said.append
         if commit == "contents":  # when the change itself was committed
             CHANGES[change](registry)
-            assert faults.snapshot(world.root) == faults.AFTER[change]
+            assert world.content() == faults.AFTER[change]
         else:
             with pytest.raises((DatabaseProblem, ChangePending)):
                 CHANGES[change](registry)
