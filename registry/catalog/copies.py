@@ -49,10 +49,29 @@ def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
     return same_as(reader, stored) if stored.skill.copies else []
 
 
-def now(reader: Reader, some: Iterable[StoredSkill]) -> list[Skill]:
-    """Return what is stored by now where skills were; what is gone is left out."""
-    found = (by_place(reader, one.source_id, one.folder) for one in some)
-    return [one.skill for one in found if one is not None]
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What a change of a skill did to its copies: the refs, as they are now, of those it left.
+
+    ``changed`` are those that it changed, too; of what it deleted, the refs that they had.
+    """
+
+    left: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+def fate(reader: Reader, before: Iterable[StoredSkill]) -> Fate:
+    """Tell what became of copies (`copies_of`, before the change)."""
+    left: list[str] = []
+    changed: list[str] = []
+    for one in before:
+        now = by_place(reader, one.source_id, one.folder)
+        if now is None:
+            changed.append(one.skill.ref)
+        else:
+            is_same = now.skill.tree_hash == one.skill.tree_hash
+            (left if is_same else changed).append(now.skill.ref)
+    return Fate(tuple(left), tuple(changed))
 
 
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:

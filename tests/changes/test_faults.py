@@ -91,6 +91,15 @@ def test_killed_at_every_step_the_next_open_leaves_all_or_nothing(world, change)
         assert broken_promises(here, change) == [], step
 
 
+@pytest.mark.parametrize("change", ["update_copies", "update_many"])
+def test_killed_at_every_step_of_two_renames_it_holds_too(world, change, monkeypatch):
+    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    for step, here in each_step(world, change):
+        assert killed(here, change, step)
+        faults.recover(here)
+        assert broken_promises(here, change) == [], step
+
+
 @every_change
 def test_killed_again_inside_recovery_it_still_holds(world, change):
     strides = (9, 11) if faults.every_line else (1, 1)
@@ -246,6 +255,29 @@ class TestControls:
             killed(here, change, step) and broken_promises(here, change)
             for step, here in each_step(world, change)
         )
+
+    @pytest.mark.parametrize("change", ["update_copies"])
+    def test_without_going_on_some_kill_leaves_copies_by_half(self, world, change, monkeypatch):
+        monkeypatch.setattr(recovery, "go_on", lambda *_: None)
+
+        def fails(step, here):
+            assert killed(here, change, step)
+            faults.recover(here)
+            return broken_promises(here, change)
+
+        assert any(fails(step, here) for step, here in each_step(world, change))
+
+    @pytest.mark.parametrize("change", ["update_copies"])
+    def test_without_taking_back_some_error_leaves_copies_by_half(self, world, change, monkeypatch):
+        monkeypatch.setattr(faults, "every_line", False)
+        monkeypatch.setattr(recovery, "take_back", lambda *_: None)
+        kinds = frozenset({DISK, FSYNC})
+
+        def fails(step, here):
+            answer = disturbed(here, change, step, faults.fail(errno.EACCES), kinds)
+            return answer and here.content() not in (faults.BEFORE[change], faults.AFTER[change])
+
+        assert any(fails(step, here) for step, here in each_step(world, change, kinds))
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_a_journal_some_kill_breaks_the_promise(self, world, change, monkeypatch):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, escape, options, words
+from registry.cli import complete, copied, escape, options, words
 from registry.cli.column import Column
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit, skill_line
@@ -24,22 +24,35 @@ if TYPE_CHECKING:
     "skill-registry restore release-notes",
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
+@copied.option
 @options.guard_options
 @options.json_option
 def delete(
-    session: Session, *, names: tuple[str, ...], if_hash: str | None, force: bool, as_json: bool
+    session: Session,
+    *,
+    names: tuple[str, ...],
+    copies: bool,
+    if_hash: str | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Move skills to the trash.
 
     The whole folder goes, and "restore" brings it back. A skill that was edited by hand since the
-    last sync is left alone. Of several none is touched unless all names are known.
+    last sync is left alone. Of several none is touched unless all names are known. Copies of a
+    skill stay, and are named, unless --copies is given; links to it are left, and named, too.
     """
+    if copies and force:
+        raise click.UsageError("--copies and --force exclude each other.")
     if if_hash and names[1:]:
         raise click.UsageError("--if-hash goes with a single NAME.")
     registry = session.registry
-    gone, is_complete = each(
-        session, names, lambda name: registry.delete(name, if_hash=if_hash, force=force)
-    )
+
+    def remove(name: str) -> "Trashed":
+        with copied.told(session, name, "deletes", copies=copies):
+            return registry.delete(name, if_hash=if_hash, force=force, copies=copies)
+
+    gone, is_complete = each(session, names, remove)
     told = (
         f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
         for one in gone
@@ -62,22 +75,33 @@ def delete(
     type=click.IntRange(min=1),
     help="Instead: make a skill that is there what it was in this revision.",
 )
+@copied.option
 @options.json_option
 def restore(
-    session: Session, *, name: str, source: str | None, revision: int | None, as_json: bool
+    session: Session,
+    *,
+    name: str,
+    source: str | None,
+    revision: int | None,
+    copies: bool,
+    as_json: bool,
 ) -> None:
     """Bring a deleted skill back.
 
     NAME is the skill's name, its source/folder, or the id that "trash list" shows; of several the
     one that was deleted last comes back, byte for byte and as old as it was. With --revision NAME
-    is a skill that is there, and "history" lists what it was.
+    is a skill that is there, and "history" lists what it was; its copies stay as they are, and are
+    named, unless --copies is given.
     """
+    if copies and revision is None:
+        raise click.UsageError("--copies goes with --revision.")
     if revision is not None and source is not None:
         raise click.UsageError("--revision and --source exclude each other.")
     if revision is None:
         back = session.registry.restore(name, source=source)
     else:
-        back = session.registry.restore_revision(name, revision)
+        with copied.told(session, name, "changes", copies=copies):
+            back = session.registry.restore_revision(name, revision, copies=copies)
     session.console.answer(back, skill_line("Restored", back), as_json=as_json)
 
 
