@@ -1,4 +1,3 @@
-import os
 import sqlite3
 import threading
 from contextlib import closing
@@ -96,14 +95,6 @@ def test_one_registry_serves_many_threads(filled):
     for thread in threads:
         thread.join()
     assert failures == []
-
-
-def test_a_forked_child_opens_a_connection_of_its_own(filled):
-    filled.list()
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if len(filled.list()) == 1 else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/db", "postgresql://[", "mysql://x", ""])

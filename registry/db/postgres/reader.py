@@ -1,11 +1,11 @@
 """Reading from a PostgreSQL server, through SQLAlchemy's pool of connections."""
 
-import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from registry.db.forks import begin_anew
 from registry.db.interface import Reader, State
 from registry.db.postgres.dialect import (
     CONNECT_ARGS,
@@ -44,7 +44,16 @@ class PostgresReader(Reader):
         super().__init__(redacted_url(url))
         self._url = url
         self._lock = threading.Lock()
-        self._made: tuple[int, Engine] | None = None
+        self._made: Engine | None = None
+        begin_anew(self)
+
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
+        """Leave the connections, which the parent speaks on; see `registry.db.forks`."""
+        if self._made is not None:
+            self._made.dispose(close=False)
+        self._made = None
+        self._lock = threading.Lock()
+        self._local = threading.local()
 
     def state(self) -> State:
         """Say how the schema relates to this program.
@@ -82,8 +91,8 @@ class PostgresReader(Reader):
     def close(self) -> None:
         """Close the connections of all threads."""
         with self._lock:
-            if self._made is not None and self._made[0] == os.getpid():
-                self._made[1].dispose()
+            if self._made is not None:
+                self._made.dispose()
             self._made = None
         self._local = threading.local()
 
@@ -155,12 +164,9 @@ class PostgresReader(Reader):
 
     def _engine(self) -> "Engine":
         with self._lock:
-            # A forked child must not speak on its parent's connections.
-            if self._made is None or self._made[0] != os.getpid():
-                if self._made is not None:
-                    self._made[1].dispose(close=False)
-                self._made = os.getpid(), _make_engine(self._url)
-            return self._made[1]
+            if self._made is None:
+                self._made = _make_engine(self._url)
+            return self._made
 
 
 def _make_engine(url: "URL") -> "Engine":

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
+from registry.db.forks import begin_anew
 from registry.db.interface import Writer
 from registry.db.postgres.dialect import CONNECT_ARGS, WRITING, redacted_url, translate
 from registry.errors import RegistryError
@@ -58,7 +59,11 @@ class PostgresWriter(Writer):
 
     def __init__(self, url: "URL", host: str) -> None:
         super().__init__(redacted_url(url), host, make_engine(url))
-        self._process = os.getpid()
+        begin_anew(self)
+
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
+        """Leave the connections, which the parent speaks on; see `registry.db.forks`."""
+        self._engine.dispose(close=False)
 
     def update_statistics(self) -> None:
         """Put new rows into their indexes, and count what the planner goes by.
@@ -71,10 +76,6 @@ class PostgresWriter(Writer):
 
     @contextmanager
     def _exclusive(self, _wait: float) -> Iterator[None]:
-        if self._process != os.getpid():
-            # A forked child must not speak on its parent's connections.
-            self._engine.dispose(close=False)
-            self._process = os.getpid()
         yield
 
     def _begin(self, connection: Connection, wait: float) -> None:

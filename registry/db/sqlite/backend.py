@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
+from registry.db.forks import busy
 from registry.db.interface import Backend, DatabaseInfo, State, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
 from registry.db.sqlite.dialect import (
@@ -47,7 +48,8 @@ class SqliteBackend(Backend):
             raise DatabaseProblem(path=self.path, reason=reason)
         from registry.db.sqlite.upgrade import ensure_current
 
-        ensure_current(self.path)
+        with busy:
+            ensure_current(self.path)
 
     def open_writer(self) -> Writer:
         """Return the writing lane."""
@@ -81,7 +83,10 @@ class SqliteBackend(Backend):
             if not lock.acquire(wait):
                 return False
             try:
-                with closing(sqlite3.connect(self.path, wait, isolation_level=None)) as connection:
+                with (
+                    busy,
+                    closing(sqlite3.connect(self.path, wait, isolation_level=None)) as connection,
+                ):
                     connection.execute("BEGIN IMMEDIATE")
                     connection.executemany(sql, rows)
                     connection.execute("COMMIT")
@@ -113,11 +118,14 @@ class SqliteBackend(Backend):
             return []
         try:
             if not self.writable:
-                with closing(self.reader.connect()) as connection:
+                with busy, closing(self.reader.connect()) as connection:
                     return list(_problems(connection, None))
-            with closing(
-                sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None)
-            ) as connection:
+            with (
+                busy,
+                closing(
+                    sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None)
+                ) as connection,
+            ):
                 return list(_problems(connection, self.path))
         except ERRORS as error:
             raise translate(error, self.path) from error
@@ -129,7 +137,7 @@ class SqliteBackend(Backend):
         target = copy_target(target, overwrite=overwrite)
         if os.path.exists(target) and os.path.samefile(target, self.path):
             raise UsageProblem(message=f"{target} is the database itself; choose another name")
-        with closing(self.reader.connect()) as source:
+        with busy, closing(self.reader.connect()) as source:
             copy_file(source, target)
 
 

@@ -9,11 +9,18 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
+from registry.db.forks import begin_anew, busy
 from registry.db.interface import Reader, State
 from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, schema_state, translate
 from registry.db.sqlite.search import Fts5Matches
 from registry.db.storable import storable
 from registry.errors import DatabaseProblem
+
+_AT_ONCE: Final = 200
+"""Rows of a stream that are fetched in one call."""
+
+_ABANDONED: Final[list[sqlite3.Connection]] = []
+"""Connections that a forked child can neither use nor close."""
 
 _UNFINISHED: Final = (
     "its last changes are in the %s file beside it, which can't be read where nothing can be "
@@ -37,6 +44,19 @@ class SqliteReader(Reader):
         super().__init__(path)
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock = threading.Lock()
+        begin_anew(self)
+
+    def forked(self, *, idle: bool) -> None:
+        """Forget the connections of the parent's threads; see `registry.db.forks`."""
+        inherited = [connection for _, connection in self._open]
+        if idle:
+            for connection in inherited:
+                connection.close()
+        else:  # another thread may be amid a call of it
+            _ABANDONED.extend(inherited)
+        self._open = []
+        self._lock = threading.Lock()
+        self._local = threading.local()
 
     def state(self) -> State:
         """Say how the file's schema relates to this program; a missing file is empty.
@@ -54,7 +74,8 @@ class SqliteReader(Reader):
         if not Path(self.path).is_file():
             raise DatabaseProblem(path=self.path, reason="it is not a regular file")
         try:
-            return schema_state(self._connection(), self.path)
+            with busy:
+                return schema_state(self._connection(), self.path)
         except ERRORS as error:
             raise translate(error, self.path) from error
 
@@ -63,7 +84,8 @@ class SqliteReader(Reader):
         if self.empty:
             return []
         try:
-            return self._connection().execute(sql, parameters).fetchall()
+            with busy:
+                return self._connection().execute(sql, parameters).fetchall()
         except (UnicodeEncodeError, OverflowError):
             return self.rows(sql, storable(parameters))
         except ERRORS as error:
@@ -74,7 +96,13 @@ class SqliteReader(Reader):
         if self.empty:
             return
         try:
-            yield from self._connection().execute(sql, storable(parameters))
+            with busy:
+                cursor = self._connection().execute(sql, storable(parameters))
+                rows = cursor.fetchmany(_AT_ONCE)
+            while rows:
+                yield from rows
+                with busy:
+                    rows = cursor.fetchmany(_AT_ONCE)
         except ERRORS as error:
             raise translate(error, self.path) from error
 
@@ -85,26 +113,28 @@ class SqliteReader(Reader):
         """
         if self.empty:
             return None
-        mark = self._current().mark
+        with busy:
+            mark = self._current().mark
         return int(self.rows("PRAGMA data_version")[0][0]) if mark is None else hash(mark)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Give this thread a transaction that sees one state of the database."""
         begun = None
-        if not self.empty and not self._connection().in_transaction:
-            begun = self._connection()
-            begun.execute("BEGIN")  # nothing is read yet, and so nothing can fail
+        with busy:
+            if not self.empty and not self._connection().in_transaction:
+                begun = self._connection()
+                begun.execute("BEGIN")  # nothing is read yet, and so nothing can fail
         try:
             yield
         finally:
-            if begun is not None and begun.in_transaction:
-                with suppress(*ERRORS):  # what was read was read
+            with busy, suppress(*ERRORS):  # what was read was read
+                if begun is not None and begun.in_transaction:
                     begun.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the connections of all threads."""
-        with self._lock:
+        with busy, self._lock:
             for _, connection in self._open:
                 connection.close()
             self._open.clear()
@@ -116,22 +146,23 @@ class SqliteReader(Reader):
         if self.empty:
             return None
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
-        return mode if self._current().mark is None else "wal"
+        with busy:
+            return mode if self._current().mark is None else "wal"
 
     def connect(self) -> sqlite3.Connection:
         """Return a new connection that reads, whatever the file's folder allows."""
-        return self._connect().connection
+        with busy:
+            return self._connect().connection
 
     def _connection(self) -> sqlite3.Connection:
         return self._current().connection
 
     def _current(self) -> "_Opened":
         known: _Opened | None = getattr(self._local, "known", None)
-        if known is not None and known.process == os.getpid():
-            if known.mark is None or known.connection.in_transaction:
-                return known
-            if known.mark == _mark(self.path):
-                return known
+        if known is not None and (
+            known.mark is None or known.connection.in_transaction or known.mark == _mark(self.path)
+        ):
+            return known
         opened = self._connect()
         with self._lock:
             # Threads come and go in a server; what they leave behind is closed by the next one.
@@ -139,7 +170,7 @@ class SqliteReader(Reader):
             for entry in left:
                 entry[1].close()
                 self._open.remove(entry)
-            if known is not None and known.process == opened.process:
+            if known is not None:
                 self._open.remove((threading.current_thread(), known.connection))
                 known.connection.close()
             self._open.append((threading.current_thread(), opened.connection))
@@ -151,7 +182,7 @@ class SqliteReader(Reader):
         # never the database itself. Mode ro does where that file is there, and can be read only.
         for options in ("mode=rw", "mode=ro"):
             try:
-                return _Opened(os.getpid(), self._try(options), None)
+                return _Opened(self._try(options), None)
             except sqlite3.OperationalError as error:
                 failed = error
         if may_write(self.path) or not _names(failed, "SQLITE_CANTOPEN", "SQLITE_READONLY"):
@@ -162,7 +193,7 @@ class SqliteReader(Reader):
             if size_of(self.path, ending):
                 raise DatabaseProblem(path=self.path, reason=_UNFINISHED % ending) from failed
         try:
-            return _Opened(os.getpid(), self._try("mode=ro&immutable=1"), mark)
+            return _Opened(self._try("mode=ro&immutable=1"), mark)
         except sqlite3.OperationalError as error:
             raise translate(error, self.path) from error
 
@@ -192,7 +223,6 @@ class SqliteReader(Reader):
 class _Opened(NamedTuple):
     """A thread's connection; ``mark``: what the file was like, where it is read without locks."""
 
-    process: int
     connection: sqlite3.Connection
     mark: tuple[int, ...] | None
 

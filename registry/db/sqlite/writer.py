@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
+from registry.db.forks import busy
 from registry.db.interface import Writer
 from registry.db.sqlite.dialect import BUSY_SECONDS, translate
 from registry.db.sqlite.lock import WriterLock
@@ -60,7 +61,8 @@ class SqliteWriter(Writer):
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
                 raise DatabaseBusy(path=self.path, seconds=wait)
-            yield
+            with busy:
+                yield
 
     def _begin(self, _connection: Connection, _wait: float) -> None:
         # Each transaction opens the file anew, so a path that leads nowhere now means that the

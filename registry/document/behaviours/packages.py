@@ -43,6 +43,12 @@ BEHAVIOURS: Final = (
         ),
         "installs a package whose name is nearly that of a well-known one",
         accept=lambda match: look_alike(match["names"].decode("ascii")) is not None,
+        anchors=tuple(
+            f"{tool} {verb} ".encode()
+            for tool in "pip pip3 npm pnpm yarn uv bun pipx".split()
+            for verb in ("install", "i", "add")
+        ),
+        reach=240,
     ),
     Behaviour(
         "package-from-address",
@@ -83,6 +89,7 @@ BEHAVIOURS: Final = (
             )
             is None
         ),
+        anchors=pieces("index-url index_url trusted-host registry goproxy"),
     ),
     Behaviour(
         "redirected-endpoint",

@@ -197,6 +197,21 @@ BEHAVIOURS: Final = (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
         ),
     ),
+    # A bare link where others name a package: what lies behind it is chosen by the host alone.
+    Behaviour(
+        "required-program",
+        words("quick easy one instant", "setup install installation installer", "http https"),
+        pattern(
+            r"\b(?:quick|easy|one-click|instant)[ -](?:setup|install(?:ation|er)?)\b[^\n]{0,30}?"
+            r"[:\-][ *_`]{0,4}(?:\[[^\]\n]{0,60}\]\()?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?"
+            r"(?![\w/.-])",
+        ),
+        "is all that is said of what is to be installed",
+        where="prose",
+        accept=lambda match: (
+            _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
+        ),
+    ),
     Behaviour(
         "pasted-command",
         words(

@@ -8,6 +8,7 @@ repetition is bounded, so that a hostile megabyte costs no more than its length.
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from registry.model import Severity
@@ -27,6 +28,18 @@ class SecurityRule(NamedTuple):
     fix: str
 
 
+class Pattern:
+    """A regular expression over bytes, compiled when it is first tried: most texts try few."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    @cached_property
+    def compiled(self) -> re.Pattern[bytes]:
+        """The expression, compiled."""
+        return re.compile(self._source.encode())
+
+
 class Behaviour(NamedTuple):
     """One way to do harm: what finds it.
 
@@ -39,7 +52,7 @@ class Behaviour(NamedTuple):
 
     code: str
     needs: tuple[frozenset[bytes], ...]
-    pattern: re.Pattern[bytes]
+    pattern: Pattern
     says: str
     where: Where = "anywhere"
     accept: Callable[[re.Match[bytes]], bool] | None = None
@@ -69,9 +82,9 @@ def pieces(text: str) -> tuple[bytes, ...]:
     return tuple(text.encode().split())
 
 
-def pattern(*parts: str) -> re.Pattern[bytes]:
-    """Compile the parts, one after the other, for lower-case bytes."""
-    return re.compile("".join(parts).encode())
+def pattern(*parts: str) -> Pattern:
+    """Return the pattern of the parts, one after the other, for lower-case bytes."""
+    return Pattern("".join(parts))
 
 
 PRIVATE_ADDRESS: Final = (

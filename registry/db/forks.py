@@ -1,0 +1,104 @@
+"""What a process owes a child that it forks: no thread amid a call, and all begun anew there.
+
+A child inherits what SQLite remembers of the locks of its process, but not the locks: it would read
+and write without them, and lose what it wrote (https://sqlite.org/howtocorrupt.html, 2.6). So the
+child closes every connection it inherited before it opens one, which is safe as long as no other
+thread was inside the database: a fork waits for that moment.
+"""
+
+import os
+import threading
+from contextlib import suppress
+from typing import Final, Protocol
+from weakref import WeakSet
+
+FORK_SECONDS: Final = 10.0
+"""How long a fork waits for calls and writes of other threads to end."""
+
+
+class Forkable(Protocol):
+    """Something that a child must begin anew."""
+
+    def forked(self, *, idle: bool) -> None:
+        """Forget in the child what was the parent's.
+
+        ``idle``: no thread was amid a call, so what was inherited may be closed.
+        """
+
+
+class Busy:
+    """Entered by a thread for as long as it is inside a database; may be nested."""
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+        self.forked()
+
+    def forked(self) -> None:
+        """Begin anew: of all threads that were inside, none is in this process."""
+        self._changed = threading.Condition(threading.Lock())
+        self._inside = 0
+        self._forking = False
+        self._idle = True
+        self._own.depth = 0
+
+    def __enter__(self) -> None:
+        depth = getattr(self._own, "depth", 0)
+        if not depth:
+            with self._changed:
+                while self._forking:
+                    self._changed.wait()
+                self._inside += 1
+        self._own.depth = depth + 1
+
+    def __exit__(self, *_: object) -> None:
+        depth = self._own.depth = getattr(self._own, "depth", 1) - 1
+        if depth == 0:
+            with self._changed:
+                self._inside = max(0, self._inside - 1)
+                if self._forking:
+                    self._changed.notify_all()
+
+    def before_fork(self) -> None:
+        """Keep other threads out, and wait until all that are inside have left."""
+        mine = getattr(self._own, "depth", 0) > 0
+        with self._changed:
+            while self._forking:  # another thread forks, too
+                self._changed.wait()
+            self._forking = True
+            self._idle = self._changed.wait_for(lambda: self._inside == mine, FORK_SECONDS)
+            self._idle = self._idle and not mine
+
+    def after_fork(self) -> None:
+        """Let the parent's threads in again."""
+        with self._changed:
+            self._forking = False
+            self._changed.notify_all()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody was inside when the process forked."""
+        return self._idle
+
+
+busy: Final = Busy()
+"""Of all databases of this process."""
+
+_known: WeakSet[Forkable] = WeakSet()
+
+
+def begin_anew(one: Forkable) -> None:
+    """Have ``one`` told in each forked child, before anything else happens there."""
+    _known.add(one)
+
+
+def _in_child() -> None:
+    idle = busy.idle
+    busy.forked()
+    for one in list(_known):
+        with suppress(Exception):  # each is told
+            one.forked(idle=idle)
+
+
+os.register_at_fork(
+    before=busy.before_fork, after_in_parent=busy.after_fork, after_in_child=_in_child
+)
