@@ -1,6 +1,6 @@
 """Names in several places: the same files, differing ones, and the same text under other names."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
@@ -53,25 +53,33 @@ def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 class Fate:
     """What a change of a skill did to its copies: the refs, as they are now, of those it left.
 
-    ``changed`` are those that it changed, too; of what it deleted, the refs that they had.
+    ``changed`` are those that it changed, too; of what it deleted, the refs that they had. Both are
+    empty where it changed nothing at all.
     """
 
     left: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
 
-def fate(reader: Reader, before: Iterable[StoredSkill]) -> Fate:
-    """Tell what became of copies (`copies_of`, before the change)."""
+def fate(reader: Reader, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
+    """Tell what a change of a skill did to its copies (`copies_of`, ``before`` the change)."""
     left: list[str] = []
-    changed: list[str] = []
+    too: list[str] = []
+    if not before or _is_same(changed, _now(reader, changed)):
+        return Fate()
     for one in before:
-        now = by_place(reader, one.source_id, one.folder)
-        if now is None:
-            changed.append(one.skill.ref)
-        else:
-            is_same = now.skill.tree_hash == one.skill.tree_hash
-            (left if is_same else changed).append(now.skill.ref)
-    return Fate(tuple(left), tuple(changed))
+        now = _now(reader, one)
+        ref = one.skill.ref if now is None else now.skill.ref
+        (left if _is_same(one, now) else too).append(ref)
+    return Fate(tuple(left), tuple(too))
+
+
+def _now(reader: Reader, stored: StoredSkill) -> StoredSkill | None:
+    return by_place(reader, stored.source_id, stored.folder)
+
+
+def _is_same(before: StoredSkill, now: StoredSkill | None) -> bool:
+    return now is not None and now.skill.tree_hash == before.skill.tree_hash
 
 
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:

@@ -33,7 +33,7 @@ def told(
     stored = resolve(reader, handle)
     before = copies_of(reader, stored)
     yield
-    found = fate(reader, before)
+    found = fate(reader, stored, before)
     if found.changed:
         done = {"changes": "changed", "deletes": "deleted"}[verb]
         console.note(f"{_count(found.changed, 'is', 'are')} {done}, too: {_named(found.changed)}")

@@ -11,9 +11,12 @@ from registry.errors import DatabaseProblem, RegistryError
 T = TypeVar("T")
 
 
-def each(session: Session, names: Sequence[str], do: Callable[[str], T]) -> tuple[list[T], bool]:
+def each(
+    session: Session, names: Sequence[str], do: Callable[[str], T], *, copies: bool = False
+) -> tuple[list[T], bool]:
     """Return what ``do`` made of each skill, and whether all went well.
 
+    ``copies``: it does so to the skill's copies, too, so of several that are named one will do.
     With several, what fails is told on stderr and the rest goes on. Raises what resolving the names
     and, of a single skill, what ``do`` raises.
     """
@@ -23,8 +26,12 @@ def each(session: Session, names: Sequence[str], do: Callable[[str], T]) -> tupl
         return [do(handles[0])], True
     found = [registry.resolve(handle) for handle in handles]
     done: list[T] = []
-    places = dict.fromkeys(f"{skill.source}/{skill.folder}" for skill in found)
-    for place in places:
+    places: dict[object, str] = {}
+    for skill in found:
+        place = f"{skill.source}/{skill.folder}"
+        is_copy = copies and skill.copies
+        places.setdefault((skill.name, skill.tree_hash) if is_copy else place, place)
+    for place in places.values():
         try:
             done.append(do(place))
         except DatabaseProblem:

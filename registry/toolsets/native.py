@@ -150,7 +150,7 @@ class NativeToolset:
         before, which = self._copies(stored)
         chosen = which if copies else None
         done = update_skill(self._core, stored, if_hash=if_hash, copies=chosen, **_fields(given))
-        return {"skill": _changed(done), "copies": record(fate(self._core.reader, before))}
+        return {"skill": _changed(done), "copies": record(fate(self._core.reader, stored, before))}
 
     def _delete_skill(self, *, name: str, if_hash: str | None = None, copies: bool = False) -> Json:
         from registry.changes.trash import delete
@@ -161,7 +161,7 @@ class NativeToolset:
         trashed = delete(self._core, stored, if_hash=if_hash, copies=chosen)
         keys = ("name", "source", "folder")
         gone = {key: getattr(trashed, key) for key in keys}
-        done = record(fate(self._core.reader, before))
+        done = record(fate(self._core.reader, stored, before))
         return {"deleted": {**gone, "trash_id": trashed.id}, "copies": done}
 
     def _copies(self, stored: StoredSkill) -> tuple[list[StoredSkill], "Which"]:

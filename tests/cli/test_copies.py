@@ -121,3 +121,12 @@ def test_a_skill_without_copies_says_nothing_of_them(copied, cli):
 )
 def test_copies_goes_with_no_force_and_with_a_revision(copied, cli, arguments):
     assert cli(*arguments).exit_code == 2
+
+
+def test_copies_that_are_named_themselves_are_changed_once(copied, cli):
+    deleted = cli("delete", "pdf", "two/pdf", "--copies")
+    assert (deleted.exit_code, deleted.stderr) == (0, "1 copy is deleted, too: two/pdf\n")
+
+
+def test_a_change_that_changes_nothing_says_nothing_of_copies(copied, cli):
+    assert cli("update", "pdf", "--description", "Reads PDF files.").stderr == ""

@@ -139,7 +139,7 @@ def update(
                 name, body=text, if_hash=base, force=force, copies=copies, **fields
             )
 
-    changed, is_complete = each(session, names, change)
+    changed, is_complete = each(session, names, change, copies=copies)
     lines = (line for one in changed for line in skill_line("Updated", one))
     session.console.answer(changed if names[1:] else changed[0], lines, as_json=as_json)
     if not is_complete:

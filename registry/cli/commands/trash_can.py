@@ -52,7 +52,7 @@ def delete(
         with copied.told(session, name, "deletes", copies=copies):
             return registry.delete(name, if_hash=if_hash, force=force, copies=copies)
 
-    gone, is_complete = each(session, names, remove)
+    gone, is_complete = each(session, names, remove, copies=copies)
     told = (
         f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
         for one in gone
