@@ -55,14 +55,9 @@ def recover(context: ChangeContext) -> int:
         if entry is not None:
             found.append(entry)
     for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
-        finish(context, entry)
+        finish_all([(context, entry)])
     sweep(context)
     return len(found)
-
-
-def finish(context: ChangeContext, entry: Entry) -> StoredSkill | None:
-    """Bring one change to an end; see `finish_all`."""
-    return finish_all([(context, entry)])[0]
 
 
 def finish_all(changes: Sequence[Change], *, back: bool = False) -> list[StoredSkill | None]:
