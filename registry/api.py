@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from registry.catalog.search import search
 from registry.core import Core
 from registry.db.queries import listing, summary
-from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.filters import Filters, Sort, check_page
 from registry.db.queries.journal import has_entries
 from registry.db.queries.sources import list_sources
 from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
+    from registry.changes.fix import Fix
     from registry.changes.trash import Trashed
     from registry.db.interface import DatabaseInfo
     from registry.db.queries.listing import Facet
@@ -71,8 +73,9 @@ class SkillRegistry:
         return registry
 
     def close(self) -> None:
-        """Write down what was counted, and close all connections."""
-        self.core.close()
+        """Write down what was counted, and close all connections; nothing can be asked then."""
+        if not self.core.closed:
+            self.core.close()
 
     def __enter__(self) -> Self:
         return self
@@ -102,16 +105,32 @@ class SkillRegistry:
         offset: int = 0,
     ) -> Page:
         """Return a page of skills: by name, or newest first by ``created`` or ``updated``."""
-        chosen = filters or Filters()
+        check_page(sort, limit, offset)
         return listing.list_skills(
-            self.core.reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
+            self.core.reader,
+            self._existing(filters),
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
+            offset=offset,
         )
 
     def search(
         self, query: str, filters: Filters | None = None, *, limit: int = 20, offset: int = 0
     ) -> tuple[Sequence[SearchHit], int]:
         """Return a page of hits, the best first, and how many skills match in all."""
-        return search(self.core.reader, query, filters or Filters(), limit=limit, offset=offset)
+        check_page("name", limit, offset)
+        return search(self.core.reader, query, self._existing(filters), limit=limit, offset=offset)
+
+    def _existing(self, filters: Filters | None) -> Filters:
+        """Return filters of a source that is there, if any is named. Raises `SourceNotFound`."""
+        if filters is None:
+            return Filters()
+        if filters.source is not None:
+            from registry.sync.sources import find
+
+            return replace(filters, source=find(self.core, filters.source).name)
+        return filters
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
         """Return the names that lie in several places; for one skill also what is nearly alike.
@@ -181,14 +200,36 @@ class SkillRegistry:
 
         return explain(self.core, subject, personality)
 
-    def check(self, targets: Sequence[str] = ()) -> "Sequence[Checked]":
+    def check(
+        self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+    ) -> "Sequence[Checked]":
         """Check folders, or registered skills by name, ref or source; without targets all.
 
-        Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`, `SourceElsewhere`.
+        ``select``: only findings of these codes, ``ignore``: none of these; ``link-`` means all
+        that begin with it. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`,
+        `SourceElsewhere`, `FindingUnknown`.
         """
         from registry.catalog.check import check
 
-        return check(self.core, targets)
+        return check(self.core, targets, select=select, ignore=ignore)
+
+    def fixes(
+        self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+    ) -> "Sequence[Fix]":
+        """Return what can be mended without judgement, and change nothing. Raises as `check`."""
+        from registry.changes.fix import fixes
+
+        return fixes(self.core, targets, select=select, ignore=ignore)
+
+    def fix(self, one: "Fix") -> None:
+        """Mend a SKILL.md as `fixes` said; every other byte stays.
+
+        Of a registered skill it is a change like any other, which `restore_revision` undoes. Raises
+        `SkillChangedOnDisk` where the file is another by now, and as `update`.
+        """
+        from registry.changes.fix import apply
+
+        apply(self.core, one)
 
     def tags(self) -> "Sequence[Facet]":
         """Count the visible skills of each tag."""
@@ -295,12 +336,14 @@ class SkillRegistry:
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Bring back what was deleted last under a name, trash id, or source/folder.
 
-        Raises `NotInTrash`, `SkillExists`.
+        What was removed by hand, or with its source, is written back as the database kept it: into
+        ``source``, by default the one that it was in. Raises `NotInTrash`, `SkillExists`,
+        `NotAllKept`, `SourceUnclear`.
         """
+        from registry.changes.back import bring_back
         from registry.changes.create import told
-        from registry.changes.trash import restore
 
-        return told(self.core, restore(self.core, name, source=source))
+        return told(self.core, bring_back(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
@@ -323,7 +366,10 @@ class SkillRegistry:
     # What skills were like
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the contents that a skill had, the newest first. Raises as `get`."""
+        """Return the contents that a skill had, the newest first; of one that is gone, too.
+
+        Raises as `get`.
+        """
         from registry.changes.history import History
 
         return History.of(self.core, name).revisions
@@ -344,15 +390,12 @@ class SkillRegistry:
         return History.of(self.core, name).diff(old, new)
 
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
-        """Make a skill what it was, as one change, with its ``copies`` as `update` does.
-
-        Raises `RevisionNotFound`, and as `update`.
-        """
+        """Make a skill what it was, as one change; see `History.restore`, for copies `update`."""
         from registry.changes.create import told
         from registry.changes.history import History
 
         which = _every if copies else None
-        return told(self.core, History.of(self.core, name).restore(number, which))
+        return told(self.core, History.of(self.core, name).restore(number, copies=which))
 
     def prune(self, *, keep: int = 20, before: str | None = None) -> tuple[int, int]:
         """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.

@@ -35,6 +35,7 @@ class Core:
         self.backend = backend
         self.usage = Usage(backend, enabled=settings.usage)
         self.on_warning: Callable[[str], None] = _log
+        self.closed = False
         self._writer: Writer | None = None
 
     @classmethod
@@ -56,6 +57,7 @@ class Core:
 
     def close(self) -> None:
         """Write down what was counted, and close all connections."""
+        self.closed = True
         self.usage.close()
         self.backend.close()
         if self._writer is not None:

@@ -21,6 +21,8 @@ _WORD: Final = re.compile(r"\w+")
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """What macOS leaves out when it compares names of files (git, `is_hfs_dotgit`)."""
 
+_UTC: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+
 MAX_LEXEME: Final = 500
 """Characters of a word that PostgreSQL's index takes (2,046 bytes)."""
 
@@ -88,6 +90,11 @@ def utc_text(nanoseconds: int) -> str:
 def utc_now() -> str:
     """Return the current UTC time."""
     return utc_text(time.time_ns())
+
+
+def is_utc_text(value: str) -> bool:
+    """Tell whether this is a time as we write it."""
+    return _UTC.fullmatch(value) is not None
 
 
 MAX_CHOICES: Final = 20

@@ -144,6 +144,7 @@ ON_A_SERVER = {
     "test_corpus.py": "real texts of every kind are stored, indexed and found again",
     "test_database.py": "transactions, threads, what is told of the database",
     "test_forks.py": "a child must not speak on the connections of its parent",
+    "test_gone.py": "what is gone is written down by statements of each dialect",
     "test_history.py": "revisions and contents are written, shared and pruned",
     "test_hostile.py": "texts that a database may not hold as they are",
     "test_reading.py": "what is on disk is compared with what is stored",

@@ -84,7 +84,6 @@ def test_the_environment_is_held_to_the_same(monkeypatch):
         "x/a:b.db",
         "/x/a:b.db",
         "/x/c:/b.db",
-        ":memory:",
         "postgresql/r.db",
         "sqlite/me@work.db",
         "/srv/postgresql/me@work.db",
@@ -169,6 +168,7 @@ def said(error):
 @hypothesis.given(before=special, after=special)
 @hypothesis.example(before="", after="")
 @hypothesis.example(before="p@", after="")
+@hypothesis.example(before="&@", after="")
 @hypothesis.example(before="p@/", after="?x=@")
 @hypothesis.example(before="", after="?/")
 @hypothesis.example(before="", after="/?")

@@ -69,8 +69,8 @@ def other_page(data, chance):
 
 
 def zeros(data, chance):
-    place = chance.randrange(100, len(data) - 64)
-    data[place : place + 64] = bytes(64)
+    place = chance.randrange(100, len(data) - 512)
+    data[place : place + 512] = bytes(512)
 
 
 def a_page_twice(data, chance):

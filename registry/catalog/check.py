@@ -2,10 +2,12 @@
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from registry.catalog.codes import chooser
 from registry.catalog.reading import NO_DOCUMENT
 from registry.catalog.resolve import resolve
 from registry.core import Core
@@ -16,24 +18,34 @@ from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_p
 from registry.disk.paths import ROOT, is_below, join
 from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
+from registry.document.mend import untidy
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
-from registry.sync.folder import read_folder
+from registry.sync.folder import Reading, read_folder
 from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path, name_key
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The findings about one skill, the worst first; ``path`` is its folder."""
+    """The findings about one skill, the worst first; ``path`` is its folder.
+
+    ``root`` is the folder from which it was reached by handles; empty where nothing was read.
+    """
+
+    KEYS: ClassVar = ("name", "path", "findings")
 
     name: str
     path: str
     findings: Sequence[Diagnostic]
+    root: str = ""
 
 
-def check(core: Core, targets: Sequence[str]) -> list[Checked]:
+def check(
+    core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+) -> list[Checked]:
     """Check the targets; see `SkillRegistry.check`, also for what is raised."""
+    wanted = chooser(select, ignore)
     results: dict[str, Checked] = {}
     for target in targets or [source.name for source in own_sources(core)]:
         found = False
@@ -45,7 +57,13 @@ def check(core: Core, targets: Sequence[str]) -> list[Checked]:
             results.setdefault(result.path, result)
     alike = look_alikes(core.reader)
     checked = [_warned(result, alike) for result in results.values()] if alike else results.values()
+    if select or ignore:
+        checked = [_chosen(result, wanted) for result in checked]
     return sorted(checked, key=lambda result: (result.name, result.path))
+
+
+def _chosen(result: Checked, wanted: Callable[[str], bool]) -> Checked:
+    return replace(result, findings=[one for one in result.findings if wanted(one.code)])
 
 
 def _without_skill(core: Core, target: str) -> Checked:
@@ -82,7 +100,7 @@ def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
     fix = "make sure that it is not an imitation, or rename it"
     finding = Diagnostic("name-look-alike", "warning", message, fix=fix)
     findings = sorted([*result.findings, finding], key=lambda one: one.sort_key)
-    return Checked(result.name, result.path, findings)
+    return replace(result, findings=findings)
 
 
 def _target(core: Core, target: str) -> Iterator[Checked]:
@@ -147,7 +165,7 @@ def _check_below(
             if found.is_skill:
                 reading = read_folder(root, found, core.settings.limits, {})
                 name = reading.document.name if reading.document else found.name
-                yield Checked(name, join(root, found.folder), reading.findings)
+                yield Checked(name, join(root, found.folder), _findings(reading), root)
     except RootMissing:
         raise SourceInvalid(path=path, reason="there is no such folder") from None
     except RootUnreadable as error:
@@ -157,6 +175,15 @@ def _check_below(
         told = notice.lost and notice.folder == folder if alone else True
         if told and notice.diagnostic.severity != "info":
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])
+
+
+def _findings(reading: Reading) -> Sequence[Diagnostic]:
+    """Return what was found, and what only a check looks for."""
+    data, document = reading.data, reading.document
+    if data is None or document is None or not document.usable:
+        return reading.findings
+    tidy = [replace(one, path=reading.found.document) for one in untidy(data, document)]
+    return sorted([*reading.findings, *tidy], key=lambda one: one.sort_key)
 
 
 def _found(walk: Walk, folder: str, *, alone: bool) -> Iterable[ScannedFolder]:

@@ -8,24 +8,43 @@ from typing import Final
 
 from registry.catalog.similar import near
 from registry.db.interface import Reader
+from registry.db.queries.gone import latest_gone
 from registry.db.queries.skills import StoredSkill, by_handle
-from registry.errors import SkillAmbiguous, SkillNotFound
+from registry.errors import SkillAmbiguous, SkillGone, SkillInTrash, SkillNotFound
 
 MAX_HANDLE: Final = 1 << 16
+MAX_TOLD: Final = 200
+"""Characters of a handle that are repeated."""
 
 
 def resolve(reader: Reader, handle: str) -> StoredSkill:
     """Return the skill that ``handle`` names, as the database knows it; one query.
 
-    Raises `SkillAmbiguous` with the refs to choose from, `SkillNotFound` with near names.
+    Raises `SkillAmbiguous` with the refs to choose from, and what `not_found` says.
     """
-    if 0 < len(handle) <= MAX_HANDLE and "\0" not in handle:
+    if _is_storable(handle):
         for found in _attempts(reader, handle):
             if len(found) == 1:
                 return found[0]
             if found:
                 raise SkillAmbiguous(handle, sorted(one.skill.ref for one in found))
-    raise SkillNotFound(handle[:200], near(reader, handle))
+    raise not_found(reader, handle)
+
+
+def not_found(reader: Reader, handle: str) -> SkillNotFound:
+    """Return what is to be said of a handle without a skill.
+
+    `SkillInTrash` or `SkillGone` where there was one, else `SkillNotFound` with near names.
+    """
+    gone = latest_gone(reader, handle) if _is_storable(handle) else None
+    if gone is None:
+        return SkillNotFound(handle[:MAX_TOLD], near(reader, handle))
+    kind = SkillGone if gone.trash is None else SkillInTrash
+    return kind(handle[:MAX_TOLD], gone.since, gone.source, gone.place)
+
+
+def _is_storable(handle: str) -> bool:
+    return 0 < len(handle) <= MAX_HANDLE and "\0" not in handle
 
 
 def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:

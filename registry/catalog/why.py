@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from registry.catalog.links import LinkTo, links_to
-from registry.catalog.similar import near
+from registry.catalog.resolve import not_found
 from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.core import Core
@@ -16,7 +16,6 @@ from registry.disk.links import Leads, finding, follow, is_dangling, real_path
 from registry.disk.paths import is_below, is_ignored, join
 from registry.disk.scanned import unreadable
 from registry.disk.walk import DEPTH_SEEN
-from registry.errors import SkillNotFound
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
 from registry.sync.fingerprint import is_same
@@ -50,7 +49,7 @@ def _explain(core: Core, subject: str) -> list[Explanation]:
     path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
         return [_path(core, path)]
-    raise SkillNotFound(subject, near(core.reader, subject))
+    raise not_found(core.reader, subject)
 
 
 def _stored(core: Core, stored: StoredSkill) -> Explanation:

@@ -68,16 +68,20 @@ def create_files(
     name: str,
     files: Mapping[str, bytes],
     executable: Collection[str] = (),
+    *,
+    uid: str | None = None,
+    created_at: str | None = None,
 ) -> StoredSkill:
     """Make a skill of these files (relative path: content) in ``folder`` of a source.
 
-    ``executable`` are the paths of those that can be executed. Raises `SkillExists` where the
-    source has a skill of that name or the folder is taken, `OutsideSkill`, `ChangeRefused`, and
+    ``executable`` are the paths of those that can be executed; ``uid`` and ``created_at`` are those
+    of a skill that comes back. Raises `SkillExists` where the folder is taken or, of a new skill,
+    the source has one of that name, `OutsideSkill`, `ChangeRefused`, and
     what `protocol.carry_out` raises.
     """
     for path in (folder, *files):
         check_path(path)
-    taken = folder_of_name(core.reader, source.id, name)
+    taken = None if uid is not None else folder_of_name(core.reader, source.id, name)
     if taken is not None:
         raise SkillExists(name=name, path=os.path.join(source.path, taken))
 
@@ -90,7 +94,8 @@ def create_files(
                 for path, data in files.items():
                     write_below(tree, path, data, 0o755 if path in executable else 0o644)
             sync_tree(staged)
-            entry = new_entry(context, number, "create", folder, new=digest_of(staged))
+            facts = {"new": digest_of(staged), "uid": uid, "created_at": created_at}
+            entry = new_entry(context, number, "create", folder, **facts)
         return carry_out(context, entry, name)
 
     return kept(core, under_lock(core, source.id, change), folder)

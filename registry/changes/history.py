@@ -1,17 +1,31 @@
 """What a skill was like: its revisions, what is different between two, and back to one."""
 
 import difflib
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from registry.catalog.reading import CurrentSkill
+from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.queries import revisions as stored_revisions
-from registry.db.queries.revisions import Revision
+from registry.db.queries.changes import content_before
+from registry.db.queries.gone import Gone, latest_gone
+from registry.db.queries.revisions import Revision, revisions
+from registry.db.queries.revisions import content as stored_content
 from registry.db.queries.skills import StoredSkill
-from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
+from registry.disk.paths import ROOT, check_paths, join
+from registry.errors import (
+    ChangeRefused,
+    ContentMissing,
+    NotAllKept,
+    RegistryError,
+    RevisionNotFound,
+    SkillMissing,
+    SkillNotFound,
+)
 from registry.model import SkillFile
+from registry.sync.sources import own_sources, target_source
 
 if TYPE_CHECKING:
     from registry.changes.copied import Which
@@ -19,32 +33,86 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The contents that a skill had, the newest first; what is on disk now included."""
+    """The contents that a skill had, the newest first; what is on disk now included.
+
+    ``name`` is the handle of the skill. ``stored`` is how it is stored; of one whose folder is gone
+    it is None, and ``gone`` says where it was: without a time (``since``) where no sync saw it yet.
+    """
 
     core: Core
-    stored: StoredSkill
+    name: str
     revisions: Sequence[Revision]
+    stored: StoredSkill | None
+    gone: Gone | None = None
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
-        """Return the history of a skill. Raises as `CurrentSkill.of`."""
-        stored = CurrentSkill.of(core, handle).stored
-        return cls(core, stored, stored_revisions.revisions(core.reader, stored.uid))
+        """Return the history of a skill, gone ones included.
+
+        Raises as `CurrentSkill.of`, but for `SkillMissing`.
+        """
+        try:
+            stored = CurrentSkill.of(core, handle).stored
+        except (SkillMissing, SkillNotFound):
+            found = cls.of_gone(core, handle)
+            if found is None:
+                raise
+            return found
+        return cls(core, stored.skill.ref, revisions(core.reader, stored.uid), stored)
+
+    @classmethod
+    def of_gone(
+        cls,
+        core: Core,
+        handle: str,
+        *,
+        source: str | None = None,
+        among: Collection[str] | None = None,
+    ) -> Self | None:
+        """Return the history of a skill whose folder is gone; None: there is none.
+
+        ``source``: what was there is meant before all else. ``among``: only what was in one of
+        these sources.
+        """
+        gone = _missing(core, handle)
+        if gone is not None and among is not None and gone.source not in among:
+            return None
+        if gone is None and source is not None and (among is None or source in among):
+            gone = latest_gone(core.reader, handle, {source})
+        gone = gone or latest_gone(core.reader, handle, among)
+        found = [] if gone is None else revisions(core.reader, gone.uid)
+        return cls(core, handle, found, None, gone) if found else None
 
     def revision(self, number: int) -> Revision:
         """Return one revision. Raises `RevisionNotFound`."""
         known = {one.number: one for one in self.revisions}
         if number not in known:
-            raise RevisionNotFound(name=self.stored.skill.ref, number=number, known=list(known))
+            raise RevisionNotFound(name=self.name, number=number, known=list(known))
         return known[number]
 
     @property
     def current(self) -> Revision:
-        """The content that the skill has now."""
+        """The content that the skill has now, or had when it went. Raises `SkillNotFound`."""
         for one in self.revisions:
-            if one.current:
+            if one.current or (self.gone is not None and one.tree_hash == self.gone.tree_hash):
                 return one
-        raise SkillNotFound(self.stored.skill.ref)
+        if self.gone is None:
+            raise SkillNotFound(self.name)
+        return self.revisions[0]
+
+    @property
+    def previous(self) -> Revision | None:
+        """The content that the current one took the place of, as far as that is known.
+
+        A content that comes back keeps its number, so the number before is not always it.
+        """
+        now = self.current
+        replaced = content_before(self.core.reader, now.uid, now.tree_hash)
+        for one in self.revisions:
+            if one.tree_hash == replaced:
+                return one
+        # Where a later one was seen, it came back by hand.
+        return next((one for one in self.revisions if one.number != now.number), None)
 
     def read(self, number: int, path: str | None = None) -> bytes:
         """Return the bytes of one file of a revision, the skill file by default.
@@ -56,33 +124,42 @@ class History:
         for file in chosen.files:
             if file.path == path:
                 return self._content(chosen, file)
-        name = self.stored.skill.ref
-        raise ContentMissing(name=name, number=number, path=path or "SKILL.md")
+        raise ContentMissing(name=self.name, number=number, path=path or "SKILL.md")
 
     def diff(self, old: int | None = None, new: int | None = None) -> str:
-        """Return a unified diff of all files: of the revision before the current one, or of two.
+        """Return a unified diff of all files: what the last change did, or between two revisions.
 
         ``old`` alone is compared with the current one. Empty: nothing is different, or there is
         but one revision. Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
-            before = self.revision(old)
+            before: Revision | None = self.revision(old)
+        elif new is None:
+            before = self.previous
         else:
-            earlier = [one for one in self.revisions if one.number < after.number]
-            if not earlier:
-                return ""
-            before = earlier[0]
-        return "".join(self._differences(before, after))
+            before = next((one for one in self.revisions if one.number < new), None)
+        return "" if before is None else "".join(self._differences(before, after))
 
-    def restore(self, number: int, copies: "Which | None" = None) -> StoredSkill:
+    def restore(
+        self,
+        number: int | None = None,
+        *,
+        source: str | None = None,
+        copies: "Which | None" = None,
+    ) -> StoredSkill:
         """Make a skill what it was, as one change; files that it did not have then are removed.
 
-        ``copies``: which of its copies become the same, too. Raises `RevisionNotFound`,
-        `ContentMissing`, `ContentDamaged`, and as `update.update_files`.
+        ``copies``: which of its copies become the same, too. One that is gone is written back into
+        ``source``, by default the one that it was in, as old as it was; without a ``number`` as it
+        was when it went. Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, as
+        `update.update_files`, and of one that is gone `NotAllKept`, `SourceUnclear`, and as
+        `create.create_files`.
         """
-        wanted = self.revision(number)
-        had = {file.path: (file.hash, file.executable) for file in self.current.files}
+        wanted = self.current if number is None else self.revision(number)
+        if self.stored is None:
+            return self._write_back(wanted, source)
+        had = {file.path: (file.hash, file.executable) for file in self._there(wanted)}
         edits: dict[str, bytes | None] = {
             file.path: self._content(wanted, file)
             for file in wanted.files
@@ -97,14 +174,65 @@ class History:
         executable = {file.path: file.executable for file in wanted.files}
         return update_files(self.core, self.stored, edits, executable=executable, copies=copies)
 
+    def _there(self, wanted: Revision) -> Sequence[SkillFile]:
+        """Return the files that the skill has now.
+
+        Of a folder that lost its document no content is known: what is there of those that are
+        ``wanted`` counts as what is, so that only what is missing is written.
+        """
+        assert self.stored is not None  # noqa: S101  # `restore` saw to it
+        if self.stored.skill.status != "no_document":
+            return self.current.files
+        home = self.stored.path
+        return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
+
+    def _write_back(self, wanted: Revision, source: str | None) -> StoredSkill:
+        from registry.changes.create import create_files
+
+        gone = self.gone
+        assert gone is not None  # noqa: S101  # what is not stored is gone
+        known = {one.name for one in own_sources(self.core)}
+        home = target_source(self.core, source or (gone.source if gone.source in known else None))
+        folder = gone.folder or gone.name
+        # All of this may be a stranger's words.
+        refused = check_paths([f"{folder}/{file.path}" for file in wanted.files])
+        if refused is not None or folder == ROOT:
+            reason = f"of {refused[0]!r}, {refused[1]}" if refused else "it was the whole source"
+            raise ChangeRefused(path=join(home.path, folder), reason=reason)
+        left = self.core.settings.limits.skill_bytes
+        whole: dict[str, bytes] = {}
+        for file in wanted.files:
+            data = self._kept(wanted, file, left)
+            if data is not None:
+                whole[file.path] = data
+                left -= len(data)
+        if lost := sorted({file.path for file in wanted.files} - whole.keys()):
+            raise NotAllKept(name=self.name, number=wanted.number, paths=lost)
+        return create_files(
+            self.core,
+            home,
+            folder,
+            gone.name,
+            whole,
+            {file.path for file in wanted.files if file.executable},
+            uid=gone.uid,
+            created_at=gone.created_at,
+        )
+
+    def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
+        """Return a file's bytes, ``limit`` at most; None: they are not stored.
+
+        Raises `ContentDamaged`, `FileTooLarge`.
+        """
+        if file.hash is None:
+            return None
+        return stored_content(self.core.reader, of.uid, file, limit)
+
     def _content(self, of: Revision, file: SkillFile) -> bytes:
         """Return a file's bytes. Raises `ContentMissing`, `ContentDamaged`, `FileTooLarge`."""
-        data = None
-        if file.hash is not None:
-            limit = self.core.settings.limits.skill_bytes
-            data = stored_revisions.content(self.core.reader, of.uid, file, limit)
+        data = self._kept(of, file, self.core.settings.limits.skill_bytes)
         if data is None:
-            raise ContentMissing(name=self.stored.skill.ref, number=of.number, path=file.path)
+            raise ContentMissing(name=self.name, number=of.number, path=file.path)
         return data
 
     def _differences(self, before: Revision, after: Revision) -> Iterator[str]:
@@ -126,3 +254,17 @@ class History:
             head, below = (f"{path} (revision {of.number})" for of in (before, after))
             for line in difflib.unified_diff(was, now, head, below):
                 yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _missing(core: Core, handle: str) -> Gone | None:
+    """Return a skill that is stored, though its folder is gone; None: this is none."""
+    try:
+        stored = resolve(core.reader, handle)
+        CurrentSkill.of_stored(core, stored)
+    except SkillMissing:
+        skill = stored.skill
+        where = (skill.source, stored.folder, skill.created_at)
+        return Gone(stored.uid, skill.name, *where, "", skill.tree_hash, None)
+    except RegistryError:
+        return None
+    return None

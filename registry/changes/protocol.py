@@ -114,7 +114,7 @@ def carry_out(context: ChangeContext, entry: Entry, name: str) -> StoredSkill | 
         if isinstance(error, OSError):
             raise _refused(context, entry, error) from error
         raise
-    return roll_forward_or_back([(context, entry)])[0]
+    return roll_forward_or_back([(context, entry)], is_done=True)[0]
 
 
 def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
@@ -143,7 +143,7 @@ def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[
             if isinstance(error, OSError):
                 raise _refused(context, entry, error) from error
             raise
-    return roll_forward_or_back(changes)
+    return roll_forward_or_back(changes, is_done=True)
 
 
 def _sign(context: ChangeContext, entry: Entry) -> None:
@@ -209,21 +209,21 @@ def _swap(staged: Place, live: Place) -> Place:
 
 
 def roll_forward_or_back(
-    changes: Sequence[Change], *, back: bool = False
+    changes: Sequence[Change], *, back: bool = False, is_done: bool = False
 ) -> list[StoredSkill | None]:
     """Roll changes forward or back, on disk and in the database, and say when that must wait.
 
-    ``back`` is how those that are made together go.
+    ``back`` and ``is_done``: as `recovery.finish_all` takes them.
     """
     try:
         for pause in PAUSES:
             try:
                 # Where the entry is struck out, a COMMIT arrived whose answer was lost: writing
                 # down once more what the disk says changes nothing.
-                return finish_all(changes, back=back)
+                return finish_all(changes, back=back, is_done=is_done)
             except DatabaseUnreachable:
                 time.sleep(pause)
-        return finish_all(changes, back=back)
+        return finish_all(changes, back=back, is_done=is_done)
     except (DatabaseProblem, SkillInaccessible, OSError) as error:
         _, entry = changes[0]
         path = join(entry.root, entry.target)

@@ -14,14 +14,17 @@ from typing import TypeAlias
 from sqlalchemy import Connection
 
 from registry.changes.context import ChangeContext
+from registry.changes.made import made_change
 from registry.changes.moves import Ends, ends, go_on, take_back
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
 from registry.db.queries.journal import Entry
 from registry.db.queries.skills import StoredSkill, by_place
+from registry.db.writes.changes import add_change
+from registry.db.writes.gone import note_trash
 from registry.db.writes.journal import drop_entry, holds
 from registry.db.writes.statements import InTransaction
-from registry.db.writes.versions import delete_retired, live_version, publish, stage
+from registry.db.writes.versions import delete_retired, is_live, live_version, publish, stage
 from registry.disk.atomic import (
     Place,
     digest_of,
@@ -60,21 +63,26 @@ def recover(context: ChangeContext) -> int:
     return len(found)
 
 
-def finish_all(changes: Sequence[Change], *, back: bool = False) -> list[StoredSkill | None]:
+def finish_all(
+    changes: Sequence[Change], *, back: bool = False, is_done: bool = False
+) -> list[StoredSkill | None]:
     """Bring changes to an end on disk, write down what the disk says, then clear up.
 
-    ``back``: those that are made together are taken back, not gone on with. Returns the skills as
-    they are stored now, None where there is none. Clearing up comes last: a tree that is removed by
-    half would look like an edit made by hand.
+    ``back``: those that are made together are taken back, not gone on with. ``is_done``: the disk
+    is known to show them made; else that is looked at. Returns the skills as they are stored now,
+    None where there is none. Clearing up comes last: a tree that is removed by half would look like
+    an edit made by hand.
     """
     with ExitStack() as stack:
         left: list[tuple[ChangeContext, Leftover]] = []
+        done: list[bool] = []
         for context, entry in changes:
             at = stack.enter_context(ends(context, entry))
             if entry.is_together:
                 (take_back if back else go_on)(entry, at)
             left += [(context, one) for one in repair(context, entry, at)]
-        stored = record(changes)
+            done.append(is_done or _shows(entry, at))
+        stored = record(changes, done)
         try:
             for context, (place, known) in left:
                 _check(context, place, known)
@@ -96,7 +104,7 @@ def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
         pass  # of a skill that left the trash, or of nothing
     elif entry.kind == "create":
         # A skill that could not be restored simply stays in the trash.
-        left = [(at.staged, frozenset({entry.new}))] if entry.uid is None else []
+        left = [(at.staged, frozenset({entry.new}))] if entry.staged.startswith("ops/") else []
     elif entry.deletes:
         _end_delete(context, entry, at.staged, at.live)
     elif all(is_gone(Place(at.staged.folder, name)) for name in (OLD, NEW)):
@@ -154,6 +162,13 @@ def _end_two_renames(
     return [(staged, new), (old, base), (aside, new)]
 
 
+def _shows(entry: Entry, at: Ends) -> bool:
+    """Tell whether the disk shows a change made."""
+    with suppress(OSError):
+        return (None if at.live is None else digest_of(at.live)) == entry.new
+    return False
+
+
 def _check(context: ChangeContext, place: Place, known: frozenset[str | None]) -> None:
     """Make sure that what may be removed is what it was; anything else goes to ``conflict``."""
     if digest_of(place) not in known | {None}:
@@ -176,35 +191,53 @@ def _clear(context: ChangeContext, number: str) -> None:
         remove_tree(Place(context.state.ops, number))
 
 
-def record(changes: Sequence[Change]) -> list[StoredSkill | None]:
+def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
     """Make the database say what the disk says of the entries' folders, and strike them out.
 
+    A change that ``is_done`` is remembered for `undo`; what was there instead is somebody else's.
     Returns what is stored then, read before the commit: after it nothing can fail. Raises
     `SkillInaccessible` where the disk does not answer: that a folder can't be read proves neither
     that it is gone nor what is in it, so the entries stay.
     """
-    readings = [(entry, _read(context, entry)) for context, entry in changes]
+    readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
     with changes[0][0].core.writer.transaction() as connection:
-        for entry, reading in readings:
-            _record(connection, entry, reading, moment)
-        return [by_place(InTransaction(connection), e.source_id, e.folder) for e, _ in readings]
+        for (context, entry), reading, is_done in zip(changes, readings, done, strict=True):
+            _record(connection, context, entry, reading, moment, is_done=is_done)
+        lane = InTransaction(connection)
+        return [by_place(lane, entry.source_id, entry.folder) for _, entry in changes]
 
 
-def _record(connection: Connection, entry: Entry, reading: Reading | None, moment: int) -> None:
+def _record(
+    connection: Connection,
+    context: ChangeContext,
+    entry: Entry,
+    reading: Reading | None,
+    moment: int,
+    *,
+    is_done: bool,
+) -> None:
     live = live_version(connection, entry.source_id, entry.folder)
     if reading is not None and reading.unread and (live is None or live.content_hash):
         # It was readable a moment ago, or when it was stored last.
         raise _unanswered(entry, reading.unread[0].message)
+    version = None
     if reading is not None:
         previous = None if live is None else Previous(live.id, live.uid, live.created_at)
         version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
-        if previous is None and entry.uid is not None:
+        back = entry.uid if is_done and previous is None else None
+        if back is not None and not is_live(connection, back):
             version.columns["uid"] = entry.uid
             version.columns["created_at"] = entry.created_at
         publish(connection, stage(connection, [version]), [])
     elif live is not None:
         publish(connection, [], [live.id])
+    change = made_change(context, entry, live, version) if is_done else None
+    if change is not None:
+        area, number, _ = entry.staged.split("/")
+        if change.kind == "delete" and area == "trash":
+            note_trash(connection, change.uid, number)
+        add_change(connection, change, entry.host)
     if live is not None:
         delete_retired(connection, version=live.id)
     drop_entry(connection, entry)
@@ -217,7 +250,7 @@ def _read(context: ChangeContext, entry: Entry) -> Reading | None:
     for notice in walk.notices:
         if notice.lost and (found is None or notice.folder == found.folder):
             raise _unanswered(entry, notice.diagnostic.message)
-    if found is None or not found.is_skill:
+    if found is None:
         return None
     return read_folder(entry.root, found, limits, {})
 

@@ -29,7 +29,7 @@ KEY_BYTES: Final = 32
 MAX_BYTES: Final = 1 << 20
 """Of a record: paths and names, and what JSON needs to write them down."""
 
-Purpose: TypeAlias = Literal["staging", "change", "trash"]
+Purpose: TypeAlias = Literal["staging", "change", "trash", "undo"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,7 +62,7 @@ class Seal:
     def write(self, place: Place, purpose: Purpose, number: str, facts: Mapping[str, Any]) -> None:
         """Write a signed record into a new file, durably but for what is only staged."""
         text = json.dumps(
-            {"record": facts, "signature": self._sign(purpose, number, facts)}, indent=1
+            {"record": facts, "signature": self.sign(purpose, number, facts)}, indent=1
         )
         write_file(place, text.encode(), 0o600, durable=purpose != "staging")
 
@@ -71,14 +71,18 @@ class Seal:
         try:
             found = json.loads(read_own_file(place, MAX_BYTES))
             facts, signature = found["record"], found["signature"]
-            signed = self._sign(purpose, number, facts)
-            if not hmac.compare_digest(signed.encode(), signature.encode()):
+            if not self.signed(purpose, number, facts, signature):
                 return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
         return facts if isinstance(facts, dict) else None
 
-    def _sign(self, purpose: Purpose, number: str, facts: object) -> str:
+    def signed(self, purpose: Purpose, number: str, facts: object, signature: str) -> bool:
+        """Tell whether this user signed these facts so."""
+        return hmac.compare_digest(self.sign(purpose, number, facts).encode(), signature.encode())
+
+    def sign(self, purpose: Purpose, number: str, facts: object) -> str:
+        """Return the signature of facts, which holds for one purpose and operation."""
         bound = {
             "purpose": purpose,
             "number": number,

@@ -17,6 +17,7 @@ from registry.changes.update import base_of, compare
 from registry.core import Core
 from registry.db.queries.journal import Entry, Kind
 from registry.db.queries.skills import StoredSkill
+from registry.db.writes.gone import end_gone
 from registry.disk.atomic import (
     Place,
     digest_of,
@@ -130,25 +131,29 @@ def _stage(
     return entry, trashed
 
 
-def restore(
+def find_trashed(
     core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
-) -> StoredSkill:
-    """Bring back the latest deleted skill of this name (or trash id, or source/folder).
+) -> Trashed:
+    """Return what was deleted last of this name (or trash id, or source/folder).
 
-    ``among``: the sources whose skills may come back; None: all. It comes back byte for byte, with
-    the ``created_at`` it had. Raises `NotInTrash` where there is none, `SkillExists` where its
-    folder is taken, and what `protocol.carry_out` raises.
+    ``among``: the sources whose skills may come back; None: all. Raises `NotInTrash`.
     """
-    found = [
-        one
-        for one in list_trash(core)
-        if name in {one.name, one.id, f"{one.source}/{one.folder}"}
-        and source in {None, one.source}
-        and (among is None or one.source in among)
-    ]
-    if not found:
-        raise NotInTrash(name[:200])
-    trashed = found[0]
+    for one in list_trash(core):
+        if (
+            name in {one.name, one.id, f"{one.source}/{one.folder}"}
+            and source in {None, one.source}
+            and (among is None or one.source in among)
+        ):
+            return one
+    raise NotInTrash(name[:200])
+
+
+def restore(core: Core, trashed: Trashed) -> StoredSkill:
+    """Bring a deleted skill back, byte for byte, with the ``created_at`` it had.
+
+    Raises `SkillExists` where its folder is taken, `ChangeRefused` where the trash holds it no
+    more, and what `protocol.carry_out` raises.
+    """
 
     def change(context: ChangeContext) -> StoredSkill | None:
         if exists(context.root, trashed.folder):
@@ -207,6 +212,9 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
             remove_tree(Place(context.state.ops, number))
 
         under_lock(core, source_ids[trashed.source], change)
+    if chosen:
+        with core.writer.transaction() as connection:
+            end_gone(connection, [trashed.id for trashed in chosen])
     return len(chosen)
 
 

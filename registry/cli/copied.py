@@ -11,6 +11,7 @@ from registry.catalog.copies import copies_of, fate
 from registry.catalog.resolve import resolve
 from registry.cli import escape, words
 from registry.cli.session import Session
+from registry.errors import SkillNotFound
 
 MAX_NAMED: Final = 10
 
@@ -30,7 +31,11 @@ def told(
     ``copies``: whether it was to change them.
     """
     console, reader = session.console, session.registry.core.reader
-    stored = resolve(reader, handle)
+    try:
+        stored = resolve(reader, handle)
+    except SkillNotFound:  # it is gone, and may come back
+        yield
+        return
     before = copies_of(reader, stored)
     yield
     found = fate(reader, stored, before)

@@ -28,6 +28,10 @@ def _skill_not_found(error: errors.RegistryError) -> str:
     return "" if error.facts["similar"] else "'skill-registry search' finds skills by what they do."
 
 
+def _restore(error: errors.RegistryError) -> str:
+    return f"'skill-registry restore {quote(escape.line(error.facts['name']))}' brings it back."
+
+
 def _database_missing(error: errors.RegistryError) -> str:
     if error.facts["name"]:
         return f"Make it, on the server: createdb {quote(error.facts['name'])}"
@@ -42,8 +46,13 @@ def _database_refused(error: errors.RegistryError) -> str:
 
 _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
     errors.SkillNotFound: _skill_not_found,
+    errors.SkillGone: _restore,
+    errors.SkillInTrash: _restore,
     errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",
-    errors.SkillMissing: "'skill-registry sync' brings the registry in line.",
+    errors.SkillMissing: (
+        "'skill-registry sync' brings the registry in line, 'skill-registry restore' the skill "
+        "back."
+    ),
     errors.FileTooLarge: "Settings: limits.document_bytes.",
     errors.FileNotFoundInSkill: "'skill-registry show NAME --files' lists them.",
     errors.SkillExists: "Choose another name, or change it with: skill-registry update",
@@ -85,6 +94,18 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
             reason = found.reasons[0]
             said = "it is not synced yet" if reason.code == "not-synced" else reason.message
             return f"There is {path}, but {said}" + (f"; {reason.fix}" if reason.fix else ".")
+    return ""
+
+
+def trashed(registry: "SkillRegistry", name: str) -> str:
+    """Say that the trash holds a skill of which the database, which may be younger, knows nothing.
+
+    Empty where it does not.
+    """
+    for one in registry.trash():
+        if name in {one.name, f"{one.source}/{one.folder}"}:
+            how = f"'skill-registry restore {one.id}' brings it back."
+            return f"One is in the trash (deleted {one.deleted_at}); {how}"
     return ""
 
 

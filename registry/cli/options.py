@@ -47,12 +47,10 @@ class When(ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Parse a date, a timestamp or an age."""
-        from datetime import UTC, datetime
-
-        from registry.document.dates import parse_when
+        from registry.document.dates import moment
 
         try:
-            return parse_when(str(value), datetime.now(UTC), end_of_day=self.end_of_day)
+            return moment(str(value), end=self.end_of_day)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

@@ -97,14 +97,12 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
         console.error("An argument is not UTF-8 text.")
         return Status.USAGE
     if isinstance(error, RegistryError):
-        from registry.cli.hints import hint, unsynced
+        from registry.cli.hints import hint
 
         console.error(f"{error} {hint(error)}".rstrip())
         if isinstance(error, SkillNotFound):
             with suppress(RegistryError, ValueError), session:
-                if not session.registry.sources():
-                    console.note("The registry is empty: 'skill-registry sync FOLDER' fills it.")
-                elif told := unsynced(session.registry, error.facts["name"]):
+                if told := _whereabouts(session, error):
                     console.note(escape.text(told))
         return exit_status(error)
     damage = _damage(session, error)
@@ -118,6 +116,17 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
     details = "the lines above" if session.verbose else "what --verbose prints then"
     console.error(f"Internal error ({reason}). Please report it with the command and {details}.")
     return Status.FAILED
+
+
+def _whereabouts(session: Session, error: SkillNotFound) -> str:
+    """Say where a skill may be that was not found, in a line; empty where nobody knows."""
+    from registry.cli.hints import trashed, unsynced
+
+    registry, name = session.registry, error.facts["name"]
+    if not registry.sources():
+        return "The registry is empty: 'skill-registry sync FOLDER' fills it."
+    told = unsynced(registry, name)
+    return told or (trashed(registry, name) if type(error) is SkillNotFound else "")
 
 
 def _damage(session: Session, error: Exception) -> DatabaseProblem | None:

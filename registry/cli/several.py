@@ -25,17 +25,28 @@ def each(
     if len(handles) == 1:
         return [do(handles[0])], True
     found = [registry.resolve(handle) for handle in handles]
-    done: list[T] = []
     places: dict[object, str] = {}
     for skill in found:
         place = f"{skill.source}/{skill.folder}"
         is_copy = copies and skill.copies
         places.setdefault((skill.name, skill.tree_hash) if is_copy else place, place)
-    for place in places.values():
+    return each_of(session, list(places.values()), do)
+
+
+def each_of(session: Session, known: Sequence[str], do: Callable[[str], T]) -> tuple[list[T], bool]:
+    """Return what ``do`` made of each of these, which are right, and whether all went well.
+
+    With several, what fails is told on stderr and the rest goes on. Raises what ``do`` raises of a
+    single one, and `DatabaseProblem`.
+    """
+    if len(known) == 1:
+        return [do(known[0])], True
+    done: list[T] = []
+    for one in known:
         try:
-            done.append(do(place))
+            done.append(do(one))
         except DatabaseProblem:
             raise
         except RegistryError as error:
             session.console.error(f"{error} {hint(error)}".rstrip())
-    return done, len(done) == len(places)
+    return done, len(done) == len(known)

@@ -35,7 +35,8 @@ def copy(
     """Copy everything that readers see, as it is at one moment, and its past.
 
     What this machine's sources are called is told in the words of the target: in a file they have
-    no host. Unfinished changes and syncs stay where they are. All or nothing is copied. Raises
+    no host. Unfinished changes and syncs stay where they are, and so
+    do signatures, without which nothing can be undone. All or nothing is copied. Raises
     `UsageProblem` where there is nothing to copy or the target holds a registry already, and
     `DatabaseProblem`.
     """
@@ -75,6 +76,7 @@ class _Copy:
         contents = self._whole(schema.contents, "hash", size=PAGE // 10)
         revisions = self._whole(schema.revisions, "id")
         self._whole(schema.usage, "uid")
+        self._whole(schema.gone, "uid")
         if self._connection.dialect.name == "postgresql":
             for table in ("sources", "skills", "diagnostics", "revisions"):
                 self._connection.exec_driver_sql(

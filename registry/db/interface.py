@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KNOWN_REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
+KNOWN_REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0008")
 """All migrations, the oldest first; a test holds them against the migrations folder."""
 
 SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
@@ -277,6 +277,7 @@ class Backend(ABC):
     reader: Reader
     host: str
     identity: str
+    on_close: Callable[[], object] | None = None
 
     @property
     def path(self) -> str:
@@ -323,3 +324,5 @@ class Backend(ABC):
     def close(self) -> None:
         """Close the reading connections."""
         self.reader.close()
+        if self.on_close is not None:
+            self.on_close()

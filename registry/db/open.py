@@ -15,6 +15,9 @@ from registry.settings import Settings, default_database
 
 _SQLITE: Final = "sqlite:///"
 
+_MEMORY: Final = (":memory:", "sqlite://", "sqlite:///:memory:")
+"""A database that nobody keeps, as SQLite's users write it."""
+
 _FORMS: Final = "a path, sqlite:///PATH, or postgresql+psycopg://USER@HOST/DATABASE"
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:(//)?", re.IGNORECASE)
@@ -44,6 +47,8 @@ def open_backend(
     if not isinstance(path_or_url, str | os.PathLike):
         raise DatabaseProblem(path=type(path_or_url).__name__, reason=f"give {_FORMS}")
     given = os.fspath(path_or_url)
+    if given in _MEMORY:
+        return _passing()
     scheme, separator, _ = given.partition("://")
     if separator and scheme.lower() in SCHEMES:
         from registry.db.postgres.backend import PostgresBackend
@@ -53,6 +58,29 @@ def open_backend(
     from registry.db.sqlite.backend import SqliteBackend
 
     return SqliteBackend(file_path(given))
+
+
+def _passing() -> Backend:
+    """Return a database that goes when it is closed, or with this process.
+
+    In memory each connection would have its own, and there are two lanes: it is a file that only
+    this user can read, in the folder for such.
+    """
+    from shutil import rmtree
+    from tempfile import mkdtemp
+    from weakref import finalize
+
+    from registry.db.sqlite.backend import SqliteBackend
+
+    folder, maker = mkdtemp(prefix="skill-registry-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == maker:  # not what a forked child closes
+            rmtree(folder, ignore_errors=True)
+
+    backend = SqliteBackend(os.path.join(folder, "registry.db"))
+    backend.on_close = finalize(backend, remove)
+    return backend
 
 
 def file_path(given: str) -> str:

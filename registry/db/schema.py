@@ -225,5 +225,43 @@ revisions = Table(
     UniqueConstraint("uid", "tree_hash"),
 )
 
+# Skills that are live no more: their folder went, or their source. By uid: one that is live again
+# is not gone. `trash`: the number of its folder there, where the registry itself deleted it.
+gone = Table(
+    "gone",
+    metadata,
+    Column("uid", Text, primary_key=True, nullable=False),
+    Column("name", Text, nullable=False),
+    # Empty where it went before this was written down, as the folder is.
+    Column("source", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("since", Text, nullable=False),
+    Column("tree_hash", Text),
+    Column("trash", Text),
+)
+Index("ix_gone_name", gone.c.name)
+
+# The last changes by the registry, for `undo`; `before` and `after` are tree hashes. Only what
+# bears this user's `signature` is taken back, and only for that the host is kept.
+changes = Table(
+    "changes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("number", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("uid", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("before", Text),
+    Column("after", Text),
+    Column("made_at", Text, nullable=False),
+    Column("signature", Text, nullable=False),
+    UniqueConstraint("number"),
+)
+Index("ix_changes_uid", changes.c.uid)
+
 SEARCH_TABLE = "skill_search"
 """Full-text index over name, tags, description and body; see `registry.text.segment`."""

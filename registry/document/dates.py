@@ -2,7 +2,7 @@
 
 import calendar
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 _ZONE: Final = r"(?P<zone>z|utc|gmt|[+-]\d{2}:?\d{2}|[+-]\d{2})?"
@@ -90,6 +90,26 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
         )
     moment, precision = found
     return _format(_last_second(moment, precision) if end_of_day else moment)
+
+
+def moment(value: str | date | timedelta, *, end: bool = False) -> str:
+    """Return the UTC timestamp that a filter means: as `parse_when`, or by a value of Python's.
+
+    A `timedelta` is an age. ``end``: a day means its last second. What has no zone is UTC. Raises
+    ValueError, with what would be understood, for anything else.
+    """
+    if isinstance(value, str):
+        return parse_when(value, datetime.now(UTC), end_of_day=end)
+    try:
+        if isinstance(value, timedelta):
+            return _format(datetime.now(UTC) - value)
+        if isinstance(value, datetime):
+            return _format(value.astimezone(UTC) if value.tzinfo else value)
+        if isinstance(value, date):
+            return parse_when(value.isoformat(), datetime.now(UTC), end_of_day=end)
+    except OverflowError as error:
+        raise ValueError(f"{value!r} is too long ago") from error
+    raise ValueError(f"{type(value).__name__} is not a date, timestamp or age")
 
 
 def _read(text: str) -> tuple[datetime, str] | None:

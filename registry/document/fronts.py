@@ -59,17 +59,20 @@ class Front:
             base, node, key, text_value(value, " " * (key.column + 2), self.newline, _quotes(node))
         )
 
-    def set_words(self, path: Path, words: Sequence[str]) -> str:
-        """Return the document with the list ``words`` at ``path``, in the shape it has there."""
+    def set_words(self, path: Path, words: Sequence[str], *, spelled: bool = False) -> str:
+        """Return the document with the list ``words`` at ``path``, in the shape it has there.
+
+        Items that stay are left as they were written, unless they are to be ``spelled`` as here.
+        """
         base, node, key = self._find(path)
         if node is None:
             raise _broken(path)
         if node.is_map:
             raise EditImpossible(f"`{'.'.join(path)}` is a mapping, not a list")
         if node.style == "block" and words:
-            return self._put_lines(base, node, words)
+            return self._put_lines(base, node, words, spelled=spelled)
         if node.style in {"flow", "block"}:
-            return self._put(base, node, key, self._flow(base, node, words))
+            return self._put(base, node, key, self._flow(base, node, words, spelled=spelled))
         text = tag_text(words)
         if node.value and node.value.strip().startswith("["):
             source = "[" + ", ".join(quoted(word) for word in words) + "]"
@@ -180,7 +183,7 @@ class Front:
             new = f" {new}"
         return self._replace(start, end, new)
 
-    def _put_lines(self, base: int, node: Node, words: Sequence[str]) -> str:
+    def _put_lines(self, base: int, node: Node, words: Sequence[str], *, spelled: bool) -> str:
         """Write a list a line an item; lines of items that stay are kept as they are."""
         indent = " " * node.column
         begin = above = base + node.start
@@ -188,18 +191,18 @@ class Front:
         for item in node.items:
             end = line_end(self.front, base + item.end)
             source = self.front[above:end].lstrip("\r\n")
-            if (word := _only_tag(item)) is not None:
+            if (word := _only_tag(item, spelled=spelled)) is not None:
                 kept.setdefault(word, indent + source if above == begin else source)
             above = end
         rows = [kept.get(word) or f"{indent}- {scalar(word)}" for word in words]
         return self._replace(begin, above, self.newline.join(rows).lstrip(" "))
 
-    def _flow(self, base: int, node: Node, words: Sequence[str]) -> str:
+    def _flow(self, base: int, node: Node, words: Sequence[str], *, spelled: bool = False) -> str:
         """Return a list in brackets; items that stay are written as they were."""
         kept = {
             word: self.front[base + item.start : base + item.end]
             for item in node.items
-            if (word := _only_tag(item)) is not None
+            if (word := _only_tag(item, spelled=spelled)) is not None
         }
         like = node.items[0].style if node.items and node.style == "flow" else ""
         new = [kept.get(word) or scalar(word, like=like, flow=True) for word in words]
@@ -224,7 +227,14 @@ def _broken(path: Path) -> EditImpossible:
     return EditImpossible(f"`{'.'.join(path)}` is broken YAML; correct it by hand")
 
 
-def _only_tag(item: Node) -> str | None:
-    """Return the tag that an item of a list is, where it is exactly one."""
-    tags = () if item.items or item.pairs else tuple(shapes.tags(item.value))
+def _only_tag(item: Node, *, spelled: bool) -> str | None:
+    """Return the tag that an item of a list is, where it is exactly one.
+
+    ``spelled``: in the case in which it is written, and only where nothing else is written there.
+    """
+    if item.items or item.pairs:
+        return None
+    if spelled:
+        return item.value if tuple(shapes.written_tags(item.value)) == (item.value,) else None
+    tags = tuple(shapes.tags(item.value))
     return tags[0] if len(tags) == 1 else None

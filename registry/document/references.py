@@ -104,7 +104,7 @@ def _judge(
         shown = printable(target)
         if target.startswith("../"):
             code, message = "reference-outside", f"`{shown}` lies outside the skill's folder"
-            fix = "copy the file into the skill, where every client can read it"
+            fix = "copy the file into the skill, where every client can read it, and name the copy"
         elif target not in known:
             code, message = "reference-missing", f"`{shown}` is not among the skill's files"
             fix = "add the file, or correct the path (it counts from the skill's folder)"

@@ -9,13 +9,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Final
+from itertools import chain, islice
+from typing import Final, NamedTuple
 
 from registry.document.codes import finding
 from registry.document.findings import printable
 from registry.document.frontmatter import FOREIGN_KEYS, KEY, bare_key, outer_keys
-from registry.document.repair_text import fold, plain_text, untangle
+from registry.document.repair_text import closed, fold, in_quotes, plain_text, untangle
+from registry.document.scalars import scalar, text_value
 from registry.document.yaml_text import MAX_NESTING, Broken, Reading, read_mapping, read_value
 from registry.model import JsonValue
 
@@ -28,6 +29,9 @@ _CONTROL: Final = re.compile(
 _KEY_WITHOUT_COLON: Final = re.compile(r"^(name|description)[ \t]+(?=\S)", re.IGNORECASE)
 _NAMING_KEY: Final = re.compile(r"[ \t]*[\"']?(?:name|description)[\"']?[ \t]*:", re.IGNORECASE)
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
+_PROSE: Final = frozenset({"name", "description", "license", "compatibility"})
+"""Keys that are never lists: a bracket is a part of what they say."""
+
 _MAX_JOINED: Final = 16
 """Entries that may in truth be more of the value of the one above, in quotes or brackets."""
 
@@ -37,6 +41,20 @@ _MAX_JOINED_TEXT: Final = 1 << 18
 _FOREIGN: Final = re.compile(
     rf"^([ \t]*)({'|'.join(FOREIGN_KEYS)})[ \t]*\uff1a[ \t]*", re.MULTILINE
 )
+
+
+class Patch(NamedTuple):
+    """YAML for what was repaired: of ``rows`` lines from ``line``, ``keep`` characters stay.
+
+    ``text`` stands behind those, in one line or more; it is read as the repair reads what it
+    replaces. ``code`` is that of the finding.
+    """
+
+    code: str
+    line: int
+    rows: int
+    keep: int
+    text: str
 
 
 @dataclass(slots=True)
@@ -52,6 +70,11 @@ class _Entry:
     @property
     def text(self) -> str:
         return "\n".join((self.first, *self.rest, ""))
+
+    @property
+    def indent(self) -> int:
+        """The characters before the key."""
+        return len(self.first) - len(self.first.lstrip(" "))
 
 
 def repair(front: str, line: int) -> Reading:
@@ -81,6 +104,20 @@ def repair(front: str, line: int) -> Reading:
             lines[number] = completed
     _Repair(reading, anchors).mapping(lines, line, depth=1)
     return reading
+
+
+def patches(front: str, line: int) -> list[Patch]:
+    """Return what makes ``front``, as `repair` reads it, valid YAML that says the same.
+
+    Only values are replaced, each where it stands. Nothing is for what takes a person to decide: a
+    line that belongs to no key, a comment inside a value, a key that is none. Raises `Refused`.
+    """
+    lines = _lines(front)
+    if _CONTROL.search(front) or _FOREIGN.search(front) or lines != _with_colons(lines):
+        return []
+    repairing = _Repair(Reading(), set())
+    repairing.mapping(lines, line, depth=1)
+    return repairing.patches
 
 
 def salvage(front: str, line: int) -> Reading:
@@ -118,6 +155,7 @@ class _Repair:
         self.anchors = anchors
         self.left = MAX_ENTRIES
         self.to_join = _MAX_JOINED_TEXT
+        self.patches: list[Patch] = []
 
     def note(self, code: str, message: str, line: int, fix: str) -> None:
         self.reading.findings.append(finding(code, message, line, fix))
@@ -157,7 +195,10 @@ class _Repair:
             return self._only(read_mapping(entry.text, entry.line, self.anchors))
         if joined := self._joined(entry, below):
             return joined
-        for change, code, message, fix in untangle(entry.text):
+        attempts = untangle(entry.text)
+        if entry.key.casefold() not in _PROSE:
+            attempts = chain(closed(entry.text, entry.head, entry.rest), attempts)
+        for change, code, message, fix in attempts:
             if change == entry.text:
                 continue
             try:
@@ -165,6 +206,9 @@ class _Repair:
             except Broken:
                 continue
             self.note(code, f"`{printable(entry.key, 40)}`: {message}", entry.line, fix)
+            text = change.removesuffix("\n")[entry.indent :]
+            rows = 1 + text.count("\n")
+            self.patches.append(Patch(code, entry.line, rows, entry.indent, text))
             return read
         return entry.key, self._value(entry, depth)
 
@@ -209,7 +253,26 @@ class _Repair:
             outside = (row.strip() != "" and row[0] not in " \t" for row in entry.rest)
             at += next((number for number, bad in enumerate(outside, 1) if bad), 0)
         self.note(code, f"`{printable(entry.key, 40)}`: {message}", at, fix)
+        self._replace_text(entry, code, value)
         return value
+
+    def _replace_text(self, entry: _Entry, code: str, value: str) -> None:
+        """Note what is to stand in the place of a value, unless another reading is as likely."""
+        rows = "\n".join((entry.first, *entry.rest)).rstrip(" \t\n").split("\n")
+        inside = " " * (entry.indent + 1)
+        runs_on = any(row.strip() and not row.startswith((inside, "\t")) for row in rows[1:])
+        doubtful = entry.head.startswith("{") or runs_on
+        if (
+            not entry.head
+            or (doubtful and entry.key.casefold() not in _PROSE)
+            or (code == "yaml-quotes" and value.startswith(('"', "'")))
+            or any(row.lstrip().startswith("#") for row in rows)
+        ):
+            return
+        keep = len(entry.first.rstrip()) - len(entry.head)
+        text = text_value(value, " " * (entry.indent + 2))
+        gap = "" if entry.first[:keep].endswith((" ", "\t")) else " "
+        self.patches.append(Patch(code, entry.line, len(rows), keep, gap + text))
 
     def _list(self, entry: _Entry, depth: int) -> list[JsonValue]:
         """Read the lines below a key as the items of a list, each on its own."""
@@ -226,7 +289,10 @@ class _Repair:
             message = (
                 f"`{printable(entry.key, 40)}`: the item `{printable(text, 40)}` is not valid YAML"
             )
-            self.note("yaml-list", message, at, "put the item in quotes")
+            self.note("yaml-list", message, at, in_quotes(text, "the item"))
+            keep = len(rows[0]) - len(rows[0].lstrip())
+            filled = "\n".join(rows).rstrip(" \t\n").count("\n") + 1
+            self.patches.append(Patch("yaml-list", at, filled, keep, scalar(text)))
         return items
 
 

@@ -14,6 +14,7 @@ _BAD_ESCAPE: Final = re.compile(
     r"\\(?:\\|[\"/abefnrtv0 N_LP\t\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(\\)"
 )
 _TABS: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
+_OPEN_LIST: Final = re.compile(r"\[[^\[\]{}]*")
 _UNESCAPE: Final = re.compile(r"\\([\"\\/nt])")
 _PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t"}
 
@@ -25,6 +26,24 @@ class Text(NamedTuple):
     code: str
     message: str
     fix: str
+
+
+def in_quotes(text: str, what: str = "the value") -> str:
+    """Say how to quote ``text`` so that it is read as it is."""
+    if '"' not in text and "\\" not in text:
+        return f"put {what} in double quotes"
+    if "'" not in text:
+        return f"put {what} in single quotes"
+    return f'put {what} in double quotes, with a backslash before each `"` and `\\` inside'
+
+
+def closed(text: str, head: str, rest: Sequence[str]) -> Iterator[Text]:
+    """Yield a broken entry with the bracket closed that begins its list, where that is open."""
+    if _OPEN_LIST.fullmatch("\n".join((head, *rest))):
+        message = "the list is not closed"
+        yield Text(
+            text.rstrip() + "]\n", "yaml-brackets", message, "put a `]` behind the last item"
+        )
 
 
 def untangle(original: str) -> Iterator[Text]:
@@ -47,14 +66,17 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
     if block := _BLOCK.match(head):
         return _block_text(head[block.end() :], block[1], rest)
     value = fold([head, *rest])
-    fix = "put the value in double quotes"
+    fix = in_quotes(value)
     if head[:1] in ('"', "'"):
         value = _unquote(head, rest)
+        fix = in_quotes(value)
         code, message = "yaml-quotes", "the quotes do not enclose the whole value"
         fix += ", once around all of it"
     elif head[:1] in ("[", "{"):
         code = "yaml-brackets"
         message = "the value begins with a bracket but is not a YAML list or mapping"
+        if head[0] == "{" and ":" in head:
+            fix = f"correct its brackets and quotes, or {fix}"
     elif ": " in value or head.endswith(":"):
         code, message = "yaml-colon", "a colon and a space stand in a value without quotes"
     elif head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII

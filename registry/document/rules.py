@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from registry.document.findings import Rule, join_some, key_lines, printable
+from registry.document.name_spelling import NAME_LENGTH, same_name, slug_of, spelling
 from registry.document.references import REFERENCE_CODES, check_references
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, JsonValue, SkillFile
 
 # The limits of https://agentskills.io/specification, by field.
-NAME_LENGTH: Final = 64
 DESCRIPTION_LENGTH: Final = 1024
 COMPATIBILITY_LENGTH: Final = 500
 BODY_LINES: Final = 500  # "Keep your main SKILL.md under 500 lines"
@@ -82,8 +82,6 @@ SAID_BY: Final[Mapping[str, frozenset[str]]] = {
 }
 """Findings that are left out where the parser made one of these, which says the same."""
 
-_STRICT_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_NOT_IN_A_SLUG = re.compile(r"[^a-z0-9]+")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 
 
@@ -166,51 +164,24 @@ def _name(field: _Field, folder_name: str) -> Iterator[_Finding]:
     key, name = field
     folder = unicodedata.normalize("NFKC", folder_name)
     if _is_blank(name):
-        fix = f"add `name: {_slug(folder)}`, and let the folder have that name"
+        fix = f"add `name: {slug_of(folder)}`, and let the folder have that name"
         yield _Finding("name-missing", key, "the skill has no `name`", fix)
         return
     if not isinstance(name, str):
-        yield from _not_text("name", field, f"write `name: {_slug(folder)}`")
+        yield from _not_text("name", field, f"write `name: {slug_of(folder)}`")
         return
     name = unicodedata.normalize("NFKC", name.strip())  # as the reference validator does
-    if not (_STRICT_NAME.fullmatch(name) and len(name) <= NAME_LENGTH):
-        yield from _name_spelling(key, name)
+    for code, said, fix in spelling(name, folder):
+        yield _Finding(code, key, said, fix)
     shown = printable(name)
     if name != folder:
         message = f"the name `{shown}` is not the folder's name, `{printable(folder)}`"
-        slug = _slug(name)
-        fix = f"rename the folder to `{slug}`, or write `name: {_slug(folder)}`"
-        yield _Finding("name-differs-from-folder", key, message, fix)
+        yield _Finding("name-differs-from-folder", key, message, same_name(name, folder))
     for word in RESERVED_WORDS:
         if word in name.lower():
             message = f"the name `{shown}` has the word `{word}`, which services may reserve"
             fix = f"choose a name without `{word}` if you mean to upload the skill"
             yield _Finding("name-reserved-word", key, message, fix)
-
-
-def _name_spelling(key: str | None, name: str) -> Iterator[_Finding]:
-    shown, slug = printable(name), _slug(name)
-    write = f"write `name: {slug}`"
-    if len(name) > NAME_LENGTH:
-        message = f"the name `{shown}` has {len(name)} characters, {NAME_LENGTH} are allowed"
-        yield _Finding("name-too-long", key, message, f"shorten it to {NAME_LENGTH} characters")
-    if name != name.lower():
-        yield _Finding("name-upper-case", key, f"the name `{shown}` has upper-case letters", write)
-    if name[0] == "-" or name[-1] == "-":
-        message = f"the name `{shown}` begins or ends with a hyphen"
-        yield _Finding("name-hyphen-edge", key, message, write)
-    if "--" in name:
-        message = f"the name `{shown}` has two hyphens in a row"
-        yield _Finding("name-hyphen-double", key, message, write)
-    strange = sorted({char for char in name if not (char.isalnum() or char == "-")})
-    if strange:
-        message = f"the name `{shown}` has other characters than letters, digits and hyphens: "
-        yield _Finding("name-characters", key, message + join_some(map(_visible, strange)), write)
-    foreign = sorted({char for char in name if char.isalnum() and not char.isascii()})
-    if foreign:
-        message = f"the name `{shown}` has letters that other clients refuse: "
-        fix = "write the name with a-z, 0-9 and hyphens; the title in the body may stay as it is"
-        yield _Finding("name-not-ascii", key, message + join_some(foreign), fix)
 
 
 def _description(field: _Field) -> Iterator[_Finding]:
@@ -261,7 +232,10 @@ def _metadata(field: _Field) -> Iterator[_Finding]:
     bad = [name for name, value in metadata.items() if not isinstance(value, str)]
     if bad:
         message = f"below `metadata` every value must be text; these are not: {join_some(bad)}"
-        fix = f'write each as one text, e.g. `{printable(bad[0], 30)}: "one, two"`'
+        first = printable(bad[0], 30)
+        fix = f'write each as one text, e.g. `{first}: "one, two"`'
+        if isinstance(metadata[bad[0]], Mapping):
+            fix = f"write each as one text, e.g. its JSON in quotes: `{first}: '{{...}}'`"
         yield _Finding("metadata-not-text", key, message, fix)
 
 
@@ -307,16 +281,3 @@ def _body(document: Document) -> Iterator[Diagnostic]:
 def _advice(code: str, message: str, line: int) -> Diagnostic:
     fix = "move detail into files below references/ that are read only when needed"
     return Diagnostic(code, RULES[code].severity, message, line, fix)
-
-
-def _slug(name: str) -> str:
-    """Return the nearest name that the specification allows (NFKC first, accents dropped)."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    slug = _NOT_IN_A_SLUG.sub("-", plain.lower()).strip("-")
-    return slug[:NAME_LENGTH].rstrip("-") or "my-skill"
-
-
-def _visible(char: str) -> str:
-    if char == " ":
-        return "a space"
-    return f"`{char}`" if char.isprintable() and char != "`" else f"U+{ord(char):04X}"

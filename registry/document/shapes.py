@@ -108,11 +108,16 @@ def names(value: JsonValue) -> Iterator[str]:
 
 def tags(value: JsonValue) -> Iterator[str]:
     """Yield the tags in ``value``: casefolded, on one line, ``#a #b`` split."""
+    return map(str.casefold, written_tags(value))
+
+
+def written_tags(value: JsonValue) -> Iterator[str]:
+    """Yield the tags in ``value`` as `tags` does, in the case in which they are written."""
     for text in texts(value):
         words = text.split()
         parts = words if all(word[0] == "#" for word in words) else [text]
         for part in parts:
-            if tag := part.lstrip("#").strip().casefold():
+            if tag := part.lstrip("#").strip():
                 yield tag
 
 

@@ -15,6 +15,16 @@ from registry.errors.database import DatabaseRefused as DatabaseRefused
 from registry.errors.database import DatabaseTooNew as DatabaseTooNew
 from registry.errors.database import DatabaseUnreachable as DatabaseUnreachable
 from registry.errors.database import NotWritable as NotWritable
+from registry.errors.past import ChangeNotUndone as ChangeNotUndone
+from registry.errors.past import ContentDamaged as ContentDamaged
+from registry.errors.past import ContentMissing as ContentMissing
+from registry.errors.past import NotAllKept as NotAllKept
+from registry.errors.past import NothingToUndo as NothingToUndo
+from registry.errors.past import NotInTrash as NotInTrash
+from registry.errors.past import RevisionNotFound as RevisionNotFound
+from registry.errors.past import SkillGone as SkillGone
+from registry.errors.past import SkillInTrash as SkillInTrash
+from registry.errors.past import SkillNotFound as SkillNotFound
 from registry.text import MAX_CHOICES, escaped
 
 
@@ -51,44 +61,16 @@ class ToolsetNotFound(RegistryError):
     sentence = "No toolset named {name:q}. There are {known:list}."
 
 
-class SkillNotFound(RegistryError):
-    """No visible skill has this name."""
+class FindingUnknown(RegistryError):
+    """No finding has this code, or a code that begins like this: ``name``, ``similar``."""
 
-    sentence = "No skill named {name:q}."
-
-    def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
-        super().__init__(name=name, similar=tuple(similar))
+    sentence = "There are no findings with the code {name:q}."
 
 
 class FolderMissing(RegistryError):
     """A path was given, and nothing is there: ``path``."""
 
     sentence = "There is no folder {path:q}."
-
-
-class NotInTrash(SkillNotFound):
-    """The trash holds no skill of this name."""
-
-    code = "skill_not_found"
-    sentence = "The trash holds no skill {name:q}."
-
-
-class RevisionNotFound(RegistryError):
-    """The skill has no such revision: ``name``, ``number``, ``known`` (numbers)."""
-
-    sentence = "The skill {name:q} has no revision {number}; it has {known:list}."
-
-
-class ContentMissing(RegistryError):
-    """A file of a revision is not stored: ``name``, ``number``, ``path``."""
-
-    sentence = "{path:q} of revision {number} of {name:q} is not stored."
-
-
-class ContentDamaged(RegistryError):
-    """The stored bytes of a file don't have the hash that they are stored under: ``path``."""
-
-    sentence = "The stored content of {path:q} is damaged."
 
 
 class ArchiveRefused(RegistryError):

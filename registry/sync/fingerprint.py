@@ -4,7 +4,7 @@ from typing import Final
 
 from registry.disk.scanned import ScannedFolder
 
-RULES: Final = "2"
+RULES: Final = "3"
 """The version of what is made of a folder's content: to be raised with every change of a rule.
 
 The next sync then reads all skills again, those whose files did not change, too.

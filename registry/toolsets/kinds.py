@@ -1,6 +1,7 @@
-"""Say what was wrong with what a method was given, in words; asked only when it failed."""
+"""What a method is given: paths as texts, lists that are lists; and in words what was wrong."""
 
 import inspect
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -20,17 +21,31 @@ def explaining(facade: type[C]) -> type[C]:
     """Let the methods of a class with a ``core`` say what was wrong with what they were given.
 
     What no method expects is a value of a wrong kind: an argument's (`UsageProblem`), or one in a
-    damaged database (`DatabaseProblem`). Neither is looked for before something fails.
+    damaged database (`DatabaseProblem`). Neither is looked for before something fails, but for what
+    would not fail: text is a list of letters. Paths become text.
     """
     for name, method in list(vars(facade).items()):
-        if inspect.isfunction(method) and not name.startswith("_"):
+        if inspect.isfunction(method) and not name.startswith("_") and name != "close":
             setattr(facade, name, _explaining(method))
     return facade
 
 
 def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
+    positions = tuple(inspect.signature(method).parameters.items())[1:]
+    lists = [
+        (place, name) for place, (name, kind) in enumerate(positions) if _is_list(kind.annotation)
+    ]
+
     @wraps(method)
     def call(registry: Any, *arguments: Any, **named: Any) -> Any:
+        if registry.core.closed:
+            raise UsageProblem(message="the registry is closed; open it again")
+        for place, name in lists:
+            given = arguments[place] if place < len(arguments) else named.get(name)
+            if isinstance(given, str | bytes | os.PathLike):
+                raise UsageProblem(message=f"{name} must be a list, not {_words(given)}")
+        arguments = tuple(map(_as_text, arguments))
+        named = {name: _as_text(value) for name, value in named.items()}
         try:
             return method(registry, *arguments, **named)
         except UNEXPECTED as error:
@@ -41,6 +56,25 @@ def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
             raise problem from error
 
     return call
+
+
+def _is_list(annotation: Any) -> bool:
+    kinds = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else [annotation]
+    return any(
+        inspect.isclass(origin := get_origin(kind))
+        and issubclass(origin, Collection)
+        and not issubclass(origin, Mapping)
+        for kind in kinds
+    )
+
+
+def _as_text(value: Any) -> Any:
+    """Return paths as text, also those in a list."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, list | tuple) and any(isinstance(one, os.PathLike) for one in value):
+        return [os.fspath(one) if isinstance(one, os.PathLike) else one for one in value]
+    return value
 
 
 def misuse(method: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> str | None:
@@ -72,7 +106,9 @@ def _fits(value: Any, kind: Any) -> bool:
     elif kind is int:
         fits = isinstance(value, int) and -MOST <= value < MOST
     elif inspect.isclass(origin) and issubclass(origin, Mapping):
-        fits = isinstance(value, Mapping) and all(_fits(key, inner[0]) for key in value)
+        fits = isinstance(value, Mapping) and all(
+            _fits(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items()
+        )
     elif inspect.isclass(origin) and issubclass(origin, Collection):
         whole = isinstance(value, Collection) and not isinstance(value, str | bytes)
         fits = whole and all(_fits(one, inner[0]) for one in value)

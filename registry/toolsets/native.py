@@ -6,7 +6,6 @@ stable code of `registry.errors`; ``invalid_arguments`` is the one code that is 
 
 import base64
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from registry.catalog.copies import copies_of, fate
@@ -15,12 +14,13 @@ from registry.catalog.search import search
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.skills import StoredSkill
-from registry.document.dates import parse_when
 from registry.errors import (
     FileNotFoundInSkill,
     NotInTrash,
     RegistryError,
     SkillExists,
+    SkillGone,
+    SkillInTrash,
     SkillMissing,
     SkillNotFound,
     SourceNotAdopted,
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 _HINTS: Final[dict[type[RegistryError], str]] = {
+    SkillInTrash: "restore_skill brings it back.",
+    SkillGone: "restore_skill brings back what is kept of it.",
     NotInTrash: "Only the user sees what can be restored.",
-    SkillMissing: "sync_skills brings the catalogue in line.",
+    SkillMissing: "sync_skills brings the catalogue in line, restore_skill the skill back.",
     FileNotFoundInSkill: "read_skill lists them.",
     SkillExists: "Choose another name, or change it with update_skill.",
     SourceUnclear: "Name one of them as source; where there is none, the user has to register a "
@@ -171,11 +173,11 @@ class NativeToolset:
         return found, lambda one: one.place in places
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
-        from registry.changes.trash import restore
+        from registry.changes.back import bring_back
 
         among = None if self._view.is_whole else self._sources()
         chosen = None if source is None else self._named(source)
-        back = restore(self._core, name, source=chosen, among=among)
+        back = bring_back(self._core, name, source=chosen, among=among)
         return {"skill": _changed(back.skill)}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:
@@ -207,14 +209,6 @@ class NativeToolset:
 
     def _filters(self, given: Mapping[str, Any]) -> Filters:
         chosen = {key: given[key] for key in FILTERS if key in given}
-        moment = datetime.now(UTC)
-        for key, value in chosen.items():
-            if key.endswith(("_since", "_until")):
-                until = key.endswith("_until")
-                try:
-                    chosen[key] = parse_when(value, moment, end_of_day=until)
-                except ValueError as error:
-                    raise UsageProblem(message=f"{key}: {error}") from error
         return self._view.filters(Filters(**chosen))
 
     def _home(self, source: str | None) -> str | None:

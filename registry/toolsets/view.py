@@ -28,6 +28,7 @@ from registry.errors import (
     DatabaseProblem,
     RegistryError,
     SkillAmbiguous,
+    SkillGone,
     SkillInvalid,
     SkillNotFound,
     SkillNotVisible,
@@ -243,6 +244,8 @@ class View:
             found = look(f"{named[0].source}/{named[0].folder}")
             if self._sees(found.stored):
                 return found
+        if isinstance(problem, SkillGone) and self._may_tell_gone(problem):
+            raise problem
         if isinstance(problem, SkillNotFound | SkillAmbiguous):
             raise SkillNotFound(handle, self.near(handle))
         raise problem
@@ -269,6 +272,16 @@ class View:
         except (SkillNotFound, SkillAmbiguous):
             return False
         return self._is_ours(skill)
+
+    def _may_tell_gone(self, gone: SkillGone) -> bool:
+        """Tell whether a skill that is gone is one that may be known of here.
+
+        What a personality would have seen of it nobody can tell any more.
+        """
+        if self.is_whole:
+            return True
+        sources = {source.name for source in self.sources()}
+        return self._personality is None and gone.facts["source"] in sources
 
     def _is_other_teams(self, scope: Scope, source: str) -> bool:
         viewer = self._personality

@@ -107,8 +107,8 @@ class WaveToolset:
         if there is not None:
             return there, ()
         if isinstance(error, SkillNotFound | SkillNotVisible):
-            known: Any = error.facts.get("similar")
-            near = self._view.near(name) if known is None else list(known)
+            known: Any = error.facts.get("similar")  # what is gone has none
+            near = list(known) if known else self._view.near(name)
             return not_found(name, f"Skill '{shown(name)}' not found.", near), near
         if isinstance(error, SkillAmbiguous):
             refs = list(error.facts["refs"])

@@ -136,9 +136,8 @@ class World:
         return self
 
 
-def make_world(
-    base: Path, *, deleted: bool = False, copied: bool = False, database: Path | None = None
-) -> World:
+def make_world(base: Path, *, before: str = "", database: Path | None = None) -> World:
+    """Make a world as it is before a change of this name."""
     world = World(base, database)
     world.root.mkdir(parents=True)
     (world.root / "other").mkdir()
@@ -146,12 +145,15 @@ def make_world(
         registry.sync(str(world.root))
         source = registry.sources()[0]
         create_files(registry.core, source, "alpha", "alpha", {"SKILL.md": OLD, "a/b.txt": b"b"})
-        if copied:
+        if before.endswith("_copies"):
             shutil.copytree(world.alpha, world.more / "alpha")
             registry.sync(str(world.more))
             assert registry.resolve("alpha").copies == ("more/alpha",)
-        if deleted:
+        if before == "restore":
             registry.delete("alpha")
+        if before == "write_back":
+            shutil.rmtree(world.alpha)
+            registry.sync(allow_prune=True)
     world.save()
     return world
 
@@ -192,9 +194,17 @@ def restore(registry: SkillRegistry) -> None:
     registry.restore("alpha")
 
 
+def write_back(registry: SkillRegistry) -> None:
+    """Restore what was removed by hand."""
+    registry.restore("alpha")
+
+
 CHANGES = {
     f.__name__: f
-    for f in (create, update, update_many, update_copies, delete, delete_copies, restore)
+    for f in (
+        *(create, update, update_many, update_copies, delete, delete_copies),
+        *(restore, write_back),
+    )
 }
 
 
@@ -477,6 +487,7 @@ ALPHA_OLD = {"alpha/SKILL.md": OLD, "alpha/a/b.txt": b"b"}
 COPIED = ALPHA_OLD | {f"more/{path}": data for path, data in ALPHA_OLD.items()}
 BEFORE = dict.fromkeys(CHANGES, ALPHA_OLD) | {
     "restore": {},
+    "write_back": {},
     "update_copies": COPIED,
     "delete_copies": COPIED,
 }
@@ -488,6 +499,7 @@ AFTER = {
     "delete": {},
     "delete_copies": {},
     "restore": ALPHA_OLD,
+    "write_back": ALPHA_OLD,
 }
 
 
@@ -509,7 +521,10 @@ def broken_promises(world: World, change: str, *, whole: bool = True) -> list[st
         stored = {Path(path).parent.name for path in on_disk if path.endswith("SKILL.md")}
         if listed != stored:
             broken.append(f"listed {listed}, on disk {stored}")
-        if whole and "alpha" not in stored:
+        if whole and "alpha" not in stored and change == "write_back":
+            if not registry.history("alpha")[0].complete:
+                broken.append("what alpha was is lost")
+        elif whole and "alpha" not in stored:
             trash = [t.name for t in registry.trash()]
             lost = sum(path.endswith("SKILL.md") for path in BEFORE[change] or ALPHA_OLD)
             if trash != ["alpha"] * lost:

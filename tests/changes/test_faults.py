@@ -38,9 +38,7 @@ def world(request, monkeypatch):
     change = request.node.callspec.params.get("change", "")
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=place) as base:
-        made = faults.make_world(
-            Path(base) / "world", deleted=change == "restore", copied=change.endswith("_copies")
-        )
+        made = faults.make_world(Path(base) / "world", before=change)
         # An engine holds no connection to a file; to keep it spares compiling each statement anew.
         monkeypatch.setattr(writer, "make_engine", cache(writer.make_engine))
         writer.make_engine(str(made.database))

@@ -56,7 +56,7 @@ class Home:
         ((self.pending,),) = rows
 
     @staticmethod
-    def die(*_: object) -> None:
+    def die(*_: object, **__: object) -> None:
         raise Dead
 
     def open(self) -> SkillRegistry:

@@ -79,11 +79,14 @@ def interpreter(environ: dict[str, str], tmp_path: Path) -> Process:
 def terminal(environ: dict[str, str], tmp_path: Path) -> Process:
     """Run a command on a terminal of so many columns; stdout and stderr come as one.
 
-    It has patience: on a busy machine, too, it draws no bar.
+    It has patience: on a busy machine, too, it draws no bar. ``typed`` waits for it.
     """
 
-    def run(*arguments: str, columns: int = 80, rows: int = 50, **more: str) -> Ran:
+    def run(
+        *arguments: str, columns: int = 80, rows: int = 50, typed: bytes = b"", **more: str
+    ) -> Ran:
         ours, theirs = pty.openpty()
+        os.write(ours, typed)
         ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         child = program.start(
             arguments,

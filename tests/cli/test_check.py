@@ -2,8 +2,12 @@
 
 import json
 import re
+import subprocess
+from shutil import which
 
 import pytest
+
+from registry.api import SkillRegistry
 
 LINE = re.compile(r"^/.+?(:\d+)?: (error|warning) [a-z0-9-]+ .+$")
 
@@ -74,11 +78,12 @@ def test_security_comes_first_and_a_table_counts_the_codes(root, skill, cli):
     shown = cli("check", str(root), "--format", "table")
     places = [shown.stdout.index(word) for word in ("reverse-shell (security)", "key-unknown")]
     assert places == sorted(places)
-    tally = [line.split() for line in shown.stdout.rsplit("CODE", 1)[1].splitlines()[1:]]
+    tally = [line.split()[:4] for line in shown.stdout.rsplit("CODE", 1)[1].splitlines()[1:]]
     assert tally == [
         ["reverse-shell", "security", "error", "1"],
         ["key-unknown", "format", "warning", "1"],
     ]
+    assert "/skills/alpha/SKILL.md:4" in shown.stdout.rsplit("CODE", 1)[1]
     assert shown.stderr == "1 skill checked: 1 error, 1 warning; 1 of them about security\n"
 
 
@@ -121,3 +126,186 @@ def test_a_document_of_another_spelling_fails_only_when_strict(root, skill, cli)
     result = cli("check", str(root), "--strict")
     assert result.exit_code == 1
     assert result.stdout.startswith(f"{folder}/SKILL.MD: warning document-case ")
+
+
+def test_in_a_pipe_the_gravest_comes_first_whatever_skill_it_is_about(root, skill, cli):
+    skill("alpha", extra="unknown-key: 1\nallowed-tools: Bash\n")
+    skill("beta", extra="another-key: 1\n")
+    skill("gamma", description="")
+    skill("zeta", body=ATTACK)
+    (root / "omega").mkdir()
+    (root / "omega" / "SKILL.md").write_text("")
+    result = cli("check", str(root), "--all")
+    found = [line.split(": ", 1)[1].split()[:2] for line in result.stdout.splitlines()]
+    skills = [line.removeprefix(f"{root}/").split("/")[0] for line in result.stdout.splitlines()]
+    assert list(zip(skills, found, strict=True)) == [
+        ("zeta", ["error", "reverse-shell"]),
+        ("omega", ["error", "empty"]),
+        ("alpha", ["warning", "key-unknown"]),
+        ("beta", ["warning", "key-unknown"]),
+        ("gamma", ["warning", "description-from-body"]),
+        ("alpha", ["info", "allowed-tools-shell"]),
+    ]
+    brief = cli("check", str(root)).stdout.splitlines()
+    assert brief == result.stdout.splitlines()[:-1]
+
+
+@pytest.fixture
+def many(root, skill):
+    """Very many findings, of which one matters."""
+    for number in range(40):
+        skill(f"skill-{number:02}", extra="unknown-key: 1\nallowed-tools: Read, Write\n")
+    skill("zeta", body=ATTACK)
+    return root
+
+
+def test_on_a_terminal_what_matters_is_on_one_screen(many, terminal):
+    shown = terminal("check", str(many), rows=30, columns=100, NO_COLOR="1").out
+    lines = shown.splitlines()
+    assert len(lines) < 30
+    assert max(map(len, lines)) <= 100
+    assert lines[0].endswith("/zeta")
+    assert "reverse-shell" in lines[1]
+    table = next(number for number, line in enumerate(lines) if "CATEGORY" in line)
+    assert "more findings: --all shows all" in "".join(lines[:table])
+    codes = [line.split()[:4:3] for line in lines[table + 1 : -1]]
+    assert codes == [["reverse-shell", "1"], ["key-unknown", "40"], ["allowed-tools-commas", "40"]]
+    assert lines[-1].startswith("41 skills checked: 1 error, 40 warnings, 40 minor; 1 of them")
+
+
+@pytest.mark.parametrize("whole", [["--all"], ["--select", "key-unknown", "--select", "allowed-"]])
+def test_all_of_it_is_shown_where_that_is_asked_for(many, terminal, whole):
+    shown = terminal("check", str(many), *whole, rows=30).out
+    assert shown.count("unknown-key` is not a key") == 40
+    assert shown.count("has commas") == 40
+    assert ("reverse-shell" in shown) == (whole == ["--all"])
+
+
+def test_a_small_terminal_shows_at_least_the_gravest(many, terminal):
+    shown = terminal("check", str(many), rows=3, columns=60).out
+    assert "reverse-shell (security)" in shown
+
+
+def test_selected_findings_decide_alone_about_the_exit_status(root, skill, cli):
+    skill("alpha", body=ATTACK, extra="unknown-key: 1\n")
+    for chosen, status in (
+        (["--select", "key-unknown"], 0),
+        (["--select", "key-"], 0),
+        (["--select", "key-", "--select", "reverse-shell"], 1),
+        (["--ignore", "reverse-shell"], 0),
+        (["--ignore", "key-"], 1),
+        (["--select", "reverse-", "--ignore", "reverse-shell"], 0),
+        (["--strict", "--select", "key-"], 1),
+        (["--strict", "--ignore", "key-unknown", "--ignore", "reverse-"], 0),
+    ):
+        assert cli("check", str(root), *chosen).exit_code == status, chosen
+    one = cli("check", str(root), "--select", "key-", "--json")
+    assert [f["code"] for f in json.loads(one.stdout)[0]["findings"]] == ["key-unknown"]
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [("key-unknwon", "'key-unknown'"), ("yaml", "'yaml-'"), ("ymal-", "'yaml-'"), ("", "")],
+)
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+def test_a_code_that_no_finding_has_is_wrong_usage(root, skill, cli, option, word, near):
+    skill("alpha")
+    result = cli("check", str(root), option, word)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"There are no findings with the code {word!r}." in result.stderr
+    assert near in result.stderr
+
+
+BROKEN = "---\nname: Green Tea\ndescription: Use for: tea\n---\n\n# Tea\n"
+GOOD = '---\nname: green-tea\ndescription: "Use for: tea"\n---\n\n# Tea\n'
+
+
+@pytest.fixture
+def tea(root):
+    """A SKILL.md that can be mended."""
+    (root / "green-tea").mkdir(parents=True)
+    document = root / "green-tea" / "SKILL.md"
+    document.write_text(BROKEN)
+    return document
+
+
+@pytest.mark.skipif(which("patch") is None, reason="there is no patch on this machine")
+def test_a_dry_run_prints_a_diff_that_patch_takes_and_changes_nothing(root, tea, cli):
+    result = cli("check", str(root), "--fix", "--dry-run")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert tea.read_text() == BROKEN
+    subprocess.run(["patch", "-p0", "-s", "-d", "/"], input=result.stdout, text=True, check=True)
+    assert tea.read_text() == GOOD
+
+
+def test_with_yes_it_is_mended_and_then_there_is_nothing_to_mend(root, tea, cli):
+    result = cli("check", str(root), "--fix", "--yes")
+    assert (result.exit_code, result.stderr) == (0, "Mended 1 skill.\n")
+    assert result.stdout.startswith(f"--- {tea}\n+++ {tea}\n@@ ")
+    assert tea.read_text() == GOOD
+    again = cli("check", str(root), "--fix", "--yes")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "Nothing to mend.\n")
+    assert cli("check", str(root), "--strict").exit_code == 0
+
+
+def test_without_a_terminal_nothing_is_changed_unasked(root, tea, cli):
+    result = cli("check", str(root), "--fix")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--yes" in result.stderr
+    assert tea.read_text() == BROKEN
+
+
+def test_on_a_terminal_it_is_said_that_something_can_be_mended(root, tea, skill, terminal):
+    assert "check --fix" in terminal("check", str(tea.parent)).out
+    assert "check --fix" not in terminal("check", str(skill("beta", extra="more: 1\n"))).out
+
+
+@pytest.mark.parametrize(("answer", "after"), [("y", GOOD), ("n", BROKEN)])
+def test_on_a_terminal_it_shows_and_asks(root, tea, terminal, answer, after):
+    shown = terminal("check", str(root), "--fix", typed=f"{answer}\n".encode()).out
+    assert "+name: green-tea" in shown
+    assert "Mend 1 skill? [y/N]: " in shown
+    assert ("Mended 1 skill." in shown) == (answer == "y")
+    assert tea.read_text() == after
+
+
+def test_what_is_mended_is_told_as_json(root, tea, cli):
+    [fix] = json.loads(cli("check", str(root), "--fix", "--dry-run", "--json").stdout)
+    assert list(fix) == ["name", "path", "codes", "diff"]
+    assert fix["path"] == str(tea)
+    assert "yaml-colon" in fix["codes"]
+
+
+def test_only_what_is_selected_is_mended(root, tea, cli):
+    assert cli("check", str(root), "--fix", "--yes", "--select", "yaml-").exit_code == 0
+    assert tea.read_text() == GOOD.replace("name: green-tea", "name: Green Tea")
+
+
+def test_a_file_that_can_not_be_changed_costs_no_other(root, tea, skill, cli, monkeypatch):
+    skill("beta", extra="note: x: y\n")
+    taken = []
+
+    def edited(registry, targets, **chosen):
+        found = fixes(registry, targets, **chosen)
+        tea.write_text("Edited.\n")
+        taken.append(found)
+        return found
+
+    fixes = SkillRegistry.fixes
+    monkeypatch.setattr(SkillRegistry, "fixes", edited)
+    result = cli("check", str(root), "--fix", "--yes")
+    assert [len(found) for found in taken] == [2]
+    assert result.exit_code == 1
+    assert "was changed on disk" in result.stderr
+    assert result.stderr.endswith("Mended 1 skill.\n")
+    assert 'note: "x: y"' in (root / "beta" / "SKILL.md").read_text()
+    assert tea.read_text() == "Edited.\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--yes"], ["--dry-run"], ["--fix", "--strict"], ["--fix", "--fail-on", "error"]],
+)
+def test_what_does_not_go_together_is_wrong_usage(root, skill, cli, options):
+    skill("alpha")
+    assert cli("check", str(root), *options).exit_code == 2

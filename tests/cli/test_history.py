@@ -1,6 +1,7 @@
 """history, diff, show --revision, restore --revision and db prune, as people call them."""
 
 import json
+import shutil
 
 import pytest
 
@@ -31,3 +32,127 @@ def test_a_revision_that_is_not_there_is_named(cli, library):
 def test_a_diff_on_a_terminal_is_painted(terminal, cli, library):
     cli("update", "haiku", "--description", "Three lines.")
     assert "\x1b[32m+description: Three lines.\x1b[0m" in terminal("diff", "haiku").out
+
+
+def lose(cli, library, name="haiku"):
+    """Remove a skill's folder by hand, and let a sync find it gone."""
+    shutil.rmtree(library / name)
+    assert cli("sync").exit_code == 0
+
+
+@pytest.mark.both
+def test_what_was_removed_by_hand_is_named_listed_compared_and_brought_back(cli, library):
+    before = (library / "haiku" / "SKILL.md").read_bytes()
+    cli("update", "haiku", "--description", "Three lines.")
+    lose(cli, library)
+    for ask in ("show", "why", "update --kind x", "delete"):
+        command, *rest = ask.split()
+        told = cli(command, "haiku", *rest)
+        assert told.exit_code == 1
+        assert "'haiku' is gone since 20" in told.stderr
+        assert "It was in 'mine/haiku'. 'skill-registry restore haiku' brings it" in told.stderr
+    listed = cli("history", "haiku", "--json")
+    assert [one["number"] for one in json.loads(listed.stdout)] == [2, 1]
+    assert "'haiku' is gone since 20" in listed.stderr
+    assert cli("show", "haiku", "--revision", "1").stdout_bytes == before
+    assert "+description: Three lines.\n" in cli("diff", "haiku").stdout
+    assert cli("restore", "haiku").stdout.startswith("Restored haiku")
+    assert "Three lines." in (library / "haiku" / "SKILL.md").read_text()
+
+
+def test_a_removed_skill_that_no_sync_missed_yet_comes_back(cli, library):
+    shutil.rmtree(library / "haiku")
+    told = cli("show", "haiku")
+    assert told.exit_code == 1
+    assert "'skill-registry restore'" in told.stderr
+    assert "not on disk any more" in cli("history", "haiku").stderr
+    assert cli("restore", "haiku").exit_code == 0
+    assert cli("show", "haiku").exit_code == 0
+
+
+def test_several_are_restored_and_none_unless_all_can_be(cli, library):
+    cli("delete", "haiku", "review")
+    lose(cli, library, "pdf-forms")
+    refused = cli("restore", "haiku", "nothing")
+    assert refused.exit_code == 1
+    assert "The trash holds no skill 'nothing'" in refused.stderr
+    assert not (library / "haiku").exists()
+    back = cli("restore", "haiku", "review", "pdf-forms", "haiku", "--json")
+    assert [one["ref"] for one in json.loads(back.stdout)] == ["haiku", "review", "pdf-forms"]
+    assert cli("restore", "haiku", "review", "--revision", "1").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "ask", ["show haiku", "why haiku", "update haiku --kind x", "delete haiku", "show mine/haiku"]
+)
+def test_a_skill_in_the_trash_is_named_as_such(cli, library, ask):
+    cli("delete", "haiku")
+    told = cli(*ask.split())
+    assert told.exit_code == 1
+    assert "haiku' is in the trash (deleted 20" in told.stderr
+    assert f"'skill-registry restore {ask.split()[1]}' brings it back." in told.stderr
+    assert "'haiku' is in the trash (deleted 20" in cli("history", "haiku").stderr
+
+
+def test_a_skill_in_the_trash_is_named_by_a_new_database_too(cli, newcomer, library, tmp_path):
+    cli("delete", "haiku")
+    new = ("--db", str(tmp_path / "new.db"))
+    newcomer(*new, "sync", str(library))
+    told = newcomer(*new, "show", "haiku")
+    assert told.exit_code == 1
+    assert "One is in the trash (deleted 20" in told.stderr
+    number = told.stderr.split("skill-registry restore ")[1].split("'")[0]
+    assert newcomer(*new, "restore", number).exit_code == 0
+
+
+@pytest.mark.both
+def test_the_last_change_is_shown_and_taken_back(cli, library):
+    before = (library / "haiku" / "SKILL.md").read_text()
+    cli("update", "haiku", "--description", "Three lines.")
+    asked = cli("undo")
+    assert asked.exit_code == 2
+    assert "say --yes" in asked.stderr
+    assert "Three lines." in (library / "haiku" / "SKILL.md").read_text()
+    done = cli("undo", "--yes")
+    assert (done.exit_code, done.stdout) == (0, "Took back: update haiku\n")
+    assert "Updating 'haiku' (mine/haiku, 20" in done.stderr
+    assert "-description: Three lines.\n" in done.stderr
+    assert (library / "haiku" / "SKILL.md").read_text() == before
+    nothing = cli("undo", "--yes")
+    assert (nothing.exit_code, "no change to take back" in nothing.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "there"),
+    [
+        (["create", "new", "--description", "x"], "it goes to the trash", ("new", False)),
+        (["delete", "haiku"], "it comes back from the trash", ("haiku", True)),
+    ],
+)
+def test_what_is_taken_back_is_said_before_and_told_as_json(cli, library, change, words, there):
+    cli(*change)
+    done = cli("undo", "--yes", "--json")
+    assert words in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["kind"], told["name"], told["source"]) == (change[0], change[1], "mine")
+    assert (library / there[0]).exists() is there[1]
+
+
+def test_a_change_is_not_taken_back_over_an_edit(cli, library):
+    cli("update", "haiku", "--description", "Three lines.")
+    document = library / "haiku" / "SKILL.md"
+    document.write_text(document.read_text() + "By hand.\n")
+    refused = cli("undo", "--yes")
+    assert refused.exit_code == 1
+    assert "can't be taken back: it was changed since" in refused.stderr
+    assert document.read_text().endswith("By hand.\n")
+
+
+def test_undo_asks_on_a_terminal(terminal, cli, library):
+    cli("create", "new", "--description", "x")
+    asked = terminal("undo", typed=b"n\n")
+    assert "it goes to the trash" in asked.out
+    assert "Do it? [y/N]" in asked.out
+    assert (library / "new").exists()
+    assert "Took back: create new" in terminal("undo", typed=b"y\n").out
+    assert not (library / "new").exists()

@@ -1,5 +1,6 @@
 import multiprocessing
 import re
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -14,7 +15,7 @@ from registry.db.sqlite.dialect import has_wal_reset_bug
 from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
 from registry.db.sqlite.writer import make_engine
 from registry.db.writes import names
-from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew
+from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew, SkillGone
 from registry.settings import Settings
 from tests.conftest import write_skill
 
@@ -223,3 +224,27 @@ def test_the_history_of_a_skill_begins_with_what_was_there_at_the_upgrade(databa
         registry.update("alpha", description="New.")
         assert [one.number for one in registry.history("alpha")] == [2, 1]
         assert registry.diff("alpha")
+
+
+def test_what_was_gone_before_the_upgrade_is_found_by_its_name(database, root, skill):
+    from alembic import command
+    from alembic.config import Config
+
+    skill("beta")
+    folder = skill("alpha", description="One.")
+    with open_registry(database) as registry:
+        registry.sync(str(root), name="mine")
+        shutil.rmtree(folder)
+        registry.sync()
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()))
+    engine = make_engine(str(database))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0006")
+    engine.dispose()
+    with open_registry(database) as registry:
+        with pytest.raises(SkillGone, match=r"^'alpha' is gone since 20[^ ]*Z\.$"):
+            registry.get("alpha")
+        assert registry.restore("alpha").folder == "alpha"
+        assert registry.get("alpha").description == "One."

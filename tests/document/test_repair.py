@@ -126,6 +126,34 @@ def test_tabs_as_indentation_are_read():
     assert [found.code for found in reading.findings] == ["yaml-indentation"]
 
 
+@pytest.mark.parametrize("value", ["[a, b", "[a,\n  b", '["a", b,'])
+def test_a_list_that_is_not_closed_is_closed(value):
+    document = parse_text(f"---\nname: tea\ndescription: D\ntags: {value}\n---\n", folder_name="f")
+    assert document.tags == ("a", "b")
+    [finding] = document.diagnostics
+    assert (finding.code, finding.line) == ("yaml-brackets", 4)
+    assert finding.fix == "put a `]` behind the last item"
+
+
+@pytest.mark.parametrize(
+    ("value", "quoted"),
+    [
+        ("Use: now", '"Use: now"'),
+        ('Say: "hi"', "'Say: \"hi\"'"),
+        ('It\'s: "hi"', '"It\'s: \\"hi\\""'),
+        ('"say "hi" to me"', "'say \"hi\" to me'"),
+        ('*"tea"* \\ it\'s', '"*\\"tea\\"* \\\\ it\'s"'),
+    ],
+)
+def test_the_quotes_that_are_advised_are_those_that_hold_the_value(value, quoted):
+    text = "---\nname: tea\ndescription: {}\n---\nBody\n"
+    broken, good = (parse_text(text.format(one), folder_name="f") for one in (value, quoted))
+    [finding] = broken.diagnostics
+    assert ("single" in finding.fix) == quoted.startswith("'")
+    assert ("backslash" in finding.fix) == ("\\" in quoted)
+    assert (good.description, good.diagnostics) == (broken.description, ())
+
+
 def test_control_characters_are_left_out():
     reading = repair("name: t\x07ea\ndescription: b\x80c\n", 2)
     assert reading.values == {"name": "tea", "description": "bc"}

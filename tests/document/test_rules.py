@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.document import references, rules
+from registry.document.name_spelling import is_strict
 from registry.document.rules import RULES, check_specification
 from registry.model import Diagnostic, Document, SkillFile
 
@@ -113,7 +114,7 @@ def test_a_proposed_name_is_always_allowed(name):
     for finding in check(with_name(name), folder=name):
         _, proposed, rest = (finding.fix or "").partition("write `name: ")
         if proposed:
-            assert rules._STRICT_NAME.fullmatch(rest.partition("`")[0])
+            assert is_strict(rest.partition("`")[0])
 
 
 # The other fields.

@@ -30,9 +30,7 @@ numbers = count()
 
 
 def make_world(place, url, change):
-    return faults.make_world(
-        place / f"world-{next(numbers)}" / "w", deleted=change == "restore", database=url
-    )
+    return faults.make_world(place / f"world-{next(numbers)}" / "w", before=change, database=url)
 
 
 def worlds(databases, place, change, kinds=TRANSACTIONS, stride=1):

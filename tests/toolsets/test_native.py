@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 
 import jsonschema
 import pytest
@@ -220,6 +221,36 @@ class TestChanging:
         assert code("read_skill", name="pdf-forms") == "skill_not_found"
         assert call("restore_skill", name=trashed["trash_id"])["skill"]["ref"] == "pdf-forms"
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+    def test_what_is_in_the_trash_or_gone_is_named_and_comes_back(self, call, registry, library):
+        call("delete_skill", name="pdf-forms")
+        shutil.rmtree(library / "skill-00")
+        registry.sync()
+        for name, words in (("pdf-forms", "is in the trash (deleted 20"), ("skill-00", "is gone")):
+            for tool in ("read_skill", "update_skill", "delete_skill"):
+                more = {"description": "x"} if tool == "update_skill" else {}
+                error = call(tool, name=name, **more)["error"]
+                assert error["code"] == "skill_not_found"
+                assert f"'{name}' {words}" in error["message"]
+                assert "restore_skill brings" in error["message"]
+                assert "skill-registry " not in error["message"]
+            assert call("restore_skill", name=name)["skill"]["ref"] == name
+            assert call("read_skill", name=name)["skill"]["ref"] == name
+
+    def test_what_is_gone_from_a_source_that_is_not_seen_is_not_told(
+        self, registry, library, tmp_path
+    ):
+        write_skill(tmp_path / "other" / "private")
+        write_skill(tmp_path / "other" / "second")
+        registry.sync(str(tmp_path / "other"), name="other")
+        shutil.rmtree(tmp_path / "other" / "private")
+        registry.sync()
+        mine, other = (registry.toolset("native", source=name) for name in ("mine", "other"))
+        told = mine.call("read_skill", {"name": "private"})["error"]["message"]
+        assert told.startswith("No skill named 'private'.")
+        assert mine.call("restore_skill", {"name": "private"})["error"]["code"] == "skill_not_found"
+        assert "is gone since" in other.call("read_skill", {"name": "private"})["error"]["message"]
+        assert other.call("restore_skill", {"name": "private"})["skill"]["source"] == "other"
 
     def test_a_sync_says_what_edits_by_hand_changed(self, call, library):
         write_skill(library / "by-hand")

@@ -219,6 +219,15 @@ class TestNotFound:
             "availableSkills": ["skill-1", "skill-2", "shared"],
         }
 
+    def test_what_is_in_the_trash_gets_the_same_answer_as_what_never_was(
+        self, refused, registry, places
+    ):
+        never = refused("skill-3")
+        registry.create("skill-3", description="D.", source="personal")
+        registry.delete("skill-3")
+        assert refused("skill-3") == never
+        assert never["errorDetails"]["suggestions"]
+
     def test_where_there_are_none_the_list_says_so(self, refused):
         assert "Available skills:\nNo skills are currently available." in refused("x")["error"]
 

@@ -1,81 +1,173 @@
 """`skill-registry check`."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options, words
+from registry.cli import complete, options, words
 from registry.cli.column import Column
-from registry.cli.console import Console
-from registry.cli.findings_view import draw_findings, finding_line
+from registry.cli.findings_report import in_order, lines, report
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.cli.table import draw
-from registry.model import SEVERITIES, Diagnostic
+from registry.errors import FindingUnknown
+from registry.model import Diagnostic
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from registry.catalog.check import Checked
+
+
+class Code(options.ParamType):
+    """A code of findings, or the beginning of several, which ends with a hyphen."""
+
+    name = "code"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse what no finding has."""
+        from registry.catalog.codes import codes_of
+
+        try:
+            codes_of(str(value))
+        except FindingUnknown as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Offer the codes."""
+        del ctx, param
+        from click.shell_completion import CompletionItem
+
+        from registry.catalog.codes import all_codes
+
+        found = sorted(code for code in all_codes() if code.startswith(incomplete))
+        return [CompletionItem(code) for code in found]
+
+
+_code_option: Final = partial(click.option, metavar="CODE", multiple=True, type=Code())
 
 
 @session_command(
     "skill-registry check                        # everything that is registered",
     "skill-registry check pdf-forms ./my-skills  # a skill, and a folder",
+    "skill-registry check --select yaml-         # all about broken YAML, and nothing else",
+    "skill-registry check --fix --dry-run        # what could be mended without judgement",
     "skill-registry check --strict .             # in a build: warnings fail, too",
     "skill-registry check --fail-on security .   # ... or only what may do harm",
     "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
     starts_new=True,
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.names_or_paths)
+@_code_option("--select", help="Only findings of this code, or beginning so: yaml- (repeatable).")
+@_code_option("--ignore", help="No findings of this code, or beginning so (repeatable).")
+@click.option("--all", "every", is_flag=True, help="Show all findings, the minor ones, too.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "security"]),
-    default="error",
-    show_default=True,
-    help="Fail on errors; on warnings, too; or only on warnings and errors about security.",
+    help="Fail on errors (the default); on warnings, too; or only on warnings and errors about "
+    "security.",
 )
 @click.option("--strict", is_flag=True, help="Short for --fail-on warning.")
+@click.option(
+    "--fix", is_flag=True, help="Mend what takes no judgement: show it as a diff, ask, and do it."
+)
+@click.option("--dry-run", is_flag=True, help="With --fix: only print the diff.")
+@click.option("--yes", is_flag=True, help="With --fix: don't ask.")
 @options.format_options
 def command(
-    session: Session, *, targets: tuple[str, ...], fail_on: str, strict: bool, style: str | None
+    session: Session,
+    *,
+    targets: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    every: bool,
+    fail_on: str | None,
+    strict: bool,
+    fix: bool,
+    dry_run: bool,
+    yes: bool,
+    style: str | None,
 ) -> None:
     """Check skills for mistakes and risks.
 
     TARGET is a folder (registered or not), a source or a skill; without one every source is
     checked. The skills are read from disk as they are now. In a pipe each finding is a line
-    "path:line: severity code message (fix: ...)". Minor findings are shown with --verbose.
+    "path:line: severity code message (fix: ...)". On a terminal as much is shown as it has room
+    for, and a table counts the codes; --all and --select show everything.
 
     Security comes first: what a skill may do to its reader, as opposed to its format. A security
     error is near-certain harm, a warning is for a person to look at; neither makes a skill invalid.
 
-    Exit status: 1 where there is a finding of the level that --fail-on names.
+    With --fix values that are broken YAML are put in quotes as they are read, a name that differs
+    from its folder in case and spaces alone becomes the folder's, tags are written once each, and
+    byte order marks, mixed line ends and tabs go; every other byte stays. Of registered skills
+    "history" keeps what was before.
+
+    Exit status: 1 where there is a finding of the level that --fail-on names; with --fix, where
+    something could not be mended.
     """
     if strict and fail_on == "security":
         raise click.UsageError("--strict and --fail-on security exclude each other.")
+    if (dry_run or yes) and not fix:
+        raise click.UsageError("--dry-run and --yes go with --fix.")
+    if fix and (strict or fail_on):
+        raise click.UsageError("--fix reports no findings: check again to fail on what is left.")
     console, registry = session.console, session.registry
     if not targets and not registry.own_sources():
         console.error(
             "No source is on this machine: name a folder to check, 'skill-registry check FOLDER'."
         )
         raise click.exceptions.Exit(Status.FAILED)
+    if fix:
+        from registry.cli.mending import mend
+
+        mend(session, targets, select, ignore, dry_run=dry_run, yes=yes, style=style)
+        return
     with waiting(console, "checking"):
-        checked = registry.check(targets)
-    shown: Sequence[Checked] = checked
-    if style not in {"json", "jsonl"}:
-        shown = _worth_showing(checked, verbose=session.verbose)
-    emit(console, style, shown, COLUMNS, draw=_draw, plain=_lines)
-    everything = [finding for one in checked for finding in one.findings]
-    if style == "table" or (style is None and console.is_terminal):
-        console.write(_by_code(console, [f for one in shown for f in one.findings]))
+        checked = registry.check(targets, select=select, ignore=ignore)
+    _show(session, checked, style, whole=every or bool(select))
+    found = [finding for one in checked for finding in one.findings]
     if style in {None, "table"}:
-        console.note(summary(len(checked), everything))
-    if any(_fails(finding, "warning" if strict else fail_on) for finding in everything):
+        console.note(summary(len(checked), found))
+    if console.is_terminal and style in {None, "table"} and any(map(_is_mendable, found)):
+        console.note("What takes no judgement is mended, after you saw it, by: check --fix", "dim")
+    if any(_fails(finding, "warning" if strict else fail_on or "error") for finding in found):
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _show(
+    session: Session, checked: "Sequence[Checked]", style: str | None, *, whole: bool
+) -> None:
+    """Print the findings; ``whole``: the minor ones, too, and more than a terminal has room for."""
+    console = session.console
+    minor = whole or session.verbose
+    if style in {"json", "jsonl"}:
+        emit(console, style, checked, COLUMNS)
+        return
+    told = in_order(checked, lambda finding: minor or finding.severity != "info")
+    if style == "names":
+        places = {one.skill.path: one.skill for one in told}
+        emit(console, style, list(places.values()), COLUMNS)
+    elif style == "table" or console.is_terminal:
+        everything = in_order(checked, lambda _: True)
+        room = None if whole or not console.is_terminal else console.height
+        console.write(report(console, told, everything, room=room))
+    else:
+        console.write(lines(told))
+
+
+def _is_mendable(finding: Diagnostic) -> bool:
+    from registry.document.mend import MENDABLE
+
+    return finding.code in MENDABLE
 
 
 def _fails(finding: Diagnostic, level: str) -> bool:
@@ -94,52 +186,5 @@ def summary(number: int, findings: Sequence[Diagnostic]) -> str:
     told = f"; {grave:,} of them about security" if grave else ""
     return f"{words.count(number, 'skill')} checked: {', '.join(counts)}{told}"
 
-
-@dataclass(frozen=True, slots=True)
-class _Tally:
-    """How often a code was found, and how grave it is."""
-
-    finding: Diagnostic
-    count: int
-
-
-def _by_code(console: Console, findings: Sequence[Diagnostic]) -> Iterator[str]:
-    """Yield a table of the codes, those of security first."""
-    counted = Counter((f.category != "security", f.severity, f.code) for f in findings)
-    one_of = {(f.category != "security", f.severity, f.code): f for f in findings}
-    if not counted:
-        return
-    order = sorted(counted, key=lambda key: (key[0], SEVERITIES.index(key[1]), -counted[key], key))
-    yield ""
-    yield from draw(console, TALLY, [_Tally(one_of[key], counted[key]) for key in order])
-
-
-def _draw(console: Console, checked: "Sequence[Checked]") -> Iterator[str]:
-    for index, one in enumerate(checked):
-        if index:
-            yield ""
-        folder = console.style(escape.line(one.path), "dim")
-        yield f"{console.style(escape.line(one.name), 'bold')}  {folder}"
-        yield from draw_findings(console, one.findings, console.width)
-
-
-def _lines(one: "Checked") -> str:
-    return "\n".join(finding_line(finding, one.path) for finding in one.findings)
-
-
-def _worth_showing(checked: "Sequence[Checked]", *, verbose: bool) -> "Sequence[Checked]":
-    told = [
-        replace(one, findings=[f for f in one.findings if verbose or f.severity != "info"])
-        for one in checked
-    ]
-    return [one for one in told if one.findings]
-
-
-TALLY: Final[Sequence[Column[_Tally]]] = (
-    Column("CODE", lambda tally: tally.finding.code),
-    Column("CATEGORY", lambda tally: tally.finding.category),
-    Column("SEVERITY", lambda tally: tally.finding.severity),
-    Column("FINDINGS", lambda tally: f"{tally.count:,}", right=True),
-)
 
 COLUMNS: Final[Sequence[Column["Checked"]]] = (Column("PATH", lambda one: one.path),)

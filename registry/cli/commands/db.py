@@ -157,7 +157,8 @@ def upgrade(session: Session) -> None:
 def prune(session: Session, *, keep: int, before: str | None) -> None:
     """Forget old revisions of skills, and the contents that only they had.
 
-    What is on disk now stays as it is, and can be read.
+    What is on disk now stays as it is, and can be read. Of a skill that is gone the last content
+    stays too, unless it was gone before --before; what was removed from the trash for good goes.
     """
     with waiting(session.console, "forgetting"):
         gone, freed = session.registry.prune(keep=keep, before=before)

@@ -11,8 +11,10 @@ from registry.cli.console import Console
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
+from registry.text import quoted
 
 if TYPE_CHECKING:
+    from registry.db.queries.gone import Gone
     from registry.db.queries.revisions import Revision
 
 
@@ -27,9 +29,15 @@ def history(session: Session, *, name: str, style: str | None) -> None:
     """List what a skill was like: each content that the registry has seen.
 
     The newest comes first. A revision is kept until "db prune", also its supporting files, unless
-    the setting "store_files: false" says otherwise.
+    the setting "store_files: false" says otherwise. Of a skill that is gone the name that it had
+    will do.
     """
-    emit(session.console, style, session.registry.history(name), COLUMNS)
+    from registry.changes.history import History
+
+    found = History.of(session.registry.core, name)
+    emit(session.console, style, found.revisions, COLUMNS)
+    if found.gone is not None:
+        session.console.note(escape.text(_where(found.gone)))
 
 
 @session_command(
@@ -50,6 +58,19 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None) -> No
         console.write(painted(console, line) for line in text.splitlines())
     else:
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def _where(gone: "Gone") -> str:
+    """Say where a skill was that is gone, and how it comes back."""
+    name = quoted(gone.name)
+    place = f" It was in {quoted(gone.place)}." if gone.place else ""
+    if gone.trash is not None:
+        told = f"{name} is in the trash (deleted {gone.since})."
+    elif gone.since:
+        told = f"{name} is gone since {gone.since}.{place}"
+    else:
+        told = f"{name} is not on disk any more.{place}"
+    return f"{told} 'skill-registry restore' brings it back."
 
 
 def painted(console: Console, line: str) -> str:

@@ -12,7 +12,7 @@ from registry.cli.group import Group, session_command
 from registry.cli.listing import emit, skill_line
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.cli.several import each
+from registry.cli.several import each, each_of
 
 if TYPE_CHECKING:
     from registry.changes.trash import Trashed
@@ -64,45 +64,63 @@ def delete(
 
 @session_command(
     "skill-registry restore release-notes",
+    "skill-registry restore release-notes old-notes",
     "skill-registry restore release-notes --revision 2",
     "skill-registry trash list",
 )
-@click.argument("name")
-@options.source_option(help="Only from this source.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@options.source_option(
+    help="Only from this source; of what is in no trash, the source to write it into."
+)
 @click.option(
     "--revision",
     metavar="R",
     type=click.IntRange(min=1),
-    help="Instead: make a skill that is there what it was in this revision.",
+    help="Instead: make a skill that is there, or is gone, what it was in this revision.",
 )
 @copied.option
 @options.json_option
 def restore(
     session: Session,
     *,
-    name: str,
+    names: tuple[str, ...],
     source: str | None,
     revision: int | None,
     copies: bool,
     as_json: bool,
 ) -> None:
-    """Bring a deleted skill back.
+    """Bring deleted skills back.
 
     NAME is the skill's name, its source/folder, or the id that "trash list" shows; of several the
-    one that was deleted last comes back, byte for byte and as old as it was. With --revision NAME
-    is a skill that is there, and "history" lists what it was; its copies stay as they are, and are
-    named, unless --copies is given.
+    one that was deleted last comes back, byte for byte and as old as it was. A skill that was
+    removed by hand, or with its source, is written back as the database kept it. With --revision
+    NAME is a skill that is there, or was, and "history" lists what it was; copies of one that is
+    there stay as they are, and are named, unless --copies is given. Of several names none is
+    touched unless all can come back.
     """
+    if revision is not None and (source is not None or names[1:]):
+        raise click.UsageError("--revision goes with a single NAME, and without --source.")
     if copies and revision is None:
         raise click.UsageError("--copies goes with --revision.")
-    if revision is not None and source is not None:
-        raise click.UsageError("--revision and --source exclude each other.")
-    if revision is None:
-        back = session.registry.restore(name, source=source)
+    registry = session.registry
+    if revision is not None:
+        with copied.told(session, names[0], "changes", copies=copies):
+            made = registry.restore_revision(names[0], revision, copies=copies)
+        back, is_complete = [made], True
     else:
-        with copied.told(session, name, "changes", copies=copies):
-            back = session.registry.restore_revision(name, revision, copies=copies)
-    session.console.answer(back, skill_line("Restored", back), as_json=as_json)
+        from registry.changes.back import find
+
+        chosen = list(dict.fromkeys(names))
+        if chosen[1:]:
+            for name in chosen:
+                find(registry.core, name, source=source)
+        back, is_complete = each_of(
+            session, chosen, lambda name: registry.restore(name, source=source)
+        )
+    told = (line for one in back for line in skill_line("Restored", one))
+    session.console.answer(back if names[1:] else back[0], told, as_json=as_json)
+    if not is_complete:
+        raise click.exceptions.Exit(Status.FAILED)
 
 
 @click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
@@ -138,7 +156,10 @@ def _tell_foreign(session: Session) -> None:
 @session_command("skill-registry trash empty --yes", group=trash)
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def empty(session: Session, *, yes: bool) -> None:
-    """Remove all deleted skills for good."""
+    """Remove all deleted skills for good.
+
+    They can't be restored any more; the next "db prune" forgets what their history kept.
+    """
     found = session.registry.trash()
     held = words.count(len(found), "deleted skill")
     if found and not yes:

@@ -28,7 +28,7 @@ DRIVER: Final = "postgresql+psycopg"
 _HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
 """What no part of an address that is shown has, but between the user and the host."""
 
-_IN_QUERY: Final = re.compile(r"[?&;\s]\w*pass\w*\s*=[^&]*@", re.IGNORECASE)
+_BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
 
 OLDEST_SERVER: Final = 130000
 
@@ -94,7 +94,7 @@ def parse_url(given: str) -> "URL":
 
     scheme = given.split("://", maxsplit=1)[0]
     reason, url = None, None
-    if given.count("@") > 1 or _IN_QUERY.search(given):
+    if given.count("@") > 1 or "@" in given.partition("?")[2] or _BEFORE_AT.search(given):
         # One inside a password would make the rest of it a part of the host, shown to everybody.
         reason = "write an @ inside a password, or another part, as %40"
     elif given.isprintable():

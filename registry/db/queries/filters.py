@@ -3,12 +3,23 @@
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from datetime import date, timedelta
+from typing import Final, Literal, TypeAlias, get_args
 
 from registry.db.interface import Reader
 from registry.db.storable import MAX_INTEGER
+from registry.errors import UsageProblem
+from registry.model import SCOPES, STATUSES
 
 Sort = Literal["name", "created", "updated"]
+
+Time: TypeAlias = str | date | timedelta
+"""A moment: a timestamp, a day, or an age (`registry.document.dates.moment`)."""
+
+_LISTS: Final = ("tags", "any_tags")
+_TEXTS: Final = ("kind", "category", "scope", "source", "status")
+_TIMES: Final = ("created_since", "created_until", "updated_since", "updated_until", "unused_since")
+_CHOICES: Final = (("scope", SCOPES), ("status", STATUSES))
 
 NO_LIMIT: Final = MAX_INTEGER
 """As a LIMIT: all rows."""
@@ -29,12 +40,18 @@ ORDER: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What a listing shows. Times are UTC, ISO 8601 with Z, both ends included.
+    """What a listing shows.
+
+    Times may be given in any of the ways people write them, as a `datetime` or a `date`, or as an
+    age (``"30d"``, a `timedelta`); they are kept as UTC, ISO 8601 with Z. Both ends are included,
+    and of a day that ends a time its last second.
 
     ``tags`` must all be there, of ``any_tags`` one. ``unused_since``: what no tool has read since
     then. ``offered`` leaves out what hides itself from models. ``all`` adds shadowed and invalid
     skills; a ``status`` shows just those. ``ids`` are the versions among which to choose; they
     alone say what is shadowed.
+
+    Raises `UsageProblem` for what is no such value.
     """
 
     tags: Sequence[str] = ()
@@ -44,14 +61,63 @@ class Filters:
     scope: str | None = None
     source: str | None = None
     status: str | None = None
-    created_since: str | None = None
-    created_until: str | None = None
-    updated_since: str | None = None
-    updated_until: str | None = None
-    unused_since: str | None = None
+    created_since: Time | None = None
+    created_until: Time | None = None
+    updated_since: Time | None = None
+    updated_until: Time | None = None
+    unused_since: Time | None = None
     offered: bool = False
     ids: Collection[int] | None = None
     all: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring times into their one form."""
+        for key in _LISTS:
+            value = getattr(self, key)
+            if value != () and not _is_list_of_texts(value):
+                raise UsageProblem(message=f"{key} must be a list of texts, not {value!r:.60}")
+        if self.ids is not None and isinstance(self.ids, str | bytes):
+            raise UsageProblem(message="ids must be a list of numbers")
+        for key in _TEXTS:
+            value = getattr(self, key)
+            if value is not None and not isinstance(value, str):
+                raise UsageProblem(message=f"{key} must be text, not {value!r:.60}")
+        for key, choices in _CHOICES:
+            value = getattr(self, key)
+            if value is not None and value not in choices:
+                known = ", ".join(choices)
+                raise UsageProblem(message=f"{key} can't be {value!r:.60}; it is one of: {known}")
+        for key in _TIMES:
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(self, key, _moment(key, value))
+
+
+def check_page(sort: str, limit: int | None, offset: int) -> None:
+    """Raise `UsageProblem` for a page that there can't be."""
+    if sort not in get_args(Sort):
+        known = ", ".join(get_args(Sort))
+        raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
+    for name, number in (("limit", limit), ("offset", offset)):
+        if number is None and name == "limit":
+            continue
+        if not isinstance(number, int) or number < 0:
+            raise UsageProblem(message=f"{name} must be a number from 0, not {number!r:.60}")
+
+
+def _moment(key: str, value: Time) -> str:
+    from registry.document.dates import moment
+
+    try:
+        return moment(value, end=key.endswith("_until"))
+    except ValueError as error:
+        raise UsageProblem(message=f"{key}: {error}") from error
+
+
+def _is_list_of_texts(value: object) -> bool:
+    if not isinstance(value, Collection) or isinstance(value, str | bytes):
+        return False
+    return all(isinstance(one, str) for one in value)
 
 
 def where(reader: Reader, filters: Filters) -> tuple[str, list[object]]:

@@ -87,7 +87,9 @@ def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int
     """Delete old revisions, and the contents that nothing needs any more; return how many.
 
     Of each skill the newest ``keep`` stay, and those seen at ``before`` or later (None: only the
-    count decides), and always the one that is live.
+    count decides), and always the one that is live. Of a skill that is gone the content it had then
+    stays as if it were live, unless it was gone already at ``before``; what nobody can ask for any
+    more, since it was ended in the trash, goes whatever its age.
     """
     deleted = connection.execute(
         text(
@@ -96,10 +98,18 @@ def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int
             "row_number() OVER (PARTITION BY uid ORDER BY number DESC) AS age FROM revisions) r "
             "WHERE r.age > :keep AND (CAST(:before AS TEXT) IS NULL OR r.seen_at < :before) "
             "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
-            "AND s.tree_hash = r.tree_hash))"
+            "AND s.tree_hash = r.tree_hash) "
+            "AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.uid = r.uid "
+            "AND (CAST(:before AS TEXT) IS NULL OR g.since >= :before) "
+            "AND (g.tree_hash = r.tree_hash OR (g.tree_hash IS NULL AND r.age = 1)))) "
+            "OR uid NOT IN (SELECT uid FROM gone UNION SELECT uid FROM skills WHERE live = 1)"
         ),
         {"keep": min(keep, MAX_INTEGER), "before": before},
     ).rowcount
+    connection.exec_driver_sql(
+        "DELETE FROM gone WHERE uid NOT IN (SELECT uid FROM revisions) "
+        "OR uid IN (SELECT uid FROM skills WHERE live = 1)"
+    )
     freed = connection.exec_driver_sql(
         f"DELETE FROM contents WHERE hash NOT IN (SELECT n.hash FROM "
         f"({dialect_of(connection).REVISION_HASHES}) n WHERE n.hash IS NOT NULL)"

@@ -2,8 +2,10 @@
 
 from sqlalchemy import Connection, insert, select, update
 
-from registry.db.schema import sources
+from registry.db.schema import skills, sources
+from registry.db.writes.gone import record_gone
 from registry.db.writes.names import refresh_names
+from registry.db.writes.revisions import store_documents
 from registry.db.writes.versions import delete_retired
 from registry.errors import SourceExists
 from registry.model import SCOPES, Scope
@@ -62,7 +64,11 @@ def change_source(connection: Connection, source_id: int, scope: Scope, priority
 
 
 def remove_source(connection: Connection, source_id: int) -> None:
-    """Forget a source and its skills; the disk is not touched."""
+    """Forget a source and its skills, but for their history; the disk is not touched."""
+    live = select(skills.c.id).where(skills.c.source_id == source_id, skills.c.live == 1)
+    versions = list(connection.scalars(live))
+    store_documents(connection, versions)
+    record_gone(connection, versions)
     while delete_retired(connection, source_id=source_id):
         pass
     connection.execute(sources.delete().where(sources.c.id == source_id))

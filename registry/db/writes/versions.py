@@ -8,11 +8,10 @@ that nobody sees.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Connection,
-    Row,
     and_,
     delete,
     func,
@@ -21,6 +20,7 @@ from sqlalchemy import (
 )
 
 from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
+from registry.db.writes.gone import record_gone
 from registry.db.writes.indexed import UNINDEXED, Indexed, how_indexed
 from registry.db.writes.names import refresh_names
 from registry.db.writes.revisions import (
@@ -123,6 +123,7 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
         sql = "SELECT name, folder FROM skills WHERE id {in_array}"
         names.update(name for row in execute(connection, sql, list(removed)) for name in row)
     store_documents(connection, outgoing)
+    record_gone(connection, removed)
     for live, versions in ((0, outgoing), (1, incoming)):
         if versions:
             sql = f"UPDATE skills SET live = {live} WHERE id {{in_array}}"
@@ -132,15 +133,31 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
     return incoming
 
 
-def live_version(
-    connection: Connection, source_id: int, folder: str
-) -> Row[Any, Any, Any, Any] | None:
-    """Return id, uid, created_at and content_hash of the live version in a folder."""
-    return connection.execute(
-        select(skills.c.id, skills.c.uid, skills.c.created_at, skills.c.content_hash).where(
+class LiveVersion(NamedTuple):
+    """What a change needs to know of the live version in a folder."""
+
+    id: int
+    uid: str
+    name: str
+    created_at: str
+    content_hash: str | None
+    tree_hash: str | None
+
+
+def live_version(connection: Connection, source_id: int, folder: str) -> LiveVersion | None:
+    """Return the live version in a folder; None: there is none."""
+    row = connection.execute(
+        select(*(skills.c[key] for key in LiveVersion._fields)).where(
             skills.c.source_id == source_id, skills.c.folder == folder, skills.c.live == 1
         )
     ).first()
+    return None if row is None else LiveVersion(*row)
+
+
+def is_live(connection: Connection, uid: str) -> bool:
+    """Tell whether a skill is live, wherever it is."""
+    found = select(skills.c.id).where(skills.c.uid == uid, skills.c.live == 1)
+    return connection.execute(found.limit(1)).first() is not None
 
 
 def delete_retired(

@@ -1,0 +1,176 @@
+"""Mend skill files: first what would be different, then the change, where nothing moved since."""
+
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from stat import S_ISREG
+from typing import ClassVar, Final
+
+from registry.catalog.check import Checked, check
+from registry.catalog.codes import chooser
+from registry.changes.update import update_files
+from registry.core import Core
+from registry.db.queries.skills import StoredSkill, by_place
+from registry.disk.atomic import (
+    ExchangeUnsupported,
+    Place,
+    exchange,
+    rename_new,
+    sync_folder,
+    write_file,
+)
+from registry.disk.beneath import Folder
+from registry.disk.files import digest, open_home, read_below
+from registry.disk.paths import is_below, join
+from registry.disk.walk import Walk
+from registry.document.frontmatter import LINE
+from registry.document.mend import MENDABLE, Wanted, mend
+from registry.errors import ChangeRefused, RegistryError, SkillChangedOnDisk
+from registry.sync.sources import own_sources
+from registry.text import escaped
+
+OLD: Final = ".old"
+"""Behind the name of what was displaced, where the system knows no exchange."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A SKILL.md that can be mended: ``codes`` of the findings, ``diff`` of the file at ``path``.
+
+    ``data`` are the bytes that take the place of those with the hash ``base``. The file is
+    ``document`` in ``folder``, which is relative to ``root``.
+    """
+
+    KEYS: ClassVar = ("name", "path", "codes", "diff")
+
+    name: str
+    path: str
+    codes: tuple[str, ...]
+    diff: str
+    root: str = field(repr=False)
+    folder: str = field(repr=False)
+    document: str = field(repr=False)
+    base: str = field(repr=False)
+    data: bytes = field(repr=False)
+
+
+def fixes(
+    core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+) -> list[Fix]:
+    """Return what can be mended; see `SkillRegistry.fixes`, also for what is raised."""
+    wanted = chooser(select, ignore)
+    found = (
+        _fix(core, one, wanted)
+        for one in check(core, targets, select=select, ignore=ignore)
+        if one.root and any(finding.code in MENDABLE for finding in one.findings)
+    )
+    return [one for one in found if one is not None]
+
+
+def _fix(core: Core, checked: Checked, wanted: Wanted) -> Fix | None:
+    """Return what can be mended of one skill; None: nothing, or it can't be read any more."""
+    root, limits = checked.root, core.settings.limits
+    folder = os.path.relpath(checked.path, root)
+    roots = [source.path for source in own_sources(core)]
+    found = Walk(root, limits, roots).one(folder)
+    if found is None or found.document is None:
+        return None
+    try:
+        with open_home(root, folder) as home:
+            data = read_below(home, found.document, limits.document_bytes).data
+    except (OSError, RegistryError):
+        return None
+    mended = mend(data, folder_name=found.name, wanted=wanted)
+    if mended is None:
+        return None
+    path = join(checked.path, found.document)
+    return Fix(
+        name=checked.name,
+        path=path,
+        codes=mended.codes,
+        diff=_diff(data.decode(), mended.data.decode(), escaped(path)),
+        root=root,
+        folder=folder,
+        document=found.document,
+        base=digest(data),
+        data=mended.data,
+    )
+
+
+def _diff(before: str, after: str, path: str) -> str:
+    lines = unified_diff(LINE.findall(before), LINE.findall(after), path, path)
+    end = "\n\\ No newline at end of file\n"
+    return "".join(line if line.endswith(("\n", "\r")) else line + end for line in lines)
+
+
+def apply(core: Core, fix: Fix) -> None:
+    """Put what was mended in its place; see `SkillRegistry.fix`, also for what is raised."""
+    stored = _stored(core, fix)
+    if stored is not None:
+        update_files(core, stored, {fix.document: fix.data}, if_hash=fix.base)
+        return
+    try:
+        with Folder.open(fix.root) as root, root.folder(fix.folder) as home:
+            _replace(core, fix, home)
+    except (FileNotFoundError, FileExistsError):
+        raise SkillChangedOnDisk(name=fix.name, path=fix.path) from None
+    except OSError as error:
+        raise ChangeRefused(path=fix.path, reason=error.strerror or str(error)) from error
+
+
+def _stored(core: Core, fix: Fix) -> StoredSkill | None:
+    """Return the skill as the innermost source that holds it knows it; None: no source does."""
+    place = join(fix.root, fix.folder)
+    holding = [one for one in own_sources(core) if is_below(place, one.path)]
+    if not holding:
+        return None
+    source = max(holding, key=lambda one: len(one.path))
+    return by_place(core.reader, source.id, os.path.relpath(place, source.path))
+
+
+def _replace(core: Core, fix: Fix, home: Folder) -> None:
+    """Write a file that no source knows; an edit made meanwhile is found, and stays."""
+    live = Place(home, fix.document)
+    facts = home.lstat(live.name)
+    if not S_ISREG(facts.st_mode):
+        raise ChangeRefused(path=fix.path, reason="it is a link, or no file")
+    if _hash(core, live) != fix.base:
+        raise SkillChangedOnDisk(name=fix.name, path=fix.path)
+    staged = Place(home, f".{fix.document}.{secrets.token_hex(8)}")
+    write_file(staged, fix.data, facts.st_mode & 0o777)
+    try:
+        displaced = _swap(staged, live)
+        if _hash(core, displaced) != fix.base:
+            _swap(displaced, live)
+            raise SkillChangedOnDisk(name=fix.name, path=fix.path)
+        sync_folder(home)
+    finally:
+        _clear(core, fix, home, staged.name)
+
+
+def _hash(core: Core, place: Place) -> str:
+    return digest(read_below(place.folder, place.name, core.settings.limits.document_bytes).data)
+
+
+def _swap(new: Place, live: Place) -> Place:
+    """Put a file in the place of another, and return where that is now."""
+    try:
+        exchange(new, live)
+    except ExchangeUnsupported:
+        old = Place(new.folder, new.name + OLD)
+        rename_new(live, old)
+        rename_new(new, live)
+        return old
+    return new
+
+
+def _clear(core: Core, fix: Fix, home: Folder, staged: str) -> None:
+    """Remove what was staged and displaced; what may be somebody's edit stays."""
+    known = {fix.base, digest(fix.data)}
+    for name in (staged, staged + OLD, staged + OLD + OLD):
+        with suppress(FileNotFoundError, RegistryError):
+            if _hash(core, Place(home, name)) in known:
+                os.unlink(name, dir_fd=home.fd)

@@ -1,0 +1,80 @@
+"""`skill-registry check --fix`: show what would be different, ask, and do it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from registry.cli import escape, words
+from registry.cli.commands.history import painted
+from registry.cli.console import Console
+from registry.cli.hints import hint
+from registry.cli.progress import waiting
+from registry.cli.run import Status
+from registry.cli.session import Session
+from registry.errors import DatabaseProblem, RegistryError
+
+if TYPE_CHECKING:
+    from registry.changes.fix import Fix
+
+
+def mend(
+    session: Session,
+    targets: Sequence[str],
+    select: Sequence[str],
+    ignore: Sequence[str],
+    *,
+    dry_run: bool,
+    yes: bool,
+    style: str | None,
+) -> None:
+    """Print the diffs, on a terminal ask, and mend; exit with 1 where a file can't be changed.
+
+    With the format ``json`` what is mended is printed as objects that hold the diffs.
+    """
+    console, registry = session.console, session.registry
+    if not (yes or dry_run or sys.stdin.isatty()):
+        raise click.UsageError("--fix changes files: add --yes, or --dry-run to see the diff.")
+    with waiting(console, "checking"):
+        found = registry.fixes(targets, select=select, ignore=ignore)
+    _show(console, found, style)
+    if dry_run:
+        return
+    skills = words.count(len(found), "skill")
+    if not found:
+        console.note("Nothing to mend.")
+        return
+    if not yes:
+        click.confirm(f"Mend {skills}?", abort=True, err=True)
+    failed = 0
+    for one in found:
+        try:
+            registry.fix(one)
+        except DatabaseProblem:
+            raise
+        except RegistryError as error:
+            failed += 1
+            console.error(f"{error} {hint(error)}".rstrip())
+    console.note(f"Mended {words.count(len(found) - failed, 'skill')}.")
+    if failed:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+def _show(console: Console, found: "Sequence[Fix]", style: str | None) -> None:
+    if style in {"json", "jsonl"}:
+        from registry.cli.listing import emit
+
+        emit(console, style, found, ())
+    elif style == "names":
+        console.write(escape.line(one.path) for one in found)
+    elif console.is_terminal:
+        console.page(list(_painted(console, found)))
+    else:
+        console.write_bytes("".join(one.diff for one in found).encode("utf-8", "backslashreplace"))
+
+
+def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
+    for one in found:
+        # A line's end is a part of what is different.
+        yield from (painted(console, line) for line in one.diff.removesuffix("\n").split("\n"))

@@ -1,0 +1,279 @@
+"""Mend what takes no judgement, so that a SKILL.md says the same in YAML that everybody reads.
+
+Each kind of mending has the code of the findings that it ends. What was mended is read again: where
+anything but the spelling asked for would differ, it is left as it was. Mending twice changes
+nothing more.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields as dataclass_fields
+from typing import Final, NamedTuple
+
+from registry.document import shapes
+from registry.document.fields import Fields, Value
+from registry.document.findings import Rule, printable
+from registry.document.frontmatter import LINE, Split, split
+from registry.document.fronts import EditImpossible, Front, newline_of
+from registry.document.names import check_new_name
+from registry.document.normalise import NAME, TAGS
+from registry.document.parse import parse_document, parse_text
+from registry.document.repair import Patch, patches
+from registry.document.yaml_text import Reading, Refused
+from registry.model import Diagnostic, Document
+
+MARK: Final = b"\xef\xbb\xbf"
+
+TIDY_RULES: Final[Mapping[str, Rule]] = {
+    "line-ends-mixed": Rule("info", "some lines end in CR LF, others in LF"),
+    "front-matter-spaces": Rule("info", "spaces stand behind a `---` line"),
+    "tags-spelling": Rule("info", "tags that are not written as they are read"),
+}
+"""What only a check finds: it costs no reader anything."""
+
+MENDABLE: Final = frozenset(
+    "byte-order-mark name-characters name-differs-from-folder name-upper-case yaml-block-text "
+    "yaml-brackets yaml-colon yaml-escape yaml-indentation yaml-list yaml-quotes "
+    "yaml-special-character yaml-stray-line yaml-surrogates".split()
+) | set(TIDY_RULES)
+"""The codes of which some findings, not always all, can be mended."""
+
+_LONE_LF: Final = re.compile(r"(?<!\r)\n")
+_SPACES: Final = re.compile(r"---[ \t\u00a0\u3000]+(?=[\r\n]|\Z)")
+_WORDS: Final = re.compile(r"[a-z0-9]+(?:[ _-]+[a-z0-9]+)*")
+_BETWEEN: Final = re.compile(r"[ _-]+")
+_MAX_APART: Final = 32
+"""Patches that are tried one by one where all together don't give what they should."""
+
+_LEFT_OUT: Final = frozenset({"text", "body", "body_line", "diagnostics"})
+_FIELDS: Final = tuple(
+    field.name for field in dataclass_fields(Document) if field.name not in _LEFT_OUT
+)
+
+Wanted = Callable[[str], bool]
+
+
+class Mended(NamedTuple):
+    """The bytes of a skill file after it was mended, and the codes of what was."""
+
+    data: bytes
+    codes: tuple[str, ...]
+
+
+class _Step(NamedTuple):
+    """A text that may take the place of another, and the fields that are to differ in it.
+
+    ``repairs``: it is to have fewer findings of those that reading makes.
+    """
+
+    code: str
+    text: str
+    differs: frozenset[str] = frozenset()
+    repairs: bool = False
+
+
+def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
+    """Yield findings of `TIDY_RULES` about a skill file and what it says."""
+    if b"\r\n" in data and (fewer := _fewer_ends(document.text)):
+        line = 1 + document.text[: fewer[0]].count("\n")
+        message = f"{fewer[1]} of the lines end in another way than the others"
+        yield _tidy("line-ends-mixed", message, line, "save the file with line ends of one kind")
+    parts = split(document.text)
+    if parts.fenced and (spaces := _delimiters(document.text, parts)):
+        message = "spaces stand behind `---`, where some readers don't know it"
+        line = 1 + document.text.count("\n", 0, spaces[0].start())
+        yield _tidy("front-matter-spaces", message, line, "delete the spaces")
+    for value, words in _misspelt(document):
+        shown = printable(", ".join(words), 60)
+        message = f"`{'.'.join(value.path)}` is read as `{shown}`"
+        yield _tidy("tags-spelling", message, value.line, f"write `{shown}`")
+
+
+def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
+    """Return a skill file with what is ``wanted``, by its code, mended; None: nothing is to be.
+
+    A file that is no text, or that nobody can use, is left alone, as is one with a CR by itself:
+    readers don't agree on what a line is there.
+    """
+    document = parse_document(data, folder_name=folder_name)
+    if not document.usable or b"\0" in data or data.count(b"\r") > data.count(b"\r\n"):
+        return None
+    mark, codes = b"", []
+    if data.startswith(MARK):
+        mark = MARK
+        if wanted("byte-order-mark"):
+            mark = b""
+            codes.append("byte-order-mark")
+    for steps in (_line_ends, _closer, _valid_yaml, _tags, _name):
+        for step in steps(document, folder_name, wanted):
+            changed = parse_text(step.text, folder_name=folder_name)
+            if changed.text != document.text and _says_the_same(document, changed, step):
+                document = changed
+                codes += step.code.split()
+                break
+    return Mended(mark + document.text.encode(), tuple(dict.fromkeys(codes))) if codes else None
+
+
+def _says_the_same(before: Document, after: Document, step: _Step) -> bool:
+    """Tell whether the second says what the first says, and has the fewer findings for it."""
+    for name in _FIELDS:
+        if name not in step.differs and getattr(before, name) != getattr(after, name):
+            return False
+    bodies = [one.body.replace("\r\n", "\n") for one in (before, after)]
+    if step.repairs and len(after.diagnostics) >= len(before.diagnostics):
+        return False
+    return after.usable and bodies[0] == bodies[1]
+
+
+def _line_ends(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
+    text = document.text
+    if wanted("line-ends-mixed") and _fewer_ends(text):
+        lines = text.replace("\r\n", "\n")
+        many = text.count("\r\n") * 2 > text.count("\n")
+        yield _Step("line-ends-mixed", lines.replace("\n", "\r\n") if many else lines)
+
+
+def _fewer_ends(text: str) -> tuple[int, int] | None:
+    """Return the place of the first line end of the rarer kind, and how many there are of it.
+
+    None where there is one kind alone, or a CR by itself, of which nobody knows what it is to be.
+    """
+    long = text.count("\r\n")
+    short = text.count("\n") - long
+    if not long or not short or text.count("\r") > long:
+        return None
+    if long > short:
+        lone = _LONE_LF.search(text)
+        return (lone.start() if lone else 0), short
+    return text.index("\r\n"), long
+
+
+def _closer(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
+    parts = split(document.text)
+    if not (wanted("front-matter-spaces") and _is_own(parts, document)):
+        return
+    text = document.text
+    for spaces in reversed(_delimiters(text, parts)):
+        text = text[: spaces.start() + 3] + text[spaces.end() :]
+    if text != document.text:
+        yield _Step("front-matter-spaces", text)
+
+
+def _delimiters(text: str, parts: Split) -> list[re.Match[str]]:
+    """Return the lines `---` around the front matter that have spaces behind them."""
+    front = parts.front or ""
+    end = text.find(front, 3) if front else LINE.match(text).end()  # type: ignore[union-attr]
+    found = (_SPACES.match(text), _SPACES.match(text, end + len(front)))
+    return [match for match in found if match]
+
+
+def _is_own(parts: Split, document: Document) -> bool:
+    """Tell whether a document was read from these parts, both `---` lines where they should be."""
+    same = (parts.body, parts.body_line) == (document.body, document.body_line)
+    return parts.fenced and same
+
+
+def _valid_yaml(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
+    """Yield the document with all its broken values written as YAML, else with those that can."""
+    if not any(found.code.startswith("yaml-") for found in document.diagnostics):
+        return
+    parts = split(document.text)
+    if not _is_own(parts, document):
+        return
+    try:
+        told = patches(parts.front or "", parts.front_line)
+    except Refused:
+        return
+    found = [one for one in told if one.code in MENDABLE and wanted(one.code)]
+    if not found:
+        return
+    yield _patched(document.text, found)
+    if len(found) == 1 or len(found) > _MAX_APART:
+        return
+    good: list[Patch] = []
+    for patch in found:
+        step = _patched(document.text, [*good, patch])
+        changed = parse_text(step.text, folder_name=document.name)
+        if _says_the_same(document, changed, step):
+            good.append(patch)
+    if good:
+        yield _patched(document.text, good)
+
+
+def _patched(text: str, chosen: Sequence[Patch]) -> _Step:
+    lines, newline = LINE.findall(text), newline_of(text)
+    for patch in reversed(chosen):
+        first, last = patch.line - 1, patch.line - 2 + patch.rows
+        end = lines[last][len(lines[last].rstrip("\r\n")) :]
+        new = lines[first][: patch.keep] + patch.text.replace("\n", newline) + end
+        lines[first : last + 1] = [new]
+    codes = " ".join(dict.fromkeys(patch.code for patch in chosen))
+    return _Step(codes, "".join(lines), repairs=True)
+
+
+def _tags(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
+    if not wanted("tags-spelling"):
+        return
+    text, now = document.text, document
+    for value, words in _misspelt(document):
+        try:
+            text = Front(text, now).set_words(value.path, words, spelled=True)
+        except EditImpossible:
+            continue
+        now = parse_text(text, folder_name=document.name)
+    if text != document.text:
+        yield _Step("tags-spelling", text, frozenset({"front_matter"}))
+
+
+def _misspelt(document: Document) -> Iterator[tuple[Value, tuple[str, ...]]]:
+    """Yield the values with tags that are written otherwise than they are read, and how to.
+
+    Their case is left as it is, for readers who show it. Nothing is for what is left out, or not
+    understood: that takes a person.
+    """
+    for value in Fields(Reading(dict(document.front_matter))).values(TAGS):
+        try:
+            found: dict[str, str] = {}
+            for word in shapes.written_tags(value.value):
+                found.setdefault(word.casefold(), word)
+        except shapes.UnknownShape:
+            continue
+        words = tuple(found.values())
+        if isinstance(value.value, str):
+            listed = value.value.strip().startswith("[")
+            same = listed or [word.strip() for word in value.value.split(",")] == list(words)
+        else:
+            same = list(value.value or ()) == list(words)  # type: ignore[arg-type]
+        if words and not same and document.tags and found.keys() <= set(document.tags):
+            yield value, words
+
+
+def _name(document: Document, folder_name: str, wanted: Wanted) -> Iterator[_Step]:
+    """Write the name as the folder's, where they differ in case, spaces and underscores alone."""
+    codes = {"name-differs-from-folder"}
+    name = document.name
+    if name.lower() != name:
+        codes.add("name-upper-case")
+    if _BETWEEN.sub("-", name) != name:
+        codes.add("name-characters")
+    plain = name.lower()
+    written = next(Fields(Reading(dict(document.front_matter))).present(NAME), None)
+    if (
+        name == folder_name
+        or not any(map(wanted, codes))
+        or not _WORDS.fullmatch(plain)
+        or _BETWEEN.sub("-", plain) != folder_name
+        or check_new_name(folder_name) is not None
+        or written is None
+        or written.path != ("name",)
+    ):
+        return
+    try:
+        text = Front(document.text, document).set_text(("name",), folder_name)
+    except EditImpossible:
+        return
+    yield _Step(" ".join(sorted(codes)), text, frozenset({"name", "front_matter"}))
+
+
+def _tidy(code: str, message: str, line: int | None, fix: str) -> Diagnostic:
+    return Diagnostic(code, TIDY_RULES[code].severity, message, line, fix)

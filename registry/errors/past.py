@@ -1,0 +1,84 @@
+"""What is not there, or not any more: skills, what they were, changes to take back."""
+
+from collections.abc import Sequence
+
+from registry.errors.base import RegistryError
+
+
+class SkillNotFound(RegistryError):
+    """No visible skill has this name."""
+
+    sentence = "No skill named {name:q}."
+
+    def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
+        super().__init__(name=name, similar=tuple(similar))
+
+
+class SkillGone(SkillNotFound):
+    """A skill had this name, and is gone: ``since`` when, ``source`` and ``place`` where it was.
+
+    Both are empty where that is not known.
+    """
+
+    code = "skill_not_found"
+    sentence = "{name:q} is gone since {since}."
+
+    def __init__(self, name: str, since: str, source: str = "", place: str = "") -> None:
+        facts = {"name": name, "since": since, "source": source, "place": place}
+        RegistryError.__init__(self, **facts, similar=())
+
+    def _details(self) -> str:
+        return self.fill(" It was in {place:q}.") if self.facts["place"] else ""
+
+
+class SkillInTrash(SkillGone):
+    """A skill had this name, and was deleted: ``since``, ``source``, ``place`` as for any gone."""
+
+    code = "skill_not_found"
+    sentence = "{name:q} is in the trash (deleted {since})."
+
+    def _details(self) -> str:
+        return ""
+
+
+class NotInTrash(SkillNotFound):
+    """The trash holds no skill of this name."""
+
+    code = "skill_not_found"
+    sentence = "The trash holds no skill {name:q}."
+
+
+class RevisionNotFound(RegistryError):
+    """The skill has no such revision: ``name``, ``number``, ``known`` (numbers)."""
+
+    sentence = "The skill {name:q} has no revision {number}; it has {known:list}."
+
+
+class ContentMissing(RegistryError):
+    """A file of a revision is not stored: ``name``, ``number``, ``path``."""
+
+    sentence = "{path:q} of revision {number} of {name:q} is not stored."
+
+
+class NotAllKept(RegistryError):
+    """A skill that is gone can't be written back whole: ``name``, ``number``, ``paths`` missing."""
+
+    sentence = "{name:q} can't come back as it was: of revision {number}, {paths:or} is not stored."
+
+
+class ContentDamaged(RegistryError):
+    """The stored bytes of a file don't have the hash that they are stored under: ``path``."""
+
+    sentence = "The stored content of {path:q} is damaged."
+
+
+class ChangeNotUndone(RegistryError):
+    """The last change can't be taken back, and nothing happened: ``kind``, ``name``, ``reason``."""
+
+    sentence = "The {kind} of {name:q} can't be taken back: {reason}."
+
+
+class NothingToUndo(RegistryError):
+    """No change by this user is remembered."""
+
+    sentence = "There is no change to take back."

@@ -1,0 +1,206 @@
+"""The last change is taken back: what this user did, while it is as that left it."""
+
+import shutil
+
+import pytest
+
+from registry.api import SkillRegistry
+from registry.changes import protocol
+from registry.changes.undo import Undo
+from registry.db.writes import changes
+from registry.errors import ChangeNotUndone, NothingToUndo, SkillChangedOnDisk, SkillExists
+from registry.settings import Settings
+from tests.conftest import write_skill
+
+
+class Dead(BaseException):
+    """The process died here."""
+
+
+@pytest.fixture
+def alpha(registry, root):
+    folder = write_skill(root / "alpha", description="One.")
+    (folder / "run.sh").write_text("echo 1\n")
+    registry.sync(str(root), name="mine")
+    return folder
+
+
+def undo(registry):
+    found = Undo.of(registry.core)
+    found.carry_out()
+    return found.change.kind
+
+
+def names(registry):
+    return sorted(skill.name for skill in registry.list())
+
+
+def test_a_created_skill_goes_to_the_trash(registry, alpha):
+    registry.create("beta", description="New.")
+    assert undo(registry) == "create"
+    assert names(registry) == ["alpha"]
+    assert [one.name for one in registry.trash()] == ["beta"]
+
+
+def test_an_update_of_several_files_is_taken_back(registry, alpha):
+    before = {path.name: path.read_bytes() for path in alpha.iterdir()}
+    registry.update("alpha", description="Two.", files={"run.sh": None, "new.txt": b"new"})
+    found = Undo.of(registry.core)
+    assert "-description: Two.\n+description: One.\n" in found.diff()
+    found.carry_out()
+    assert {path.name: path.read_bytes() for path in alpha.iterdir()} == before
+
+
+def test_an_update_of_one_file_is_an_update_also_where_the_file_is_new_or_removed(registry, alpha):
+    registry.update("alpha", files={"new.txt": b"new"})
+    assert undo(registry) == "update"
+    assert not (alpha / "new.txt").exists()
+    registry.update("alpha", files={"run.sh": None})
+    assert undo(registry) == "update"
+    assert (alpha / "run.sh").read_text() == "echo 1\n"
+
+
+def test_a_deleted_skill_comes_back_and_a_restored_one_goes_again(registry, alpha):
+    registry.delete("alpha")
+    assert undo(registry) == "delete"
+    assert names(registry) == ["alpha"]
+    registry.delete("alpha")
+    registry.restore("alpha")
+    assert undo(registry) == "restore"
+    assert names(registry) == []
+    assert undo(registry) == "delete"
+    assert names(registry) == ["alpha"]
+
+
+def test_going_back_to_a_revision_is_taken_back(registry, alpha):
+    registry.update("alpha", description="Two.")
+    registry.restore_revision("alpha", 1)
+    assert undo(registry) == "update"
+    assert registry.get("alpha").description == "Two."
+
+
+def test_a_skill_written_back_from_the_history_goes_to_the_trash(registry, alpha, root):
+    write_skill(root / "beta")
+    registry.sync()
+    shutil.rmtree(alpha)
+    registry.restore("alpha")
+    assert undo(registry) == "restore"
+    assert names(registry) == ["beta"]
+
+
+def test_each_call_takes_back_the_change_before(registry, alpha):
+    registry.update("alpha", description="Two.")
+    registry.create("beta", description="New.")
+    registry.update("alpha", description="Three.")
+    assert [undo(registry) for _ in range(3)] == ["update", "create", "update"]
+    assert registry.get("alpha").description == "One."
+    with pytest.raises(NothingToUndo):
+        Undo.of(registry.core)
+
+
+@pytest.mark.parametrize("is_synced", [True, False])
+def test_an_edit_made_by_hand_since_then_is_left_alone(registry, alpha, is_synced):
+    registry.update("alpha", description="Two.")
+    with (alpha / "SKILL.md").open("a") as document:
+        document.write("By hand.\n")
+    edited = (alpha / "SKILL.md").read_bytes()
+    if is_synced:
+        registry.sync()
+    with pytest.raises(ChangeNotUndone, match="it was changed since"):
+        undo(registry)
+    assert (alpha / "SKILL.md").read_bytes() == edited
+
+
+def test_an_edit_that_slips_in_is_left_alone(registry, alpha):
+    registry.update("alpha", description="Two.")
+    found = Undo.of(registry.core)
+    real = protocol.add_entry
+    edits = []
+
+    def add_entry(connection, entry):
+        edits.append((alpha / "SKILL.md").write_text("By hand.\n"))
+        real(connection, entry)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "add_entry", add_entry)
+        with pytest.raises(SkillChangedOnDisk):
+            found.carry_out()
+    assert edits
+    assert (alpha / "SKILL.md").read_text() == "By hand.\n"
+
+
+def test_what_is_gone_or_elsewhere_by_now_is_said(registry, alpha, root):
+    registry.update("alpha", description="Two.")
+    alpha.rename(root / "moved")
+    with pytest.raises(ChangeNotUndone, match="not there any more"):
+        undo(registry)
+    registry.sync()
+    with pytest.raises(ChangeNotUndone, match="not there any more"):
+        undo(registry)
+
+
+def test_what_left_the_trash_or_is_there_again_is_said(registry, alpha):
+    registry.delete("alpha")
+    write_skill(alpha, description="Another.")
+    with pytest.raises(SkillExists):
+        undo(registry)
+    shutil.rmtree(alpha)
+    registry.empty_trash()
+    with pytest.raises(ChangeNotUndone, match="the trash holds it no more"):
+        undo(registry)
+
+
+def test_what_a_stranger_writes_down_is_no_change_of_ours(registry, alpha):
+    registry.update("alpha", description="Two.")
+    with registry.core.writer.transaction() as connection:
+        found = Undo.of(registry.core).change
+        forged = found._replace(kind="create", number="0" * 16)
+        changes.add_change(connection, forged, registry.core.host)
+    assert len(registry.core.reader.rows("SELECT id FROM changes")) == 2
+    assert Undo.of(registry.core).change == found
+    with registry.core.writer.transaction() as connection:
+        connection.exec_driver_sql("UPDATE changes SET kind = 'create'")
+    with pytest.raises(NothingToUndo):
+        Undo.of(registry.core)
+
+
+def test_only_the_last_hundred_are_remembered(registry, alpha, monkeypatch):
+    monkeypatch.setattr(changes, "KEPT", 4)
+    for number in range(5):
+        registry.update("alpha", description=f"{number}.")
+    assert [undo(registry) for _ in range(3)] == ["update"] * 3
+    with pytest.raises(NothingToUndo):
+        undo(registry)
+    assert registry.get("alpha").description == "1."
+
+
+def test_a_change_that_was_refused_or_undone_is_not_remembered(registry, alpha):
+    registry.update("alpha", description="Two.")
+    real = protocol.add_entry
+    edits = []
+
+    def add_entry(connection, entry):
+        edits.append((alpha / "SKILL.md").write_text("By hand.\n"))
+        real(connection, entry)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "add_entry", add_entry)
+        with pytest.raises(SkillChangedOnDisk):
+            registry.update("alpha", description="Three.")
+    assert edits
+    assert len(registry.core.reader.rows("SELECT id FROM changes")) == 1
+
+
+def test_a_change_whose_process_died_is_remembered_when_it_is_finished(registry, alpha, database):
+    def die(*_, **__):
+        raise Dead
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "roll_forward_or_back", die)
+        with pytest.raises(Dead):
+            registry.update("alpha", description="Two.")
+    assert registry.core.reader.rows("SELECT id FROM changes") == []
+    with SkillRegistry.open(database, settings=Settings()) as opened:
+        assert opened.get("alpha").description == "Two."
+        assert undo(opened) == "update"
+        assert opened.get("alpha").description == "One."
