@@ -67,7 +67,8 @@ class StoredSkill(NamedTuple):
         return usable and self.enabled == 1 and not self.skill.shadowed
 
 
-def _select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
+def select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
+    """Return the live skills that meet a condition on ``s`` (skills) and ``src`` (sources)."""
     rows = reader.rows(f"{_SELECT} {condition}", values)
     return [StoredSkill._make((*row[:_WIDTH], skill_of(row[_WIDTH:]))) for row in rows]
 
@@ -79,9 +80,9 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
     """
     source, slash, rest = handle.partition("/")
     if not slash:
-        return [], _select(reader, "s.name = ?", handle)
+        return [], select(reader, "s.name = ?", handle)
     either = f"src.name = ? AND s.folder = ? UNION ALL {_SELECT} s.name IN (?, ?)"
-    found = _select(reader, either, source, rest, handle, rest)
+    found = select(reader, either, source, rest, handle, rest)
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
     # One that is both comes out twice.
     return placed[:1], list({one.id: one for one in found}.values())
@@ -89,12 +90,12 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
 
 def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
     """Return a version; None: it is not live any more."""
-    return next(iter(_select(reader, "s.id = ?", skill_id)), None)
+    return next(iter(select(reader, "s.id = ?", skill_id)), None)
 
 
 def by_place(reader: Rows, source_id: int, folder: str) -> StoredSkill | None:
     """Return the skill in a folder of a source; None: there is none."""
-    return next(iter(_select(reader, "s.source_id = ? AND s.folder = ?", source_id, folder)), None)
+    return next(iter(select(reader, "s.source_id = ? AND s.folder = ?", source_id, folder)), None)
 
 
 def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
@@ -102,7 +103,7 @@ def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
     source, _, rest = subject.partition("/")
     condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
     ordered = f"{condition} ORDER BY s.shadowed, src.strength, s.position"
-    return _select(reader, ordered, subject, source, rest, rest)
+    return select(reader, ordered, subject, source, rest, rest)
 
 
 def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
@@ -133,7 +134,7 @@ def folders(reader: Reader, source_id: int) -> dict[str, int]:
 def broken(reader: Reader) -> list[StoredSkill]:
     """Return the skills that can't be used, and the folders without a document, by ref."""
     condition = "src.enabled = 1 AND s.status IN ('invalid', 'no_document') ORDER BY s.ref"
-    return _select(reader, condition)
+    return select(reader, condition)
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
