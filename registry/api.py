@@ -19,6 +19,7 @@ from registry.toolsets.kinds import explaining
 if TYPE_CHECKING:
     from registry.catalog.check import Checked
     from registry.catalog.copies import Copies
+    from registry.catalog.links import LinkTo
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
@@ -196,6 +197,16 @@ class SkillRegistry:
 
         return resolve(self.core.reader, name).skill
 
+    def links(self, name: str) -> "Sequence[LinkTo]":
+        """Return the links in this machine's sources by which a skill is found, too, by path.
+
+        Raises `SkillNotFound`, `SkillAmbiguous`.
+        """
+        from registry.catalog.links import links_to
+        from registry.catalog.resolve import resolve
+
+        return links_to(self.core, resolve(self.core.reader, name))
+
     def why(self, subject: str, personality: str | None = None) -> "Sequence[Explanation]":
         """Explain why a skill (by name, ref or path) is, or isn't, listed for a personality.
 
@@ -302,11 +313,13 @@ class SkillRegistry:
         files: Mapping[str, bytes | None] = MappingProxyType({}),
         if_hash: str | None = None,
         force: bool = False,
+        copies: bool = False,
     ) -> SkillDetail:
         """Change what is given and leave every other byte as it was; a file of None is removed.
 
-        Raises `SkillChangedOnDisk` where the SKILL.md is not ``if_hash`` (by default: what the
-        last sync saw) unless ``force``, and what `get` and `create` raise.
+        ``copies``: the skill's copies on this machine are changed, too, all or none. Raises
+        `SkillChangedOnDisk` where the SKILL.md is not ``if_hash`` (by default: what the last sync
+        saw) unless ``force``, and what `get` and `create` raise.
         """
         from registry.catalog.resolve import resolve
         from registry.changes.update import update_skill
@@ -322,15 +335,19 @@ class SkillRegistry:
             files=files,
             if_hash=if_hash,
             force=force,
+            copies=_every if copies else None,
         )
 
-    def delete(self, name: str, *, if_hash: str | None = None, force: bool = False) -> "Trashed":
-        """Move a skill to the trash. Raises as `update`."""
+    def delete(
+        self, name: str, *, if_hash: str | None = None, force: bool = False, copies: bool = False
+    ) -> "Trashed":
+        """Move a skill to the trash, with its ``copies`` as `update` does. Raises as `update`."""
         from registry.catalog.resolve import resolve
         from registry.changes.trash import delete
 
         stored = resolve(self.core.reader, name)
-        return delete(self.core, stored, if_hash=if_hash, force=force)
+        which = _every if copies else None
+        return delete(self.core, stored, if_hash=if_hash, force=force, copies=which)
 
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Bring back what was deleted last under a name, trash id, or source/folder.
@@ -388,12 +405,13 @@ class SkillRegistry:
 
         return History.of(self.core, name).diff(old, new)
 
-    def restore_revision(self, name: str, number: int) -> SkillDetail:
-        """Make a skill what it was, as one change; see `History.restore`."""
+    def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
+        """Make a skill what it was, as one change; see `History.restore`, for copies `update`."""
         from registry.changes.create import told
         from registry.changes.history import History
 
-        return told(self.core, History.of(self.core, name).restore(number))
+        which = _every if copies else None
+        return told(self.core, History.of(self.core, name).restore(number, copies=which))
 
     def prune(self, *, keep: int = 20, before: str | None = None) -> tuple[int, int]:
         """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.
@@ -581,3 +599,7 @@ class SkillRegistry:
         from registry.db.open import file_path
 
         self.core.backend.backup(file_path(target), overwrite=overwrite)
+
+
+def _every(_copy: object) -> bool:
+    return True

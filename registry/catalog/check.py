@@ -1,6 +1,7 @@
 """The operation `check`: all findings about folders or registered skills, read from disk now."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from registry.core import Core
 from registry.db.queries.skills import findings as stored_findings
 from registry.db.queries.skills import look_alikes
 from registry.db.queries.sources import list_sources
-from registry.disk.links import real_path
+from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
 from registry.disk.paths import ROOT, is_below, join
 from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
@@ -21,7 +22,7 @@ from registry.document.mend import untidy
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.folder import Reading, read_folder
-from registry.sync.sources import check_own, is_here, own_sources
+from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path, name_key
 
 
@@ -72,7 +73,15 @@ def _without_skill(core: Core, target: str) -> Checked:
     if target not in sources and not _looks_like_path(target):
         with suppress(SkillNotFound):
             path = resolve(core.reader, target).path
-    return Checked(os.path.basename(path), path, [NO_DOCUMENT])
+    return Checked(os.path.basename(path), path, _links(core, path) or [NO_DOCUMENT])
+
+
+def _links(core: Core, path: str) -> list[Diagnostic]:
+    """Return what is said of links in a folder to skills that are counted elsewhere."""
+    walk = walk_of(core, real_path(path))
+    with suppress(RootMissing, RootUnreadable):
+        deque(walk, maxlen=0)
+    return [one.diagnostic for one in walk.notices if one.diagnostic.code == LINK_KNOWN]
 
 
 def _looks_like_path(target: str) -> bool:
@@ -107,13 +116,13 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
     if os.path.isfile(path) and os.path.basename(path) in DOCUMENT_NAMES:
         yield from check_folder(core, os.path.dirname(path), alone=True)
         return
-    if os.path.isdir(path) and looks_like_path:
+    if looks_like_path and (os.path.isdir(path) or is_dangling(path)):
         yield from check_folder(core, path)
         return
     try:
         stored = resolve(core.reader, target)
     except SkillNotFound:
-        if os.path.isdir(path):
+        if os.path.isdir(path) or is_dangling(path):
             yield from check_folder(core, path)
             return
         if looks_like_path and os.path.lexists(path):
@@ -132,6 +141,10 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
     real = real_path(path)
     # Below a source it is reached from there by handles, whatever its name stands for by then.
     sources = own_sources(core)
+    if is_dangling(path):
+        link = follow(path, None, [one.path for one in sources])
+        yield Checked(os.path.basename(path), path, [finding(link, None, fatal=False)])
+        return
     for place in (real, path):
         holding = [one.path for one in sources if is_below(place, one.path)]
         if holding:
@@ -144,9 +157,9 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
 def _check_below(
     core: Core, root: str, folder: str, path: str, *, alone: bool
 ) -> Iterator[Checked]:
+    roots = [source.path for source in own_sources(core)]
     # What lies inside another source is checked too when its parent is asked for.
-    roots = [source.path for source in own_sources(core)] if alone else []
-    walk = Walk(root, core.settings.limits, roots)
+    walk = Walk(root, core.settings.limits, roots, nested=not alone)
     try:
         for found in _found(walk, folder, alone=alone):
             if found.is_skill:

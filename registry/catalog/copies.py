@@ -8,8 +8,9 @@ from typing import Final, Literal
 from registry.catalog.resolve import resolve
 from registry.catalog.search import search
 from registry.db.interface import Reader
-from registry.db.queries.copies import bodies, repeated
+from registry.db.queries.copies import bodies, repeated, same_as
 from registry.db.queries.filters import Filters
+from registry.db.queries.skills import StoredSkill, by_place
 from registry.model import Skill
 from registry.text import words
 
@@ -40,6 +41,45 @@ class Copies:
     name: str
     relation: Relation
     skills: tuple[Skill, ...]
+
+
+def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
+    """Return the copies of a skill: its name and its files in other places."""
+    # Kept with each skill, so nearly always nothing has to be asked for.
+    return same_as(reader, stored) if stored.skill.copies else []
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What a change of a skill did to its copies: the refs, as they are now, of those it left.
+
+    ``changed`` are those that it changed, too; of what it deleted, the refs that they had. Both are
+    empty where it changed nothing at all.
+    """
+
+    left: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+def fate(reader: Reader, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
+    """Tell what a change of a skill did to its copies (`copies_of`, ``before`` the change)."""
+    left: list[str] = []
+    too: list[str] = []
+    if not before or _is_same(changed, _now(reader, changed)):
+        return Fate()
+    for one in before:
+        now = _now(reader, one)
+        ref = one.skill.ref if now is None else now.skill.ref
+        (left if _is_same(one, now) else too).append(ref)
+    return Fate(tuple(left), tuple(too))
+
+
+def _now(reader: Reader, stored: StoredSkill) -> StoredSkill | None:
+    return by_place(reader, stored.source_id, stored.folder)
+
+
+def _is_same(before: StoredSkill, now: StoredSkill | None) -> bool:
+    return now is not None and now.skill.tree_hash == before.skill.tree_hash
 
 
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:

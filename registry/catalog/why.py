@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from registry.catalog.links import LinkTo, links_to
 from registry.catalog.resolve import not_found
 from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
@@ -11,7 +12,7 @@ from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.skills import StoredSkill
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
-from registry.disk.links import Leads, follow, real_path
+from registry.disk.links import Leads, finding, follow, is_dangling, real_path
 from registry.disk.paths import is_below, is_ignored, join
 from registry.disk.scanned import unreadable
 from registry.disk.walk import DEPTH_SEEN
@@ -113,6 +114,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
         else:
             same = f"; the same files lie in {', '.join(skill.copies)}" if skill.copies else ""
             yield Diagnostic("listed", "info", f"it is listed{same}")
+    yield from (link.notice for link in links_to(core, stored))
 
 
 def _of_project(core: Core, stored: StoredSkill) -> Diagnostic:
@@ -138,8 +140,12 @@ def _shadowed(core: Core, skill: Skill) -> Diagnostic:
 def _path(core: Core, path: str) -> Explanation:
     if os.path.basename(path) in DOCUMENT_NAMES:
         path = os.path.dirname(path)
-    real = real_path(path)
     known = own_sources(core)
+    if is_dangling(path):
+        link = follow(path, None, [source.path for source in known])
+        found = finding(link, None, fatal=False)
+        return Explanation(None, path, listed=False, reasons=(found,))
+    real = real_path(path)
     holding = [source for source in known if is_below(real, source.path)]
     if not holding:
         is_linked = any(is_below(path, source.path) for source in known)
@@ -151,8 +157,9 @@ def _path(core: Core, path: str) -> Explanation:
         explained = _stored(core, stored)
         if real == path:
             return explained
-        link = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
-        return replace(explained, path=path, reasons=(link, *explained.reasons))
+        here = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
+        others = [one for one in explained.reasons if one != LinkTo(path, path).notice]
+        return replace(explained, path=path, reasons=(here, *others))
     return Explanation(None, path, listed=False, reasons=(_unstored(core, source, folder),))
 
 

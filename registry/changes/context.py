@@ -1,6 +1,6 @@
 """Where a change happens, and the lock under which it does."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Self
@@ -33,12 +33,14 @@ class ChangeContext:
 
     @classmethod
     @contextmanager
-    def locked(cls, core: Core, source_id: int, *, inside: bool | None = None) -> "Iterator[Self]":
+    def locked(
+        cls, core: Core, source_id: int, *, inside: Collection[str] = ()
+    ) -> "Iterator[Self]":
         """Open a source to change it, with the lock of its state folder held.
 
-        ``inside``: with its state folder in the root. Raises `SourceElsewhere`, `OwnFileUnusable`,
-        `SkillInaccessible`, and `ChangeRefused` when the lock stays taken, or something can't be
-        had or is not ours.
+        ``inside``: the roots that have their state folder in them. Raises `SourceElsewhere`,
+        `OwnFileUnusable`, `SkillInaccessible`, and `ChangeRefused` when the lock stays taken, or
+        something can't be had or is not ours.
         """
         known = list_sources(core.reader, counted=False)
         source = next(one for one in known if one.id == source_id)
@@ -49,7 +51,8 @@ class ChangeContext:
             root = Folder.open(source.path)
         except OSError as error:
             raise refusal(source.path, error) from error
-        with root, StateFolder.make(source.path, inside=inside) as state, state.lock() as lock:
+        within = True if source.path in inside else None
+        with root, StateFolder.make(source.path, inside=within) as state, state.lock() as lock:
             try:
                 taken = lock.acquire(LOCK_SECONDS)
                 if taken:

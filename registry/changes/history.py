@@ -4,7 +4,7 @@ import difflib
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
@@ -26,6 +26,9 @@ from registry.errors import (
 )
 from registry.model import SkillFile
 from registry.sync.sources import own_sources, target_source
+
+if TYPE_CHECKING:
+    from registry.changes.copied import Which
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +141,20 @@ class History:
             before = next((one for one in self.revisions if one.number < new), None)
         return "" if before is None else "".join(self._differences(before, after))
 
-    def restore(self, number: int | None = None, *, source: str | None = None) -> StoredSkill:
+    def restore(
+        self,
+        number: int | None = None,
+        *,
+        source: str | None = None,
+        copies: "Which | None" = None,
+    ) -> StoredSkill:
         """Make a skill what it was, as one change; files that it did not have then are removed.
 
-        One that is gone is written back into ``source``, by default the one that it was in, as old
-        as it was; without a ``number`` as it was when it went. Raises `RevisionNotFound`,
-        `ContentMissing`, `ContentDamaged`, as `update.update_files`, and of one that is gone
-        `NotAllKept`, `SourceUnclear`, and as `create.create_files`.
+        ``copies``: which of its copies become the same, too. One that is gone is written back into
+        ``source``, by default the one that it was in, as old as it was; without a ``number`` as it
+        was when it went. Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, as
+        `update.update_files`, and of one that is gone `NotAllKept`, `SourceUnclear`, and as
+        `create.create_files`.
         """
         wanted = self.current if number is None else self.revision(number)
         if self.stored is None:
@@ -162,7 +172,7 @@ class History:
         from registry.changes.update import update_files
 
         executable = {file.path: file.executable for file in wanted.files}
-        return update_files(self.core, self.stored, edits, executable=executable)
+        return update_files(self.core, self.stored, edits, executable=executable, copies=copies)
 
     def _there(self, wanted: Revision) -> Sequence[SkillFile]:
         """Return the files that the skill has now.

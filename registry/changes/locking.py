@@ -1,7 +1,7 @@
 """One change at a time in a source: its lock held, everything unfinished brought to an end."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from typing import TypeVar
 
 from registry.changes.context import ChangeContext, refusal
@@ -18,39 +18,60 @@ def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Res
 
     Raises as `ChangeContext.locked`, and what the change raises.
     """
-    try:
-        return _attempt(core, source_id, change)
-    except CrossDevice:
-        # Only the rename itself tells: what lies beside the root is on another file system.
+    return under_locks(core, {source_id: ""}, lambda contexts: change(contexts[source_id]))
+
+
+def under_locks(
+    core: Core,
+    roots: Mapping[int, str],
+    change: Callable[[Mapping[int, ChangeContext]], Result],
+) -> Result:
+    """Run a change of several sources (id: root); it is given their contexts by id.
+
+    The locks are taken in the order of the roots, which is the same to all who want some of them.
+    Raises as `under_lock`.
+    """
+    order = sorted(roots, key=lambda source_id: roots[source_id])
+    inside: set[str] = set()
+    while True:
         try:
-            return _attempt(core, source_id, change, inside=True)
+            return _attempt(core, order, inside, change)
         except CrossDevice as error:
+            # Only the rename itself tells: what lies beside the root is on another file system.
             path = str(error)  # of the source
-            reason = "it holds another file system; changes need renames within one"
-            raise ChangeRefused(path=path, reason=reason) from error
+            if path in inside:
+                reason = "it holds another file system; changes need renames within one"
+                raise ChangeRefused(path=path, reason=reason) from error
+            inside.add(path)
 
 
 def _attempt(
     core: Core,
-    source_id: int,
-    change: Callable[[ChangeContext], Result],
-    *,
-    inside: bool | None = None,
+    order: Sequence[int],
+    inside: Collection[str],
+    change: Callable[[Mapping[int, ChangeContext]], Result],
 ) -> Result:
-    with ChangeContext.locked(core, source_id, inside=inside) as context:
+    with ExitStack() as stack:
+        contexts: dict[int, ChangeContext] = {}
+        for source_id in order:
+            locked = ChangeContext.locked(core, source_id, inside=inside)
+            contexts[source_id] = stack.enter_context(locked)
         try:
-            recover(context)
-            return change(context)
+            for context in contexts.values():
+                recover(context)
+            return change(contexts)
         except ChangePending:
             raise  # what is staged is still needed to finish or undo it
         except OSError as error:
-            _clear_up(context)
-            raise refusal(context.source.path, error) from error
+            _clear_up(contexts)
+            root = contexts[order[0]].source.path
+            raise refusal(root, error) from error
         except RegistryError:
-            _clear_up(context)
+            _clear_up(contexts)
             raise
 
 
-def _clear_up(context: ChangeContext) -> None:
-    with suppress(OSError, RegistryError):  # the next change comes by here, too
-        sweep(context)
+def _clear_up(contexts: Mapping[int, ChangeContext]) -> None:
+    for context in contexts.values():
+        with suppress(OSError, RegistryError):  # the next change comes by here, too
+            sweep(context)

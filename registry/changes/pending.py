@@ -8,13 +8,13 @@ put into the journal, they are not even looked at.
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, get_args
 
 from registry.changes.signed import Seal
 from registry.changes.state import NUMBER, RECORD, TREE, StateFolder, open_if_there
 from registry.core import Core
 from registry.db.queries import journal
-from registry.db.queries.journal import Entry
+from registry.db.queries.journal import Entry, Kind
 from registry.db.queries.sources import list_sources
 from registry.disk.atomic import Place
 from registry.disk.paths import ROOT, is_safe_relative
@@ -97,7 +97,7 @@ def _is_whole(entry: Entry, source: Source, host: str, number: str) -> bool:
     return (
         (entry.id, entry.host, entry.source_id, entry.root)
         == (number, host, source.id, source.path)
-        and entry.kind in {"create", "update", "delete"}
+        and entry.kind in get_args(Kind)
         and (entry.folder == ROOT or is_safe_relative(entry.folder))
         and is_safe_relative(entry.target)
         and area in {"ops", "trash"}

@@ -3,13 +3,14 @@
 import errno
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from registry.changes.context import ChangeContext
+from registry.changes.moves import Ends, ends
 from registry.changes.pending import facts_of
-from registry.changes.recovery import Ends, ends, finish
+from registry.changes.recovery import Change, finish_all
 from registry.changes.state import OLD, OWNER, RECORD, TREE
 from registry.db.queries.journal import Entry, Kind
 from registry.db.queries.skills import StoredSkill
@@ -98,28 +99,67 @@ def carry_out(context: ChangeContext, entry: Entry, name: str) -> StoredSkill | 
     """
     if entry.kind == "create":
         make_folders(context.root, entry.target.rpartition("/")[0]).close()
-    with context.state.ops.folder(entry.id) as operation:
-        # Signed and on the disk before the journal tells of it: nothing else is ever finished.
-        context.seal.write(Place(operation, RECORD), "change", entry.id, facts_of(entry))
-        operation.sync()
-    context.state.ops.sync()
+    _sign(context, entry)
     with context.core.writer.transaction() as connection:
         add_entry(connection, entry)
     try:
         with ends(context, entry) as at:
             publish(entry, at, name)
     except BaseException as error:
-        roll_forward_or_back(context, entry)
+        roll_forward_or_back([(context, entry)])
+        if isinstance(error, OSError) and error.errno != errno.EXDEV and _is_done(context, entry):
+            # Renamed, and then the disk did not confirm it.
+            path, reason = join(entry.root, entry.target), error.strerror or str(error)
+            raise ChangePending(path=path, reason=reason) from error
         if isinstance(error, OSError):
-            if error.errno == errno.EXDEV:
-                raise CrossDevice(context.source.path) from error
-            path = join(entry.root, entry.target)
-            reason = error.strerror or str(error)
-            if _is_done(context, entry):  # renamed, and then the disk did not confirm it
-                raise ChangePending(path=path, reason=reason) from error
-            raise ChangeRefused(path=path, reason=reason) from error
+            raise _refused(context, entry, error) from error
         raise
-    return roll_forward_or_back(context, entry, is_done=True)
+    return roll_forward_or_back([(context, entry)], is_done=True)[0]
+
+
+def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
+    """Journal, publish, verify and record staged changes: all of them, or none.
+
+    Their kinds are those that are made together: once the journal holds them, what a dead process
+    left is gone on with; here all are taken back when one fails. The state locks are held. Returns
+    the skills as they are stored now, and raises as `carry_out`.
+    """
+    for context, entry in changes:
+        _sign(context, entry)
+    try:
+        with changes[0][0].core.writer.transaction() as connection:
+            for _, entry in changes:
+                add_entry(connection, entry)
+    except DatabaseUnreachable:
+        # The commit may have arrived, and would be gone on with: what is answered is to hold.
+        roll_forward_or_back(changes, back=True)
+        raise
+    for (context, entry), name in zip(changes, names, strict=True):
+        try:
+            with ends(context, entry) as at:
+                publish(entry, at, name)
+        except BaseException as error:
+            roll_forward_or_back(changes, back=True)
+            if isinstance(error, OSError):
+                raise _refused(context, entry, error) from error
+            raise
+    return roll_forward_or_back(changes, is_done=True)
+
+
+def _sign(context: ChangeContext, entry: Entry) -> None:
+    """Write down what a change does before the journal tells of it: no other is ever finished."""
+    with context.state.ops.folder(entry.id) as operation:
+        context.seal.write(Place(operation, RECORD), "change", entry.id, facts_of(entry))
+        operation.sync()
+    context.state.ops.sync()
+
+
+def _refused(context: ChangeContext, entry: Entry, error: OSError) -> Exception:
+    """Return the error for a disk that stopped a change, which did not happen."""
+    if error.errno == errno.EXDEV:
+        return CrossDevice(context.source.path)
+    reason = error.strerror or str(error)
+    return ChangeRefused(path=join(entry.root, entry.target), reason=reason)
 
 
 def _is_done(context: ChangeContext, entry: Entry) -> bool:
@@ -143,7 +183,7 @@ def publish(entry: Entry, at: Ends, name: str) -> None:
             rename_new(at.staged, at.live)
         except FileExistsError:
             raise SkillExists(name=name, path=path) from None
-    elif entry.kind == "delete":
+    elif entry.deletes:
         rename_new(at.live, at.staged)
     else:
         displaced = _swap(at.staged, at.live)
@@ -151,7 +191,7 @@ def publish(entry: Entry, at: Ends, name: str) -> None:
         # An edit slipped in between the comparison and the rename: recovery gives it back.
         raise SkillChangedOnDisk(name=name, path=path)
     # A name is on the disk where it is now before it is gone from where it was.
-    places = (at.staged, at.live) if entry.kind == "delete" else (at.live, at.staged)
+    places = (at.staged, at.live) if entry.deletes else (at.live, at.staged)
     for place in places:
         sync_folder(place.folder)
 
@@ -169,25 +209,24 @@ def _swap(staged: Place, live: Place) -> Place:
 
 
 def roll_forward_or_back(
-    context: ChangeContext, entry: Entry, *, is_done: bool = False
-) -> StoredSkill | None:
-    """Roll a change forward or back, on disk and in the database, and say when that must wait.
+    changes: Sequence[Change], *, back: bool = False, is_done: bool = False
+) -> list[StoredSkill | None]:
+    """Roll changes forward or back, on disk and in the database, and say when that must wait.
 
-    ``is_done``: as `recovery.finish` takes it.
+    ``back`` and ``is_done``: as `recovery.finish_all` takes them.
     """
     try:
-        for pause in (*PAUSES, None):
+        for pause in PAUSES:
             try:
                 # Where the entry is struck out, a COMMIT arrived whose answer was lost: writing
                 # down once more what the disk says changes nothing.
-                return finish(context, entry, is_done=is_done)
+                return finish_all(changes, back=back, is_done=is_done)
             except DatabaseUnreachable:
-                if pause is None:
-                    raise
                 time.sleep(pause)
+        return finish_all(changes, back=back, is_done=is_done)
     except (DatabaseProblem, SkillInaccessible, OSError) as error:
+        _, entry = changes[0]
         path = join(entry.root, entry.target)
         said = error.facts.get("reason") if isinstance(error, SkillInaccessible) else None
         reason = getattr(error, "strerror", None) or said or str(error).rstrip(".")
         raise ChangePending(path=path, reason=reason) from error
-    return None

@@ -7,15 +7,17 @@ follows from the source, the folder in it and the number of the change.
 
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from typing import TypeAlias
+
+from sqlalchemy import Connection
 
 from registry.changes.context import ChangeContext
 from registry.changes.made import made_change
+from registry.changes.moves import Ends, ends, go_on, take_back
 from registry.changes.pending import recorded, signed_entry
-from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there, open_place
+from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
 from registry.db.queries.journal import Entry
 from registry.db.queries.skills import StoredSkill, by_place
 from registry.db.writes.changes import add_change
@@ -38,29 +40,10 @@ from registry.errors import SkillInaccessible
 from registry.sync.folder import Previous, Reading, make_version, read_folder
 from registry.text import utc_now, utc_text
 
+Change: TypeAlias = tuple[ChangeContext, Entry]
+
 Leftover: TypeAlias = tuple[Place, frozenset[str | None]]
 """What may be removed, and the digests that it must have for that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """What a change moves, by open folders: ``live`` in the source, ``staged`` in the state folder.
-
-    None: the folder that it was in is gone, or a link leads there now.
-    """
-
-    live: Place | None
-    staged: Place | None
-
-
-@contextmanager
-def ends(context: ChangeContext, entry: Entry) -> Iterator[Ends]:
-    """Open the folders that a change moves something between."""
-    area, number, tree = entry.staged.split("/")
-    home = {"ops": context.state.ops, "trash": context.state.trash}[area]
-    with ExitStack() as stack:
-        live = open_place(stack, context.root, entry.target)
-        yield Ends(live, open_place(stack, home, f"{number}/{tree}"))
 
 
 def recover(context: ChangeContext) -> int:
@@ -75,28 +58,38 @@ def recover(context: ChangeContext) -> int:
         if entry is not None:
             found.append(entry)
     for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
-        finish(context, entry)
+        finish_all([(context, entry)])
     sweep(context)
     return len(found)
 
 
-def finish(context: ChangeContext, entry: Entry, *, is_done: bool = False) -> StoredSkill | None:
-    """Bring one change to an end on disk, write down what the disk says, then clear up.
+def finish_all(
+    changes: Sequence[Change], *, back: bool = False, is_done: bool = False
+) -> list[StoredSkill | None]:
+    """Bring changes to an end on disk, write down what the disk says, then clear up.
 
-    ``is_done``: the disk is known to show it made; else that is looked at. Returns the skill as it
-    is stored now, None where there is none. Clearing up comes last: a tree that is removed by half
-    would look like an edit made by hand.
+    ``back``: those that are made together are taken back, not gone on with. ``is_done``: the disk
+    is known to show them made; else that is looked at. Returns the skills as they are stored now,
+    None where there is none. Clearing up comes last: a tree that is removed by half would look like
+    an edit made by hand.
     """
-    with ends(context, entry) as at:
-        left = repair(context, entry, at)
-        is_done = is_done or _shows(entry, at)
-        stored = record(context, entry, is_done=is_done)
+    with ExitStack() as stack:
+        left: list[tuple[ChangeContext, Leftover]] = []
+        done: list[bool] = []
+        for context, entry in changes:
+            at = stack.enter_context(ends(context, entry))
+            if entry.is_together:
+                (take_back if back else go_on)(entry, at)
+            left += [(context, one) for one in repair(context, entry, at)]
+            done.append(is_done or _shows(entry, at))
+        stored = record(changes, done)
         try:
-            for place, known in left:
+            for context, (place, known) in left:
                 _check(context, place, known)
         except OSError:
             return stored  # it is done; what it left is looked at again by the next change
-    _clear(context, entry.id)
+    for context, entry in changes:
+        _clear(context, entry.id)
     return stored
 
 
@@ -112,14 +105,14 @@ def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
     elif entry.kind == "create":
         # A skill that could not be restored simply stays in the trash.
         left = [(at.staged, frozenset({entry.new}))] if entry.staged.startswith("ops/") else []
-    elif entry.kind == "delete":
+    elif entry.deletes:
         _end_delete(context, entry, at.staged, at.live)
     elif all(is_gone(Place(at.staged.folder, name)) for name in (OLD, NEW)):
         left = _end_exchange(context, entry, at.staged, at.live)
     else:
         left = _end_two_renames(context, entry, at.staged, at.live)
     # What is gone from the one folder must be in the other before.
-    places = (at.staged, at.live) if entry.kind == "delete" else (at.live, at.staged)
+    places = (at.staged, at.live) if entry.deletes else (at.live, at.staged)
     for place in places:
         if place is not None:
             sync_folder(place.folder)
@@ -198,42 +191,56 @@ def _clear(context: ChangeContext, number: str) -> None:
         remove_tree(Place(context.state.ops, number))
 
 
-def record(context: ChangeContext, entry: Entry, *, is_done: bool) -> StoredSkill | None:
-    """Make the database say what the disk says of the entry's folder, and strike the entry out.
+def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
+    """Make the database say what the disk says of the entries' folders, and strike them out.
 
     A change that ``is_done`` is remembered for `undo`; what was there instead is somebody else's.
     Returns what is stored then, read before the commit: after it nothing can fail. Raises
     `SkillInaccessible` where the disk does not answer: that a folder can't be read proves neither
-    that it is gone nor what is in it, so the entry stays.
+    that it is gone nor what is in it, so the entries stay.
     """
-    reading = _read(context, entry)
+    readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
-    with context.core.writer.transaction() as connection:
-        live = live_version(connection, entry.source_id, entry.folder)
-        if reading is not None and reading.unread and (live is None or live.content_hash):
-            # It was readable a moment ago, or when it was stored last.
-            raise _unanswered(entry, reading.unread[0].message)
-        version = None
-        if reading is not None:
-            previous = None if live is None else Previous(live.id, live.uid, live.created_at)
-            version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
-            back = entry.uid if is_done and previous is None else None
-            if back is not None and not is_live(connection, back):
-                version.columns["uid"] = entry.uid
-                version.columns["created_at"] = entry.created_at
-            publish(connection, stage(connection, [version]), [])
-        elif live is not None:
-            publish(connection, [], [live.id])
-        change = made_change(context, entry, live, version) if is_done else None
-        if change is not None:
-            area, number, _ = entry.staged.split("/")
-            if change.kind == "delete" and area == "trash":
-                note_trash(connection, change.uid, number)
-            add_change(connection, change, entry.host)
-        if live is not None:
-            delete_retired(connection, version=live.id)
-        drop_entry(connection, entry)
-        return by_place(InTransaction(connection), entry.source_id, entry.folder)
+    with changes[0][0].core.writer.transaction() as connection:
+        for (context, entry), reading, is_done in zip(changes, readings, done, strict=True):
+            _record(connection, context, entry, reading, moment, is_done=is_done)
+        lane = InTransaction(connection)
+        return [by_place(lane, entry.source_id, entry.folder) for _, entry in changes]
+
+
+def _record(
+    connection: Connection,
+    context: ChangeContext,
+    entry: Entry,
+    reading: Reading | None,
+    moment: int,
+    *,
+    is_done: bool,
+) -> None:
+    live = live_version(connection, entry.source_id, entry.folder)
+    if reading is not None and reading.unread and (live is None or live.content_hash):
+        # It was readable a moment ago, or when it was stored last.
+        raise _unanswered(entry, reading.unread[0].message)
+    version = None
+    if reading is not None:
+        previous = None if live is None else Previous(live.id, live.uid, live.created_at)
+        version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
+        back = entry.uid if is_done and previous is None else None
+        if back is not None and not is_live(connection, back):
+            version.columns["uid"] = entry.uid
+            version.columns["created_at"] = entry.created_at
+        publish(connection, stage(connection, [version]), [])
+    elif live is not None:
+        publish(connection, [], [live.id])
+    change = made_change(context, entry, live, version) if is_done else None
+    if change is not None:
+        area, number, _ = entry.staged.split("/")
+        if change.kind == "delete" and area == "trash":
+            note_trash(connection, change.uid, number)
+        add_change(connection, change, entry.host)
+    if live is not None:
+        delete_retired(connection, version=live.id)
+    drop_entry(connection, entry)
 
 
 def _read(context: ChangeContext, entry: Entry) -> Reading | None:
@@ -266,7 +273,10 @@ def sweep(context: ChangeContext) -> None:
             if entry is not None and not _is_over(context, entry):
                 continue
         _clear(context, number)
+    unfinished = set(state.operations())
     for number in state.trashed():
+        if number in unfinished:
+            continue  # what is to be moved there may come yet
         kept = open_if_there(state.trash, number)
         if kept is None:
             continue

@@ -5,7 +5,9 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
+from registry.catalog.links import links_to
 from registry.changes.context import ChangeContext
+from registry.changes.copied import Which, change_together, with_copies
 from registry.changes.create import kept
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
@@ -13,6 +15,7 @@ from registry.changes.signed import Seal
 from registry.changes.state import META, TREE, StateFolder, open_if_there, open_place
 from registry.changes.update import base_of, compare
 from registry.core import Core
+from registry.db.queries.journal import Entry, Kind
 from registry.db.queries.skills import StoredSkill
 from registry.db.writes.gone import end_gone
 from registry.disk.atomic import (
@@ -25,6 +28,7 @@ from registry.disk.atomic import (
     rename_new,
 )
 from registry.disk.beneath import Folder
+from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, is_safe_relative, join
 from registry.disk.walk import Walk
 from registry.errors import (
@@ -56,44 +60,75 @@ class Trashed:
 
 
 def delete(
-    core: Core, stored: StoredSkill, *, if_hash: str | None = None, force: bool = False
+    core: Core,
+    stored: StoredSkill,
+    *,
+    if_hash: str | None = None,
+    force: bool = False,
+    copies: Which | None = None,
 ) -> Trashed:
     """Move a skill's folder to the trash.
 
-    Raises `SkillChangedOnDisk` unless ``force``, `ChangeRefused` for the root of a source and for
-    a folder that holds other skills, and what `protocol.carry_out` raises.
+    ``copies``: which of its copies go with it, all or none. Raises `SkillChangedOnDisk` unless
+    ``force``, `ChangeRefused` for the root of a source and for a folder that holds other skills,
+    `UsageProblem`, and what `protocol.carry_out` raises.
     """
     base = base_of(core, stored, if_hash, force=force)
+    group = with_copies(core, base, copies, force=force)
+    links = [link for one in group for link in links_to(core, one)]
+    if len(group) > 1:
+        noted: list[Trashed] = []
 
-    def change(context: ChangeContext) -> Trashed:
-        if base.folder == ROOT:
-            reason = "the skill is the root of its source; remove the source to forget it"
-            raise ChangeRefused(path=base.path, reason=reason)
-        _refuse_nested(context, base)
-        with ExitStack() as stack:
-            live = open_place(stack, context.root, base.folder)
-            before = None if live is None else digest_of(live)
-        if before is None:
-            raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
-        compare(context, None if force else base)
-        with new_operation(context) as (number, _):
-            staged = f"trash/{number}/{TREE}"
-            entry = new_entry(context, number, "delete", base.folder, staged=staged, base=before)
-        trashed = Trashed(
-            id=number,
-            name=base.skill.name,
-            source=base.skill.source,
-            folder=base.folder,
-            deleted_at=entry.started_at,
-            created_at=base.skill.created_at,
-            uid=base.uid,
-            path=context.state.trash.path_of(f"{number}/{TREE}"),
-        )
-        _write_note(context, trashed)
-        carry_out(context, entry, base.skill.ref)
-        return trashed
+        def staged(context: ChangeContext, one: StoredSkill) -> Entry:
+            entry, trashed = _stage(context, one, one, "delete together")
+            noted.append(trashed)
+            return entry
 
-    return under_lock(core, base.source_id, change)
+        change_together(core, group, staged)
+        trashed = noted[-len(group)]
+    else:
+
+        def change(context: ChangeContext) -> Trashed:
+            entry, trashed = _stage(context, base, None if force else base, "delete")
+            carry_out(context, entry, base.skill.ref)
+            return trashed
+
+        trashed = under_lock(core, base.source_id, change)
+    for link in links:
+        if is_dangling(link.link):
+            core.warn(f"The link {link.link!r} now leads nowhere.")
+    return trashed
+
+
+def _stage(
+    context: ChangeContext, base: StoredSkill, check: StoredSkill | None, kind: Kind
+) -> tuple[Entry, Trashed]:
+    """Prepare the trash for a skill that is ``check`` (None: whatever it is), and note it there."""
+    if base.folder == ROOT:
+        reason = "the skill is the root of its source; remove the source to forget it"
+        raise ChangeRefused(path=base.path, reason=reason)
+    _refuse_nested(context, base)
+    with ExitStack() as stack:
+        live = open_place(stack, context.root, base.folder)
+        before = None if live is None else digest_of(live)
+    if before is None:
+        raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
+    compare(context, check)
+    with new_operation(context) as (number, _):
+        staged = f"trash/{number}/{TREE}"
+        entry = new_entry(context, number, kind, base.folder, staged=staged, base=before)
+    trashed = Trashed(
+        id=number,
+        name=base.skill.name,
+        source=base.skill.source,
+        folder=base.folder,
+        deleted_at=entry.started_at,
+        created_at=base.skill.created_at,
+        uid=base.uid,
+        path=context.state.trash.path_of(f"{number}/{TREE}"),
+    )
+    _write_note(context, trashed)
+    return entry, trashed
 
 
 def find_trashed(

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
 from registry.changes.context import ChangeContext
+from registry.changes.copied import Which, change_together, with_copies
 from registry.changes.create import kept, told
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.state import TREE, open_place
 from registry.core import Core
-from registry.db.queries.journal import Kind
+from registry.db.queries.journal import Entry, Kind
 from registry.db.queries.skills import StoredSkill
 from registry.disk.atomic import (
     Place,
@@ -55,6 +56,7 @@ def update_skill(
     files: Edits = MappingProxyType({}),
     if_hash: str | None = None,
     force: bool = False,
+    copies: Which | None = None,
 ) -> SkillDetail:
     """Change fields and files of a skill; see `SkillRegistry.update`."""
     edits: dict[str, bytes | None] = dict(files)
@@ -83,7 +85,8 @@ def update_skill(
             edits[stored.document or "SKILL.md"] = changed.encode()
     if not edits:
         return detail(core, CurrentSkill.of_stored(core, stored).stored)
-    return told(core, update_files(core, stored, edits, if_hash=if_hash, force=force))
+    given: dict[str, Any] = {"if_hash": if_hash, "force": force, "copies": copies}
+    return told(core, update_files(core, stored, edits, **given))
 
 
 def update_files(
@@ -94,23 +97,35 @@ def update_files(
     if_hash: str | None = None,
     force: bool = False,
     executable: Mapping[str, bool] = MappingProxyType({}),
+    copies: Which | None = None,
 ) -> StoredSkill:
     """Write or remove files of a skill; every other byte stays.
 
     ``if_hash``: the content hash the caller has seen; any other content is refused with
     `SkillChangedOnDisk`, as is an edit made by hand since the last sync unless ``force``.
-    ``executable``: which files can be executed; the others keep what they were. One file is
-    swapped by itself, several go in one step with a copy of the whole folder. Raises
-    `OutsideSkill`, `ChangeRefused`, and what `protocol.carry_out` raises.
+    ``executable``: which files can be executed; the others keep what they were. ``copies``: which
+    of the skill's copies are changed, too, all or none. One file is swapped by itself, several go
+    in one step with a copy of the whole folder. Raises `OutsideSkill`, `ChangeRefused`,
+    `UsageProblem`, and what `protocol.carry_out` raises.
     """
     for path in edits:
         check_path(path)
     base = base_of(core, stored, if_hash, force=force)
+    group = with_copies(core, base, copies, force=force)
+    if len(group) > 1:
+
+        def staged(context: ChangeContext, one: StoredSkill) -> Entry:
+            return _stage_folder(context, one, edits, one, executable, "update together")
+
+        changed = change_together(core, group, staged)
+        made = [kept(core, now, one.folder) for now, one in zip(changed, group, strict=True)]
+        return made[0]
 
     def change(context: ChangeContext) -> StoredSkill | None:
         check = None if force else base
         if len(edits) > 1:
-            return _update_folder(context, base, edits, check, executable)
+            entry = _stage_folder(context, base, edits, check, executable)
+            return carry_out(context, entry, base.skill.ref)
         ((path, data),) = edits.items()
         return _update_file(context, base, path, data, check, executable.get(path))
 
@@ -185,13 +200,14 @@ def _update_file(
     return carry_out(context, entry, base.skill.ref)
 
 
-def _update_folder(
+def _stage_folder(
     context: ChangeContext,
     base: StoredSkill,
     edits: Edits,
     check: StoredSkill | None,
     executable: Mapping[str, bool],
-) -> StoredSkill | None:
+    kind: Kind = "update",
+) -> Entry:
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
         raise ChangeRefused(path=base.root, reason=reason)
@@ -212,8 +228,7 @@ def _update_folder(
             _edit(tree, edits, executable)
         sync_tree(staged)
         new = digest_of(staged)
-    entry = new_entry(context, number, "update", base.folder, base=before, new=new)
-    return carry_out(context, entry, base.skill.ref)
+    return new_entry(context, number, kind, base.folder, base=before, new=new)
 
 
 def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:

@@ -11,9 +11,12 @@ from registry.errors import DatabaseProblem, RegistryError
 T = TypeVar("T")
 
 
-def each(session: Session, names: Sequence[str], do: Callable[[str], T]) -> tuple[list[T], bool]:
+def each(
+    session: Session, names: Sequence[str], do: Callable[[str], T], *, copies: bool = False
+) -> tuple[list[T], bool]:
     """Return what ``do`` made of each skill, and whether all went well.
 
+    ``copies``: it does so to the skill's copies, too, so of several that are named one will do.
     With several, what fails is told on stderr and the rest goes on. Raises what resolving the names
     and, of a single skill, what ``do`` raises.
     """
@@ -22,7 +25,12 @@ def each(session: Session, names: Sequence[str], do: Callable[[str], T]) -> tupl
     if len(handles) == 1:
         return [do(handles[0])], True
     found = [registry.resolve(handle) for handle in handles]
-    return each_of(session, list(dict.fromkeys(f"{one.source}/{one.folder}" for one in found)), do)
+    places: dict[object, str] = {}
+    for skill in found:
+        place = f"{skill.source}/{skill.folder}"
+        is_copy = copies and skill.copies
+        places.setdefault((skill.name, skill.tree_hash) if is_copy else place, place)
+    return each_of(session, list(places.values()), do)
 
 
 def each_of(session: Session, known: Sequence[str], do: Callable[[str], T]) -> tuple[list[T], bool]:

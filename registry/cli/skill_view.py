@@ -1,7 +1,7 @@
 """Draw one skill for people to read."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from registry.cli import escape, words
 from registry.cli.column import Column
@@ -10,20 +10,25 @@ from registry.cli.findings_view import draw_findings
 from registry.cli.width import wrap
 from registry.model import Parameter, SkillDetail, SkillFile
 
+if TYPE_CHECKING:
+    from registry.catalog.links import LinkTo
+
 MAX_FILES: Final = 12
 LABEL: Final = 12
-_WHOLE: Final = frozenset({"Ref", "Status", "Folder"})
+_WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at"})
 MAX_TEXT_WIDTH: Final = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
 
-def draw_skill(console: Console, skill: SkillDetail, host: str = "") -> Iterator[str]:
+def draw_skill(
+    console: Console, skill: SkillDetail, host: str = "", links: "Sequence[LinkTo]" = ()
+) -> Iterator[str]:
     """Yield the lines of the view; ``host`` is the machine that has the folder."""
     width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
     yield from wrap(escape.prose(skill.description), width)
     yield ""
-    for label, value in _facts(console, skill, host):
+    for label, value in _facts(console, skill, host, links):
         if value:
             # What may be copied is never broken.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
@@ -57,7 +62,9 @@ def _body(console: Console, body: str, width: int) -> Iterator[str]:
     return render(console, body, width)
 
 
-def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[str, str | None]]:
+def _facts(
+    console: Console, skill: SkillDetail, host: str, links: "Sequence[LinkTo]"
+) -> Iterator[tuple[str, str | None]]:
     state = words.state(skill.status)
     style = words.STATUS_STYLES.get(state)
     if skill.shadowed:
@@ -65,6 +72,8 @@ def _facts(console: Console, skill: SkillDetail, host: str) -> Iterator[tuple[st
     yield "Ref", escape.line(skill.ref)
     yield "Status", console.style(state, style)
     yield "Also in", ", ".join(map(escape.line, skill.copies))
+    for link in links:
+        yield "Linked at", escape.line(link.path)
     yield "Kind", _one(skill.kind)
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))

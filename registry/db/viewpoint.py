@@ -13,8 +13,10 @@ T = TypeVar("T")
 
 _PROJECTS = (
     "SELECT id, host, path, project, strength, enabled FROM sources "
-    "WHERE scope = 'project' ORDER BY strength, id"
+    "WHERE scope = 'project' AND (host = ? OR id = (SELECT min(id) FROM sources "
+    "WHERE scope = 'project')) ORDER BY strength, id"
 )
+"""Those of a host, and one of any: whether there is one at all."""
 
 
 class Viewpoint(Reader):
@@ -46,8 +48,11 @@ class Viewpoint(Reader):
 
     @property
     def sight(self) -> Sight:
-        """What is seen of projects; one statement, which asks whether the database has changed."""
-        here = self._reader.remembered(f"projects around {self._folders}", self._around)
+        """What is seen of projects; one statement."""
+        if self._host:  # a server would be asked as often whether anything has changed
+            here = self._around(self._reader)
+        else:
+            here = self._reader.remembered(f"projects around {self._folders}", self._around)
         if here is None:
             return EVERYTHING
         return sight(tuple(source for source, path in here if self._is_ours(path)))
@@ -58,7 +63,7 @@ class Viewpoint(Reader):
         The project of the first folder comes first, and of those around one folder the innermost.
         None: no source is a project's.
         """
-        rows = reader.rows(_PROJECTS)
+        rows = reader.rows(_PROJECTS, (self._host,))
         if not rows:
             return None
         around = {}

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from enum import Enum
 from stat import S_ISDIR
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from registry.disk.beneath import GONE, Folder
 from registry.disk.paths import is_below
@@ -84,8 +84,22 @@ def real_path(path: str) -> str:
         return os.path.abspath(path)
 
 
+def is_dangling(path: str) -> bool:
+    """Tell whether there is a link at ``path`` that leads nowhere, or in a circle."""
+    return os.path.islink(path) and not os.path.exists(path)
+
+
 def _holding(target: str, roots: Iterable[str]) -> str | None:
     return next((root for root in roots if is_below(target, root)), None)
+
+
+LINK_KNOWN: Final = "link-known"
+
+
+def known(target: str) -> Diagnostic:
+    """Return the notice of a link to ``target`` (storable), which lies below a source."""
+    message = f"a link to {target}; what it holds is counted there"
+    return Diagnostic(LINK_KNOWN, "info", message)
 
 
 def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:

@@ -13,7 +13,7 @@ from stat import S_ISLNK
 from typing import Final, TypeAlias
 
 from registry.disk.beneath import FOLDER, GONE, PASS, Folder, reason_of
-from registry.disk.links import Leads, Link, finding, follow
+from registry.disk.links import Leads, Link, finding, follow, known
 from registry.disk.paths import ROOT, entry_order, is_below, is_ignored, join, storable
 from registry.disk.scanned import (
     Collector,
@@ -36,16 +36,18 @@ class Walk:
     """One walk of the source at ``root`` (absolute, resolved).
 
     ``roots`` are the resolved roots of all sources: links that lead below one of them are counted
-    there, and another source's root inside this one is left to that source. Iterating raises
-    `RootMissing` or `RootUnreadable`; ``notices`` are complete when it has ended.
+    there, and another source's root inside this one is left to that source unless ``nested``.
+    Iterating raises `RootMissing` or `RootUnreadable`; ``notices`` are complete when it has ended.
     """
 
-    def __init__(self, root: str, limits: Limits, roots: Sequence[str] = ()) -> None:
+    def __init__(
+        self, root: str, limits: Limits, roots: Sequence[str] = (), *, nested: bool = False
+    ) -> None:
         self.root = root
         self.limits = limits
         self.notices: list[Notice] = []
         self._roots = tuple({root, *roots})
-        others = (one for one in roots if one != root and is_below(one, root))
+        others = (one for one in roots if not nested and one != root and is_below(one, root))
         self._others = frozenset(os.path.relpath(one, root) for one in others)
         self._lost = 0
 
@@ -249,8 +251,7 @@ class Walk:
         return None
 
     def _elsewhere(self, folder: str, target: str) -> None:
-        message = f"a link to {storable(target)}; what it holds is counted there"
-        self.notices.append(Notice(storable(folder), Diagnostic("link-known", "info", message)))
+        self.notices.append(Notice(storable(folder), known(storable(target))))
 
     def _too_deep(self, folder: str, collector: Collector | None, where: str) -> None:
         message = f"nothing is looked for deeper than {DEPTH_SEEN} folders below the source"

@@ -12,6 +12,7 @@ from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.writes.sources import record_sync
 from registry.db.writes.versions import (
     NewVersion,
+    add_notices,
     delete_retired,
     publish,
     refresh_fingerprints,
@@ -80,7 +81,7 @@ def apply_plan(
             staged.update((one.id, one) for one in storing.result())
             progress("importing", len(staged), total)
     _touch(writer, plan, scan_ns)
-    removed = [one.id for one in plan.removed]
+    removed = [*(one.id for one in plan.removed), *plan.settled]
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
     with writer.transaction() as connection:
@@ -91,6 +92,7 @@ def apply_plan(
             if part.unread:
                 replace_unread(connection, part.source.id, UNREADABLE, part.unread)
             record_sync(connection, part.source.id, now, part.report.outcome)
+        add_notices(connection, plan.notices)
     clear(writer)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()

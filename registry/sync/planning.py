@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from registry.db.interface import Reader
 from registry.db.queries.known import RemovedSkill, removed_skills
-from registry.model import Source
+from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.hashing import content_now
 from registry.sync.report import Progress
@@ -36,11 +36,16 @@ class Plan:
     sources: list[SourcePlan]
     moves: Moves
     removed: list[RemovedSkill]
+    settled: list[int]
+    """Versions that stood for links out of every source, which lead into one by now."""
+    notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
+    """What those are by now, of sources that are not synced (source id, folder, notice)."""
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing has to be written but the time."""
-        return not self.moves and not self.removed and all(part.is_idle for part in self.sources)
+        work = self.moves, self.removed, self.settled
+        return not any(work) and all(part.is_idle for part in self.sources)
 
 
 def make_plan(
@@ -60,13 +65,19 @@ def make_plan(
     moves = _find_moves(parts, [one for some in leaving.values() for one in some])
     moved = {one.id for one in moves.values()}
     removed: list[RemovedSkill] = []
+    settled: list[int] = []
     for part in parts:
         lost = [one for one in leaving[part.source.id] if one.id not in moved]
+        # Where a link to a known skill is now, nothing is lost: it is counted where it lies.
+        linked = part.links
+        settled += [one.id for one in lost if one.folder in linked and not one.file_count]
+        removed += [one for one in lost if one.folder in linked and one.file_count]
+        lost = [one for one in lost if one.folder not in linked]
         if _is_held(part, lost, len(leaving[part.source.id]), prune=options.allow_prune):
             part.report.kept, part.gone_placeholders = len(lost), []
         else:
             removed += lost
-    return Plan(parts, moves, removed)
+    return Plan(parts, moves, removed, settled)
 
 
 def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool) -> bool:
@@ -78,7 +89,7 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
     report = part.report
     if report.outcome == "ok" and lost and not prune:
         had = part.unchanged + len(part.updates) + leaving
-        if part.seen == 0:
+        if part.seen == 0 and not part.links:
             report.outcome, report.message = "empty", "the folder holds no skills any more"
         elif len(lost) > BRAKE and len(lost) > had / 2:
             report.outcome = "shrunk"

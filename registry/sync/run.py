@@ -5,7 +5,10 @@ from collections.abc import Sequence
 
 from registry.core import Core
 from registry.db.interface import SyncLock
+from registry.db.queries.known import links_outside
 from registry.db.queries.skills import refs_of
+from registry.disk.links import Leads, follow, known
+from registry.disk.paths import is_safe_relative, join, storable
 from registry.errors import SyncRunning
 from registry.model import Scope, Source
 from registry.sync.contents import store_contents
@@ -57,7 +60,22 @@ def sync(
 
 def _plan(core: Core, chosen: Sequence[Source], options: SyncOptions, progress: Progress) -> Plan:
     roots = sorted({source.path for source in [*own_sources(core), *chosen]})
-    return make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
+    plan = make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
+    if any(source.last_sync_at is None for source in chosen):
+        _settle_links(core, plan, roots)
+    return plan
+
+
+def _settle_links(core: Core, plan: Plan, roots: Sequence[str]) -> None:
+    """Count links of other sources no more that led out of every source, and no longer do."""
+    synced = {part.source.id for part in plan.sources}
+    homes = {one.id: one.path for one in own_sources(core) if one.id not in synced}
+    for version, source_id, folder in links_outside(core.reader):
+        if source_id in homes and is_safe_relative(folder):
+            link = follow(join(homes[source_id], folder), None, roots)
+            if link.leads is Leads.KNOWN and link.is_folder:
+                plan.settled.append(version)
+                plan.notices.append((source_id, folder, known(storable(link.target))))
 
 
 def _report(plan: Plan, *, dry_run: bool = False) -> SyncReport:

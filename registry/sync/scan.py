@@ -12,6 +12,7 @@ from registry.db.queries.known import (
     notice_digest,
 )
 from registry.db.queries.skills import findings
+from registry.disk.links import LINK_KNOWN
 from registry.disk.paths import ROOT, position
 from registry.disk.scanned import UNREADABLE, WALK_CODES, RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
@@ -59,6 +60,11 @@ class SourcePlan:
     seen: int = 0
     seen_folders: dict[str, ScannedFolder] = field(default_factory=dict)
     notices_changed: bool = False
+
+    @property
+    def links(self) -> set[str]:
+        """Return the folders that are links to what is counted elsewhere; the walk has ended."""
+        return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
         """Remember what the scan saw of a folder, up to a number, so that memory stays flat."""

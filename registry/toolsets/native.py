@@ -6,12 +6,14 @@ stable code of `registry.errors`; ``invalid_arguments`` is the one code that is 
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from registry.catalog.copies import copies_of, fate
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search import search
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
+from registry.db.queries.skills import StoredSkill
 from registry.errors import (
     FileNotFoundInSkill,
     NotInTrash,
@@ -35,6 +37,9 @@ from registry.toolsets.base import Context, Json, Tool, parameter, shown
 from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
 from registry.toolsets.native_tools import TOOLS
 from registry.toolsets.view import View
+
+if TYPE_CHECKING:
+    from registry.changes.copied import Which
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 _HINTS: Final[dict[type[RegistryError], str]] = {
@@ -138,20 +143,34 @@ class NativeToolset:
         made = create_skill(self._core, name, source=self._home(source), **_fields(given))
         return {"skill": _changed(made)}
 
-    def _update_skill(self, *, name: str, if_hash: str | None = None, **given: Any) -> Json:
+    def _update_skill(
+        self, *, name: str, if_hash: str | None = None, copies: bool = False, **given: Any
+    ) -> Json:
         from registry.changes.update import update_skill
 
         stored = self._view.resolve(name)
-        done = update_skill(self._core, stored, if_hash=if_hash, **_fields(given))
-        return {"skill": _changed(done)}
+        before, which = self._copies(stored)
+        chosen = which if copies else None
+        done = update_skill(self._core, stored, if_hash=if_hash, copies=chosen, **_fields(given))
+        return {"skill": _changed(done), "copies": record(fate(self._core.reader, stored, before))}
 
-    def _delete_skill(self, *, name: str, if_hash: str | None = None) -> Json:
+    def _delete_skill(self, *, name: str, if_hash: str | None = None, copies: bool = False) -> Json:
         from registry.changes.trash import delete
 
-        trashed = delete(self._core, self._view.resolve(name), if_hash=if_hash)
+        stored = self._view.resolve(name)
+        before, which = self._copies(stored)
+        chosen = which if copies else None
+        trashed = delete(self._core, stored, if_hash=if_hash, copies=chosen)
         keys = ("name", "source", "folder")
         gone = {key: getattr(trashed, key) for key in keys}
-        return {"deleted": {**gone, "trash_id": trashed.id}}
+        done = record(fate(self._core.reader, stored, before))
+        return {"deleted": {**gone, "trash_id": trashed.id}, "copies": done}
+
+    def _copies(self, stored: StoredSkill) -> tuple[list[StoredSkill], "Which"]:
+        """Return the copies of a skill that may be spoken of here, and what tells them apart."""
+        found = self._view.admitted(copies_of(self._core.reader, stored))
+        places = {one.place for one in found}
+        return found, lambda one: one.place in places
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
         from registry.changes.back import bring_back

@@ -102,8 +102,17 @@ PAGE_OF_SKILLS: Final = answer(
         "next_offset": INTEGER_OR_NULL,
     }
 )
-CHANGED: Final = answer({"skill": object_with({**SKILL_FIELDS, "path": STRING})})
+CHANGED_SKILL: Final = object_with({**SKILL_FIELDS, "path": STRING})
+CHANGED: Final = answer({"skill": CHANGED_SKILL})
 """The answer of a tool that changes a skill."""
+
+COPIES: Final[Json] = {
+    **BOOLEAN,
+    "default": False,
+    "description": "Also its copies, the same files under the same name elsewhere; all or none",
+}
+FATE: Final[Json] = object_with({"changed": STRINGS, "left": STRINGS})
+"""What a change did to the skill's copies, by ref."""
 
 FILES: Final[Json] = {
     "type": "array",

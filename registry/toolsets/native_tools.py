@@ -139,22 +139,24 @@ TOOLS: Final = (
                     "description": "Supporting files: relative path to text; null removes a file",
                 },
                 "if_hash": shapes.HASH,
+                "copies": shapes.COPIES,
             },
             "name",
         ),
-        shapes.CHANGED,
+        answer({"skill": shapes.CHANGED_SKILL, "copies": shapes.FATE}),
         read_only=False,
         destructive=True,
     ),
     Tool(
         "delete_skill",
         "Move a skill to the registry's trash, from where restore_skill brings it back.",
-        arguments({"name": shapes.NAME, "if_hash": shapes.HASH}, "name"),
+        arguments({"name": shapes.NAME, "if_hash": shapes.HASH, "copies": shapes.COPIES}, "name"),
         answer(
             {
                 "deleted": object_with(
                     dict.fromkeys(("name", "source", "folder", "trash_id"), shapes.STRING)
-                )
+                ),
+                "copies": shapes.FATE,
             }
         ),
         read_only=False,

@@ -162,6 +162,15 @@ class View:
                 raise
             return stored
 
+    def admitted(self, some: Sequence[StoredSkill]) -> list[StoredSkill]:
+        """Return those of some copies that would be seen here, were they not copies."""
+        sources = {source.id for source in self.sources()} if some else set()
+        return [
+            one
+            for one in some
+            if one.source_id in sources and not one.hidden and self._is_ours(one)
+        ]
+
     def broken(self) -> list[StoredSkill]:
         """Return the skills that can't be used, of what is shown here, by ref."""
         found = stored_skills.broken(self.core.reader)

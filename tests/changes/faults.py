@@ -98,6 +98,7 @@ class World:
     def __init__(self, base: Path, database: Path | None = None) -> None:
         self.base = base
         self.root = base / "skills"
+        self.more = base / "more"  # a second source, where a copy of alpha may lie
         self.database = database or base / "registry.db"
 
     @property
@@ -107,6 +108,15 @@ class World:
     @property
     def state(self) -> Path:
         return self.base / ".skills.skill-registry"
+
+    @property
+    def states(self) -> list[Path]:
+        return [self.state, self.base / ".more.skill-registry"]
+
+    def content(self) -> dict[str, bytes]:
+        """What lies in the sources; of the second one with its name before it."""
+        more = snapshot(self.more) if self.more.is_dir() else {}
+        return snapshot(self.root) | {f"more/{path}": data for path, data in more.items()}
 
     def open(self) -> SkillRegistry:
         return SkillRegistry.open(self.database, settings=Settings())
@@ -135,6 +145,10 @@ def make_world(base: Path, *, before: str = "", database: Path | None = None) ->
         registry.sync(str(world.root))
         source = registry.sources()[0]
         create_files(registry.core, source, "alpha", "alpha", {"SKILL.md": OLD, "a/b.txt": b"b"})
+        if before.endswith("_copies"):
+            shutil.copytree(world.alpha, world.more / "alpha")
+            registry.sync(str(world.more))
+            assert registry.resolve("alpha").copies == ("more/alpha",)
         if before == "restore":
             registry.delete("alpha")
         if before == "write_back":
@@ -163,6 +177,15 @@ def update_many(registry: SkillRegistry) -> None:
     )
 
 
+def update_copies(registry: SkillRegistry) -> None:
+    stored = resolve(registry.core.reader, "alpha")
+    update_files(registry.core, stored, {"SKILL.md": NEW}, copies=lambda _: True)
+
+
+def delete_copies(registry: SkillRegistry) -> None:
+    registry.delete("alpha", copies=True)
+
+
 def delete(registry: SkillRegistry) -> None:
     registry.delete("alpha")
 
@@ -176,7 +199,13 @@ def write_back(registry: SkillRegistry) -> None:
     registry.restore("alpha")
 
 
-CHANGES = {f.__name__: f for f in (create, update, update_many, delete, restore, write_back)}
+CHANGES = {
+    f.__name__: f
+    for f in (
+        *(create, update, update_many, update_copies, delete, delete_copies),
+        *(restore, write_back),
+    )
+}
 
 
 def run_in_child(work: Callable[[], object]) -> int:
@@ -347,11 +376,15 @@ def fail(code: int) -> Callable[[], None]:
 
 
 def edit(world: World) -> None:
-    """Do what an editor does: write a file and put it in the place of the old one."""
-    world.alpha.mkdir(exist_ok=True)
-    draft = world.alpha / ".draft"
+    """Do what an editor does: write a file and put it in the place of the old one.
+
+    Of copies it is the one that is changed last: the other one is, by then.
+    """
+    alpha = world.more / "alpha" if world.more.is_dir() else world.alpha
+    alpha.mkdir(exist_ok=True)
+    draft = alpha / ".draft"
     draft.write_bytes(EDIT)
-    draft.replace(world.alpha / "SKILL.md")
+    draft.replace(alpha / "SKILL.md")
 
 
 def steps_of(
@@ -451,12 +484,20 @@ def _steady(path: Path) -> str:
 
 
 ALPHA_OLD = {"alpha/SKILL.md": OLD, "alpha/a/b.txt": b"b"}
-BEFORE = dict.fromkeys(CHANGES, ALPHA_OLD) | {"restore": {}, "write_back": {}}
+COPIED = ALPHA_OLD | {f"more/{path}": data for path, data in ALPHA_OLD.items()}
+BEFORE = dict.fromkeys(CHANGES, ALPHA_OLD) | {
+    "restore": {},
+    "write_back": {},
+    "update_copies": COPIED,
+    "delete_copies": COPIED,
+}
 AFTER = {
     "create": ALPHA_OLD | {"beta/SKILL.md": NEW.replace(b"alpha", b"beta")},
     "update": ALPHA_OLD | {"alpha/SKILL.md": NEW},
     "update_many": {"alpha/SKILL.md": NEW, "alpha/c.txt": b"c"},
+    "update_copies": COPIED | {"alpha/SKILL.md": NEW, "more/alpha/SKILL.md": NEW},
     "delete": {},
+    "delete_copies": {},
     "restore": ALPHA_OLD,
     "write_back": ALPHA_OLD,
 }
@@ -465,7 +506,7 @@ AFTER = {
 def broken_promises(world: World, change: str, *, whole: bool = True) -> list[str]:
     """Say what of the promise does not hold; recovery has run. ``whole``: nobody else edited."""
     broken = []
-    on_disk = snapshot(world.root)
+    on_disk = world.content()
     if whole and on_disk not in (BEFORE[change], AFTER[change]):
         broken.append(f"half a change is visible: {sorted(on_disk)}")
     with world.open() as registry:
@@ -477,7 +518,7 @@ def broken_promises(world: World, change: str, *, whole: bool = True) -> list[st
         if difference.added or difference.updated or difference.moved or difference.removed:
             broken.append(f"the database does not equal the disk: {difference}")
         listed = {skill.name for skill in registry.list(Filters(all=True))}
-        stored = {path.parent.name for path in world.root.rglob("SKILL.md")}
+        stored = {Path(path).parent.name for path in on_disk if path.endswith("SKILL.md")}
         if listed != stored:
             broken.append(f"listed {listed}, on disk {stored}")
         if whole and "alpha" not in stored and change == "write_back":
@@ -485,6 +526,7 @@ def broken_promises(world: World, change: str, *, whole: bool = True) -> list[st
                 broken.append("what alpha was is lost")
         elif whole and "alpha" not in stored:
             trash = [t.name for t in registry.trash()]
-            if trash != ["alpha"]:
+            lost = sum(path.endswith("SKILL.md") for path in BEFORE[change] or ALPHA_OLD)
+            if trash != ["alpha"] * lost:
                 broken.append(f"alpha is lost: {trash}")
     return broken

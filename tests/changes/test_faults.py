@@ -89,6 +89,15 @@ def test_killed_at_every_step_the_next_open_leaves_all_or_nothing(world, change)
         assert broken_promises(here, change) == [], step
 
 
+@pytest.mark.parametrize("change", ["update_copies", "update_many"])
+def test_killed_at_every_step_of_two_renames_it_holds_too(world, change, monkeypatch):
+    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    for step, here in each_step(world, change):
+        assert killed(here, change, step)
+        faults.recover(here)
+        assert broken_promises(here, change) == [], step
+
+
 @every_change
 def test_killed_again_inside_recovery_it_still_holds(world, change):
     strides = (9, 11) if faults.every_line else (1, 1)
@@ -103,7 +112,7 @@ def test_killed_again_inside_recovery_it_still_holds(world, change):
     assert recoveries > 2
 
 
-@pytest.mark.parametrize("change", ["update", "update_many", "delete"])
+@pytest.mark.parametrize("change", ["update", "update_many", "update_copies", "delete"])
 def test_an_edit_made_by_hand_at_any_step_is_never_lost(world, change):
     for step, here in each_step(world, change, EDITABLE):
         disturbed(here, change, step, lambda here=here: faults.edit(here), EDITABLE)
@@ -114,8 +123,9 @@ def test_an_edit_made_by_hand_at_any_step_is_never_lost(world, change):
 
 
 def edit_survives(world: World) -> bool:
-    places = [world.root, world.state / "conflict", world.state / "trash"]
-    return any(faults.EDIT in faults.snapshot(place).values() for place in places)
+    kept = [state / name for state in world.states for name in ("conflict", "trash")]
+    found = [world.content(), *map(faults.snapshot, kept)]
+    return any(faults.EDIT in one.values() for one in found)
 
 
 @every_change
@@ -136,7 +146,7 @@ def test_an_error_of_the_disk_at_any_step_is_answered_and_undone(
         answer = disturbed(here, change, step, faults.fail(code), kinds)
         if not isinstance(answer, ChangePending):  # which says that it may be done
             expected = faults.AFTER if answer is None else faults.BEFORE
-            assert faults.snapshot(here.root) == expected[change], (step, answer)
+            assert here.content() == expected[change], (step, answer)
         faults.recover(here)
         if LOOK in kinds:  # what could not be read is known by what a sync finds next
             with here.open() as registry:
@@ -171,7 +181,7 @@ def test_a_failed_commit_leaves_all_or_nothing(world, change, commit, monkeypatc
         registry.core.on_warning = said.append
         if commit == "contents":  # when the change itself was committed
             CHANGES[change](registry)
-            assert faults.snapshot(world.root) == faults.AFTER[change]
+            assert world.content() == faults.AFTER[change]
         else:
             with pytest.raises((DatabaseProblem, ChangePending)):
                 CHANGES[change](registry)
@@ -243,6 +253,29 @@ class TestControls:
             killed(here, change, step) and broken_promises(here, change)
             for step, here in each_step(world, change)
         )
+
+    @pytest.mark.parametrize("change", ["update_copies"])
+    def test_without_going_on_some_kill_leaves_copies_by_half(self, world, change, monkeypatch):
+        monkeypatch.setattr(recovery, "go_on", lambda *_: None)
+
+        def fails(step, here):
+            assert killed(here, change, step)
+            faults.recover(here)
+            return broken_promises(here, change)
+
+        assert any(fails(step, here) for step, here in each_step(world, change))
+
+    @pytest.mark.parametrize("change", ["update_copies"])
+    def test_without_taking_back_some_error_leaves_copies_by_half(self, world, change, monkeypatch):
+        monkeypatch.setattr(faults, "every_line", False)
+        monkeypatch.setattr(recovery, "take_back", lambda *_: None)
+        kinds = frozenset({DISK, FSYNC})
+
+        def fails(step, here):
+            answer = disturbed(here, change, step, faults.fail(errno.EACCES), kinds)
+            return answer and here.content() not in (faults.BEFORE[change], faults.AFTER[change])
+
+        assert any(fails(step, here) for step, here in each_step(world, change, kinds))
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_a_journal_some_kill_breaks_the_promise(self, world, change, monkeypatch):

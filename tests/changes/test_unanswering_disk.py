@@ -71,9 +71,9 @@ def test_a_created_folder_that_can_not_be_read_stays_in_the_journal(
     with monkeypatch.context() as patch:
         real = recovery.record
 
-        def record(context, entry, **more):
+        def record(*arguments):
             break_it(patch, root)
-            real(context, entry, **more)
+            real(*arguments)
 
         patch.setattr(recovery, "record", record)
         with pytest.raises(ChangePending, match="Input/output error"):
@@ -90,9 +90,9 @@ def test_an_updated_document_that_can_not_be_read_buries_nothing(
     with monkeypatch.context() as patch:
         real = recovery.record
 
-        def record(context, entry, **more):
+        def record(*arguments):
             refuse(patch, alpha, EIO, "scandir")
-            real(context, entry, **more)
+            real(*arguments)
 
         patch.setattr(recovery, "record", record)
         with pytest.raises(ChangePending):

@@ -39,3 +39,94 @@ def test_where_nothing_is_copied_that_is_said(library, cli):
 def test_a_skill_shows_where_else_it_is(copied, cli):
     assert "Also in     two/pdf" in cli("show", "pdf").output
     assert "Also in" not in cli("show", "one/review").output
+
+
+def test_a_skill_shows_the_links_that_lead_to_it(cli, tmp_path):
+    write_skill(tmp_path / "one" / "pdf")
+    link = tmp_path / "two" / "pdf"
+    link.parent.mkdir()
+    link.symlink_to("../one/pdf")
+    cli("sync", str(tmp_path / "two"), "--name", "two")
+    cli("sync", str(tmp_path / "one"), "--name", "one")
+    assert f"Linked at   {link}\n" in cli("show", "pdf").output
+    shown = json.loads(cli("show", "pdf", "--json").stdout)
+    assert shown["copies"] == []
+    assert [(one["code"], one["severity"]) for one in shown["diagnostics"]] == [
+        ("link-known", "info")
+    ]
+    deleted = cli("delete", "pdf", "--json")
+    assert json.loads(deleted.stdout)["name"] == "pdf"
+    assert f"The link '{link}' now leads nowhere." in deleted.stderr
+    assert f"{link}: warning link-broken" in cli("check").stdout
+
+
+CHANGES = {
+    "update": (("update", "pdf", "--tag", "x"), "changes"),
+    "restore": (("restore", "pdf", "--revision", "1"), "changes"),
+    "delete": (("delete", "pdf"), "deletes"),
+}
+
+
+@pytest.fixture
+def tripled(copied, cli, tmp_path):
+    write_skill(tmp_path / "three" / "pdf", description="Reads PDF files.")
+    cli("sync", str(tmp_path / "three"), "--name", "three")
+    # So that there is a revision to go back to.
+    assert cli("update", "pdf", "--kind", "prompt", "--copies").exit_code == 0
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_says_which_copies_it_left(tripled, cli, change):
+    arguments, verb = CHANGES[change]
+    answer = cli(*arguments, "--json")
+    assert (answer.exit_code, json.loads(answer.stdout)["name"]) == (0, "pdf")
+    said = answer.stderr.splitlines()
+    names = "two/pdf, three/pdf" if change != "delete" else None
+    assert said[0].startswith("2 copies are left as they were: ")
+    assert said[0].endswith(f"; --copies {verb} them, too")
+    assert names is None or names in said[0]
+    if verb == "changes":
+        assert said[1:] == ["'skill-registry copies pdf' shows what differs."]
+        assert cli("copies", "pdf").output.startswith("pdf\tdiffering\t")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_with_copies_all_are_changed_and_that_is_said(tripled, cli, change):
+    arguments, verb = CHANGES[change]
+    answer = cli(*arguments, "--copies")
+    assert answer.exit_code == 0
+    done = {"changes": "changed", "deletes": "deleted"}[verb]
+    assert answer.stderr == f"2 copies are {done}, too: two/pdf, three/pdf\n"
+    [left] = json.loads(cli("copies", "pdf", "--json").stdout or "[]") or [None]
+    assert left is None if change == "delete" else left["relation"] == "identical"
+
+
+def test_one_copy_is_told_as_one(copied, cli):
+    assert cli("update", "pdf", "--tag", "x").stderr.splitlines()[0] == (
+        "1 copy is left as it was: two/pdf; --copies changes it, too"
+    )
+
+
+def test_a_skill_without_copies_says_nothing_of_them(copied, cli):
+    assert cli("update", "one/review", "--tag", "x", "--copies").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("update", "pdf", "--tag", "x", "--copies", "--force"),
+        ("delete", "pdf", "--copies", "--force"),
+        ("restore", "pdf", "--copies"),
+    ],
+)
+def test_copies_goes_with_no_force_and_with_a_revision(copied, cli, arguments):
+    assert cli(*arguments).exit_code == 2
+
+
+def test_copies_that_are_named_themselves_are_changed_once(copied, cli):
+    deleted = cli("delete", "pdf", "two/pdf", "--copies")
+    assert (deleted.exit_code, deleted.stderr) == (0, "1 copy is deleted, too: two/pdf\n")
+
+
+def test_a_change_that_changes_nothing_says_nothing_of_copies(copied, cli):
+    assert cli("update", "pdf", "--description", "Reads PDF files.").stderr == ""

@@ -85,7 +85,7 @@ class Operation:
 
     ``syncs``: it brings the database in line with the disk, which it need not be before.
     ``interrupted``: another operation that began before, and came to its rename.
-    ``pulls``: it writes into the project, what it left half done is finished by doing it again.
+    ``together``: all that it changes is as before or as after, not each skill by itself. ``pulls``: it writes into the project, what it left half done is finished by doing it again.
     """
 
     name: str
@@ -94,6 +94,7 @@ class Operation:
     is_new: bool = False
     syncs: bool = False
     pulls: bool = False
+    together: bool = False
     interrupted: str | None = None
 
     def prepare(self, world: World) -> Tree:
@@ -126,6 +127,19 @@ def _update(registry: SkillRegistry, _: World) -> None:
 
 def _delete(registry: SkillRegistry, _: World) -> None:
     registry.delete("alpha")
+
+
+def _copy(registry: SkillRegistry, world: World) -> None:
+    shutil.copytree(f"{world.root}/alpha", f"{world.root}/copy")
+    registry.sync(world.root)
+
+
+def _update_copies(registry: SkillRegistry, _: World) -> None:
+    registry.update("alpha", description="New.", files={"a/b.txt": None}, copies=True)
+
+
+def _delete_copies(registry: SkillRegistry, _: World) -> None:
+    registry.delete("alpha", copies=True)
 
 
 def _restore(registry: SkillRegistry, _: World) -> None:
@@ -168,6 +182,8 @@ OPERATIONS = {
         Operation("create", (_create,)),
         Operation("update", (_update,)),
         Operation("delete", (_delete,)),
+        Operation("update of copies", (_update_copies,), before=(_copy,), together=True),
+        Operation("deletion of copies", (_delete_copies,), before=(_copy,), together=True),
         Operation("restore", (_restore,), before=(_delete,)),
         Operation("import", (_import,)),
         Operation("pull", (_pull,), pulls=True),

@@ -119,6 +119,8 @@ def broken_promises(
         seen = found.outcome.get(folder, NOTHING)
         if seen not in [one.get(folder, NOTHING) for one in either]:
             broken.append(f"{folder} is neither as before nor as after: {_short(seen)}")
+    if operation.together and found.outcome not in either:
+        broken.append(f"a change of several is made by half: {found.outcome}")
     return broken
 
 

@@ -72,6 +72,7 @@ def test_the_operations_do_what_their_names_say(run):
     assert seen("create")[-1].get("beta") == there
     assert [one["alpha"] for one in seen("delete")] == [there, trashed]
     assert [one["alpha"] for one in seen("restore")] == [trashed, there]
+    assert [one["copy"] for one in seen("deletion of copies")] == [there, trashed]
     assert [one["alpha"] for one in seen("pull")] == [there, pulled]
     assert [one["other"] for one in seen("pull again")] == [there, pulled]
     assert [one.get("gamma") for one in seen("import")] == [None, there]
@@ -80,6 +81,8 @@ def test_the_operations_do_what_their_names_say(run):
     update, sync = run("update").legal, run("sync").legal
     assert update[0]["alpha"] != update[1]["alpha"]
     assert sync[0]["alpha"] != sync[1]["alpha"]
+    copies = run("update of copies").legal
+    assert all(copies[0][folder] != copies[1][folder] for folder in ("alpha", "copy"))
     assert run("recovery of an update").legal[1]["alpha"] == update[1]["alpha"]
 
 

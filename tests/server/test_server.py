@@ -150,10 +150,10 @@ def test_a_commit_whose_answer_was_lost_is_found_out(filled, server_database, mo
 
     real, failed = recovery.record, []
 
-    def record(context, entry):
-        stored = real(context, entry)
+    def record(*arguments):
+        stored = real(*arguments)
         if not failed:
-            failed.append(entry)
+            failed.append(arguments)
             from registry.errors import DatabaseUnreachable
 
             raise DatabaseUnreachable(path="x", reason="server closed the connection")

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db.queries.filters import Filters
 from registry.settings import parse_settings
 from registry.toolsets.native_tools import TOOLS
 from tests.conftest import write_skill
@@ -433,3 +434,31 @@ def test_wrong_arguments_are_named(call, library, tool, arguments, words):
     error = call(tool, arguments)["error"]
     assert error["code"] == "invalid_arguments"
     assert words in error["message"]
+
+
+class TestCopies:
+    @pytest.fixture
+    def registry(self, registry, tmp_path):
+        for name in ("one", "three", "two"):
+            write_skill(tmp_path / name / "pdf")
+            registry.sync(str(tmp_path / name), name=name)
+        return registry
+
+    def descriptions(self, registry):
+        return {one.source: one.description for one in registry.list(Filters(all=True))}
+
+    def test_what_became_of_them_is_told(self, registry):
+        native = registry.toolset("native")
+        answer = native.call("update_skill", {"name": "pdf", "description": "N.", "copies": True})
+        assert answer["copies"] == {"changed": ["three/pdf", "two/pdf"], "left": []}
+        assert set(self.descriptions(registry).values()) == {"N."}
+        answer = native.call("delete_skill", {"name": "one/pdf"})
+        assert answer["copies"]["changed"] == []
+        assert len(answer["copies"]["left"]) == 2
+
+    def test_a_toolset_of_one_source_knows_and_changes_no_others(self, registry):
+        native = registry.toolset("native", source="one")
+        answer = native.call("update_skill", {"name": "pdf", "description": "N.", "copies": True})
+        assert answer["copies"] == {"changed": [], "left": []}
+        assert self.descriptions(registry)["one"] == "N."
+        assert "N." not in {self.descriptions(registry)[name] for name in ("two", "three")}

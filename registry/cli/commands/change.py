@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from registry.cli import complete, options
+from registry.cli import complete, copied, options
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.run import Status
@@ -90,6 +90,7 @@ def create(session: Session, /, *, name: str, body: Any, as_json: bool, **given:
 @field_options
 @options.tag_option("--add-tag", "added", help="A tag to add to those it has (repeatable).")
 @options.tag_option("--remove-tag", "removed", help="A tag to take from it (repeatable).")
+@copied.option
 @options.guard_options
 @options.json_option
 def update(
@@ -100,6 +101,7 @@ def update(
     body: Any,
     added: tuple[str, ...],
     removed: tuple[str, ...],
+    copies: bool,
     if_hash: str | None,
     force: bool,
     as_json: bool,
@@ -109,8 +111,10 @@ def update(
 
     What is given replaces what was there: --tag names all tags, --param all parameters. A skill
     that was edited by hand since the last sync is left alone. Of several none is touched unless all
-    names are known.
+    names are known. Copies of a skill stay as they are, and are named, unless --copies is given.
     """
+    if copies and force:
+        raise click.UsageError("--copies and --force exclude each other.")
     if not (body or added or removed or any(given.values())):
         raise click.UsageError("Say what to change.")
     if given["tags"] and (added or removed):
@@ -130,9 +134,12 @@ def update(
             known = registry.get(name) if force else registry.resolve(name)
             fields["tags"] = _edited(known.tags, added, removed)
             base = base or known.content_hash
-        return registry.update(name, body=text, if_hash=base, force=force, **fields)
+        with copied.told(session, name, "changes", copies=copies):
+            return registry.update(
+                name, body=text, if_hash=base, force=force, copies=copies, **fields
+            )
 
-    changed, is_complete = each(session, names, change)
+    changed, is_complete = each(session, names, change, copies=copies)
     lines = (line for one in changed for line in skill_line("Updated", one))
     session.console.answer(changed if names[1:] else changed[0], lines, as_json=as_json)
     if not is_complete:

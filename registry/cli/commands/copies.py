@@ -37,8 +37,8 @@ def command(session: Session, *, name: str | None, style: str | None) -> None:
     """List names that lie in several places, and what differs.
 
     One name with the same files in several places is one skill: it is listed once, and a change
-    of it leaves the others as they are. With a NAME also the skills whose text is nearly the same.
-    The newest of each comes first.
+    of it leaves the others as they are unless --copies is given. With a NAME also the skills whose
+    text is nearly the same. The newest of each comes first.
     """
     with waiting(session.console, "comparing"):
         found = session.registry.copies(name)

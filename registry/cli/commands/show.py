@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,9 @@ from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.cli.skill_view import FILES, draw_skill
 from registry.model import SkillDetail, record
+
+if TYPE_CHECKING:
+    from registry.catalog.links import LinkTo
 
 
 @session_command(
@@ -70,17 +75,30 @@ def command(
             files = [file for skill in skills for file in skill.files]
             emit(console, "json" if as_json else None, files, FILES)
         elif as_json:
-            console.json([record(skill) for skill in skills] if names[1:] else record(skills[0]))
+            told = [record(_with_links(skill, links)) for skill, links in _linked(session, skills)]
+            console.json(told if names[1:] else told[0])
         else:
             console.page(_pages(session, skills))
 
 
 def _pages(session: Session, skills: Sequence[SkillDetail]) -> Iterator[str]:
     hosts = {one.name: one.host for one in session.registry.sources(counted=False)}
-    for index, skill in enumerate(skills):
+    for index, (skill, links) in enumerate(_linked(session, skills)):
         if index:
             yield ""
-        yield from draw_skill(session.console, skill, hosts.get(skill.source, ""))
+        yield from draw_skill(session.console, skill, hosts.get(skill.source, ""), links)
+
+
+def _linked(
+    session: Session, skills: Sequence[SkillDetail]
+) -> "Iterator[tuple[SkillDetail, Sequence[LinkTo]]]":
+    """Yield each skill with the links to it."""
+    for skill in skills:
+        yield skill, session.registry.links(f"{skill.source}/{skill.folder}")
+
+
+def _with_links(skill: SkillDetail, links: "Sequence[LinkTo]") -> SkillDetail:
+    return replace(skill, diagnostics=(*skill.diagnostics, *(link.notice for link in links)))
 
 
 def _write(console: Console, data: bytes) -> None:

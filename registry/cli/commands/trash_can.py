@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, escape, options, words
+from registry.cli import complete, copied, escape, options, words
 from registry.cli.column import Column
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit, skill_line
@@ -24,22 +24,35 @@ if TYPE_CHECKING:
     "skill-registry restore release-notes",
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
+@copied.option
 @options.guard_options
 @options.json_option
 def delete(
-    session: Session, *, names: tuple[str, ...], if_hash: str | None, force: bool, as_json: bool
+    session: Session,
+    *,
+    names: tuple[str, ...],
+    copies: bool,
+    if_hash: str | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Move skills to the trash.
 
     The whole folder goes, and "restore" brings it back. A skill that was edited by hand since the
-    last sync is left alone. Of several none is touched unless all names are known.
+    last sync is left alone. Of several none is touched unless all names are known. Copies of a
+    skill stay, and are named, unless --copies is given; links to it are left, and named, too.
     """
+    if copies and force:
+        raise click.UsageError("--copies and --force exclude each other.")
     if if_hash and names[1:]:
         raise click.UsageError("--if-hash goes with a single NAME.")
     registry = session.registry
-    gone, is_complete = each(
-        session, names, lambda name: registry.delete(name, if_hash=if_hash, force=force)
-    )
+
+    def remove(name: str) -> "Trashed":
+        with copied.told(session, name, "deletes", copies=copies):
+            return registry.delete(name, if_hash=if_hash, force=force, copies=copies)
+
+    gone, is_complete = each(session, names, remove, copies=copies)
     told = (
         f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
         for one in gone
@@ -65,6 +78,7 @@ def delete(
     type=click.IntRange(min=1),
     help="Instead: make a skill that is there, or is gone, what it was in this revision.",
 )
+@copied.option
 @options.json_option
 def restore(
     session: Session,
@@ -72,6 +86,7 @@ def restore(
     names: tuple[str, ...],
     source: str | None,
     revision: int | None,
+    copies: bool,
     as_json: bool,
 ) -> None:
     """Bring deleted skills back.
@@ -79,14 +94,19 @@ def restore(
     NAME is the skill's name, its source/folder, or the id that "trash list" shows; of several the
     one that was deleted last comes back, byte for byte and as old as it was. A skill that was
     removed by hand, or with its source, is written back as the database kept it. With --revision
-    NAME is a skill that is there, or was, and "history" lists what it was. Of several names none
-    is touched unless all can come back.
+    NAME is a skill that is there, or was, and "history" lists what it was; copies of one that is
+    there stay as they are, and are named, unless --copies is given. Of several names none is
+    touched unless all can come back.
     """
     if revision is not None and (source is not None or names[1:]):
         raise click.UsageError("--revision goes with a single NAME, and without --source.")
+    if copies and revision is None:
+        raise click.UsageError("--copies goes with --revision.")
     registry = session.registry
     if revision is not None:
-        back, is_complete = [registry.restore_revision(names[0], revision)], True
+        with copied.told(session, names[0], "changes", copies=copies):
+            made = registry.restore_revision(names[0], revision, copies=copies)
+        back, is_complete = [made], True
     else:
         from registry.changes.back import find
 

@@ -6,6 +6,7 @@ from typing import Final
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, order
 from registry.db.queries.rows import columns, skill_of, skills
+from registry.db.queries.skills import StoredSkill, select
 from registry.db.sight import OFFERABLE
 from registry.model import Skill
 
@@ -23,6 +24,16 @@ def repeated(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
         () if name is None else (name,),
     )
     return skills(rows)
+
+
+def same_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
+    """Return the other usable skills of the same name with the same files, the strongest first."""
+    return select(
+        reader,
+        f"s.name = ? AND s.tree_hash = ? AND s.id <> ? AND {OFFERABLE} "
+        "ORDER BY src.strength, s.source_id, s.position",
+        *(stored.skill.name, stored.skill.tree_hash, stored.id),
+    )
 
 
 def bodies(reader: Reader, refs: Sequence[str]) -> list[tuple[str, Skill]]:

@@ -8,7 +8,8 @@ from typing import Final, Literal
 
 from registry.db.interface import Reader
 
-Kind = Literal["create", "update", "delete"]
+Kind = Literal["create", "update", "delete", "update together", "delete together"]
+"""The last two are changes of copies: journalled at once, and each of them finished (`moves`)."""
 
 _TEXTS: Final = tuple(
     "id host root kind folder target staged base new uid created_at started_at".split()
@@ -41,6 +42,16 @@ class Entry:
     uid: str | None = None
     created_at: str | None = None
     started_at: str = ""
+
+    @property
+    def deletes(self) -> bool:
+        """Whether what is there is to be gone."""
+        return self.kind in {"delete", "delete together"}
+
+    @property
+    def is_together(self) -> bool:
+        """Whether it is one of several changes that are made together."""
+        return self.kind.endswith(" together")
 
 
 def has_entries(reader: Reader) -> bool:

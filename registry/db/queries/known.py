@@ -60,6 +60,32 @@ def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
     return [RemovedSkill(*row) for row in reader.rows(sql, (json.dumps(ids),))] if ids else []
 
 
+def links_outside(reader: Reader) -> list[tuple[int, int, str]]:
+    """Return (id, source id, folder) of versions that stand for links out of every source."""
+    return reader.rows(
+        "SELECT s.id, s.source_id, s.folder FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
+        "WHERE d.code = 'link-outside' AND d.path IS NULL AND s.live = 1 AND s.file_count = 0 "
+        "ORDER BY s.id"
+    )
+
+
+def links_known(
+    reader: Reader, host: str, messages: Sequence[str], most: int
+) -> list[tuple[str, str, str]]:
+    """Return (root, folder, message) of the links in a host's sources with one of these messages.
+
+    A root is its source's path; that the source is on this machine is the host's claim.
+    """
+    marks = ", ".join("?" * len(messages))
+    return reader.rows(
+        "SELECT src.path, d.folder, d.message FROM diagnostics d "
+        "JOIN sources src ON src.id = d.source_id WHERE d.skill_id IS NULL "
+        "AND d.code = 'link-known' AND src.host = ? "
+        f"AND d.message IN ({marks}) ORDER BY src.path, d.folder LIMIT ?",
+        (host, *messages, most),
+    )
+
+
 def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:
     """Return (folder, code) of the stored findings that belong to no skill."""
     sql = (

@@ -74,7 +74,8 @@ class StoredSkill(NamedTuple):
         return self.is_usable and self.within == 1 and not self.skill.shadowed
 
 
-def _select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
+def select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
+    """Return the live skills that meet a condition on ``s`` (skills) and ``src`` (sources)."""
     return list(map(_stored, reader.rows(f"{_selecting(reader.sight)} {condition}", values)))
 
 
@@ -94,9 +95,9 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
     """
     source, slash, rest = handle.partition("/")
     if not slash:
-        return [], _select(reader, "s.name = ?", handle)
-    select = _selecting(reader.sight)
-    either = f"{select} src.name = ? AND s.folder = ? UNION ALL {select} s.name IN (?, ?)"
+        return [], select(reader, "s.name = ?", handle)
+    begin = _selecting(reader.sight)
+    either = f"{begin} src.name = ? AND s.folder = ? UNION ALL {begin} s.name IN (?, ?)"
     found = list(map(_stored, reader.rows(either, (source, rest, handle, rest))))
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
     # One that is both comes out twice.
@@ -105,12 +106,12 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
 
 def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
     """Return a version; None: it is not live any more."""
-    return next(iter(_select(reader, "s.id = ?", skill_id)), None)
+    return next(iter(select(reader, "s.id = ?", skill_id)), None)
 
 
 def by_place(reader: Rows, source_id: int, folder: str) -> StoredSkill | None:
     """Return the skill in a folder of a source; None: there is none."""
-    return next(iter(_select(reader, "s.source_id = ? AND s.folder = ?", source_id, folder)), None)
+    return next(iter(select(reader, "s.source_id = ? AND s.folder = ?", source_id, folder)), None)
 
 
 def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
@@ -118,7 +119,7 @@ def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
     source, _, rest = subject.partition("/")
     condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
     ordered = f"{condition} ORDER BY src.strength, s.position"
-    found = _select(reader, ordered, subject, source, rest, rest)
+    found = select(reader, ordered, subject, source, rest, rest)
     return sorted(found, key=lambda one: (one.within == 0, one.skill.shadowed))
 
 
@@ -150,7 +151,7 @@ def folders(reader: Reader, source_id: int) -> dict[str, int]:
 def broken(reader: Reader) -> list[StoredSkill]:
     """Return the skills that can't be used, and the folders without a document, by ref."""
     condition = "src.enabled = 1 AND s.status IN ('invalid', 'no_document') ORDER BY s.ref"
-    return _select(reader, condition)
+    return select(reader, condition)
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:

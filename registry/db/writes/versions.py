@@ -218,7 +218,12 @@ def replace_notices(
             diagnostics.c.source_id == source_id, diagnostics.c.skill_id.is_(None)
         )
     )
-    rows = [_finding(finding, source_id, None, folder) for folder, finding in notices]
+    add_notices(connection, [(source_id, *notice) for notice in notices])
+
+
+def add_notices(connection: Connection, notices: Iterable[tuple[int, str, Diagnostic]]) -> None:
+    """Store findings about places (source id, folder) that are not skills."""
+    rows = [_finding(finding, source_id, None, folder) for source_id, folder, finding in notices]
     if rows:
         connection.execute(insert(diagnostics), rows)
 

@@ -1,0 +1,62 @@
+"""Say what became of the copies of a skill that was changed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from shlex import quote
+from typing import Final, Literal
+
+import click
+
+from registry.catalog.copies import copies_of, fate
+from registry.catalog.resolve import resolve
+from registry.cli import escape, words
+from registry.cli.session import Session
+from registry.errors import SkillNotFound
+
+MAX_NAMED: Final = 10
+
+option: Final = click.option(
+    "--copies",
+    is_flag=True,
+    help="Also its copies: the same files under the same name in other places; all or none.",
+)
+
+
+@contextmanager
+def told(
+    session: Session, handle: str, verb: Literal["changes", "deletes"], *, copies: bool
+) -> Iterator[None]:
+    """Say on stderr which copies of a skill the change in the block left, and which it changed.
+
+    ``copies``: whether it was to change them.
+    """
+    console, reader = session.console, session.registry.core.reader
+    try:
+        stored = resolve(reader, handle)
+    except SkillNotFound:  # it is gone, and may come back
+        yield
+        return
+    before = copies_of(reader, stored)
+    yield
+    found = fate(reader, stored, before)
+    if found.changed:
+        done = {"changes": "changed", "deletes": "deleted"}[verb]
+        console.note(f"{_count(found.changed, 'is', 'are')} {done}, too: {_named(found.changed)}")
+    if found.left:
+        text = _count(found.left, "is left as it was", "are left as they were")
+        text += f": {_named(found.left)}"
+        if not copies:
+            text += f"; --copies {verb} {'them' if found.left[1:] else 'it'}, too"
+        console.note(text)
+        if verb == "changes":
+            name = quote(escape.line(stored.skill.name))
+            console.note(f"'skill-registry copies {name}' shows what differs.")
+
+
+def _count(refs: tuple[str, ...], one: str, several: str) -> str:
+    return f"{words.count(len(refs), 'copy', 'copies')} {several if refs[1:] else one}"
+
+
+def _named(refs: tuple[str, ...]) -> str:
+    named = ", ".join(map(escape.line, refs[:MAX_NAMED]))
+    return named + (f" and {len(refs) - MAX_NAMED:,} more" if len(refs) > MAX_NAMED else "")
