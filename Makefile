@@ -42,8 +42,9 @@ chaos: $(READY)  ## cut the power at every call of every operation; `make test` 
 bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py
 
-docs: $(READY)  ## write docs/commands.md from --help
+docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/tour.md
 	$(BIN)/python -m registry.cli.reference docs/commands.md
+	$(BIN)/python -m tests.tour docs/tour.md
 
 clean:
 	rm -rf $(VENV) .demo .bench build dist

@@ -11,12 +11,12 @@ TOPICS = {
     "api-design": ("Designs REST endpoints, names and error shapes.", "engineering, api"),
     "bug-triage": ("Sorts bug reports by harm and by who can mend them.", "engineering, planning"),
     "changelog": ("Writes the changelog of a release from its commits.", "writing, release"),
-    "code-review": ("Reviews a pull request: bugs first, style last.", "engineering, review"),
-    "csv-cleaning": ("Cleans CSV files: types, duplicates, missing values.", "data"),
+    "code-review": ("Reviews a pull request, bugs first and style last.", "engineering, review"),
+    "csv-cleaning": ("Cleans CSV files of duplicates, wrong types, missing values.", "data"),
     "dashboards": ("Chooses charts and builds a dashboard of a table.", "data, charts"),
     "docker-images": ("Makes container images small and reproducible.", "engineering, containers"),
     "email-replies": ("Drafts replies to e-mails in the sender's tone.", "writing, mail"),
-    "git-history": ("Tidies a branch: fixups, splits, messages.", "engineering, git"),
+    "git-history": ("Tidies the commits of a branch and their messages.", "engineering, git"),
     "incident-notes": ("Writes the timeline and lessons of an incident.", "writing, operations"),
     "interview-notes": ("Sums up interviews by theme, with quotations.", "writing, research"),
     "invoices": ("Checks invoices against orders and tax rules.", "office, finance"),
@@ -39,7 +39,7 @@ TOPICS = {
     "survey-analysis": ("Analyses survey answers, free text included.", "research, data"),
     "test-writing": ("Writes tests that fail for one reason each.", "engineering, testing"),
     "translation": ("Translates texts and keeps terms consistent.", "writing"),
-    "typography": ("Sets type: measure, leading, hierarchy.", "design"),
+    "typography": ("Chooses typefaces, measure and leading.", "design"),
     "user-stories": ("Turns wishes into stories with acceptance tests.", "planning"),
 }
 
@@ -52,7 +52,7 @@ TEAM = {
 }
 
 PROJECT = {
-    "deploy-prod": ("Deploys the shop: migrations first, then the workers.", "shop"),
+    "deploy-prod": ("Deploys the shop, migrations first and then the workers.", "shop"),
     "seed-data": ("Fills the shop's database with plausible orders.", "shop, data"),
 }
 

@@ -1,0 +1,20 @@
+"""docs/tour.md: a day's work in a realistic home, in which no command needs a second try."""
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.home import make
+from tests.tour import Shell, answered
+
+pytestmark = pytest.mark.file
+
+
+def test_the_tour_shows_what_the_program_says_today(tmp_path):
+    page = (REPOSITORY / "docs" / "tour.md").read_text(encoding="utf-8")
+    home = tmp_path / "ann"
+    make(home)
+    shell = Shell(home)
+    today = answered(page, shell)
+    assert shell.failed == []
+    assert today == page
+    assert page.count("\n$ ") > 30
