@@ -203,7 +203,7 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     """Return the refs of versions, live or not."""
     found: dict[int, str] = {}
-    sql = f"SELECT id, ref FROM skills WHERE id IN {reader.in_json_array}"
+    sql = f"SELECT s.id, {reader.sight.ref} FROM {FROM} WHERE s.id IN {reader.in_json_array}"
     for start in range(0, len(ids), BATCH):
         found.update(reader.rows(sql, (json.dumps(ids[start : start + BATCH]),)))
     return found
