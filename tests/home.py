@@ -114,7 +114,8 @@ def make(home: Path) -> None:
             write(claude / name, content)
     for name in ("code-review", "pdf-forms", "release-notes", "spreadsheets", "test-writing"):
         write(agents / name, text(name, *TOPICS[name]))
-    (agents / "pdf-forms" / "SKILL.md").open("a", encoding="utf-8").write("5. Flatten the form.\n")
+    with (agents / "pdf-forms" / "SKILL.md").open("a", encoding="utf-8") as document:
+        document.write("5. Flatten the form.\n")
     for name in ("code-review", "log-reading", "translation"):
         write(codex / name, text(name, *TOPICS[name]))
     for name, content in BROKEN.items():
