@@ -33,9 +33,10 @@ class Shell:
     def __init__(self, home: Path) -> None:
         self.home = self.folder = home
         self.failed: list[str] = []
+        self._scripts = sysconfig.get_path("scripts")
         self.environ = {
             "HOME": str(home),
-            "PATH": f"{sysconfig.get_path('scripts')}:/usr/bin:/bin",
+            "PATH": f"{self._scripts}:/usr/bin:/bin",
             "COLUMNS": "88",
             "LANG": "C.UTF-8",
             "TZ": "UTC",
@@ -63,6 +64,7 @@ class Shell:
 
     def _steady(self, text: str) -> str:
         """Return ``text`` with what is another each time as it is on the page."""
+        text = text.replace(self._scripts, "/home/ann/.local/bin")
         text = text.replace(str(self.home), "/home/ann").replace("\ufeff", "<U+FEFF>")
         text = re.sub(r"20\d\d-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?", _moment, text)
         text = re.sub(r"\(\d+\.\d s\)", "(0.1 s)", text)
