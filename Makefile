@@ -6,7 +6,7 @@ DEMO := .demo/registry.db
 READY := $(VENV)/.ready
 SERVER := $(VENV)/.server
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
-TWO := -n 2 --dist loadfile --no-loadscope-reorder
+WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test chaos lint bench docs clean
 
@@ -33,8 +33,8 @@ lint: $(READY)  ## style and types
 	$(BIN)/mypy
 
 test: lint $(SERVER)  ## everything that must hold, with a file and with a server as the database
-	$(BIN)/python -m pytest $(TWO)
-	$(BIN)/python -m pytest $(TWO) --backend postgresql
+	$(BIN)/python -m pytest $(WORKERS)
+	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
 
 chaos: $(READY)  ## cut the power at every call of every operation; `make test` tries a part of it
 	$(BIN)/python -m tests.powerloss.chaos

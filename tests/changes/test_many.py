@@ -58,7 +58,9 @@ def test_mixed_changes_of_many_processes_neither_fail_nor_get_lost(registry, roo
     ]
     for process in running:
         _, errors = process.communicate(timeout=600)
-        assert (process.returncode, errors) == (0, "")
+        # Of two that were deleted under one name the trash's own comes back, and that is said.
+        others = [line for line in errors.splitlines() if "The trash came first" not in line]
+        assert (process.returncode, others) == (0, [])
     listed = {skill.name for skill in registry.list(Filters(all=True))}
     own = {f"own-{number}-{turn}" for number in range(PROCESSES) for turn in range(CHANGES)}
     assert own <= listed
