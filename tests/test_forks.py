@@ -192,3 +192,37 @@ def test_what_was_counted_before_a_fork_is_counted_once(filled):
         pass
     filled.core.usage.write()
     assert [count.read for count in filled.usage_counts()] == [1]
+
+
+SLOW = """
+    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 20000)
+    SELECT count(*) FROM numbers
+"""
+
+
+@pytest.mark.file
+def test_a_registry_is_closed_while_its_threads_read(filled):
+    """Whoever is amid a call ends it first: a connection closed under it would end the process."""
+
+    def child():
+        for _ in range(30):
+            with SkillRegistry.open(filled.path, settings=Settings()) as registry:
+                reading = threading.Barrier(3)
+
+                def read(registry=registry, reading=reading):
+                    reading.wait()
+                    for _ in range(20):
+                        registry.core.reader.rows(
+                            "SELECT count(*) FROM skills, skill_tags, sources"
+                        )
+
+                threads = [threading.Thread(target=read) for _ in range(2)]
+                for thread in threads:
+                    thread.start()
+                registry.list()
+                reading.wait()
+            for thread in threads:
+                thread.join()
+
+    with forked(child):
+        pass
