@@ -195,6 +195,12 @@ def test_what_was_counted_before_a_fork_is_counted_once(filled):
     assert [count.read for count in filled.usage_counts()] == [1]
 
 
+ROWS = """
+    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)
+    SELECT n, {} FROM numbers
+"""
+
+
 @pytest.mark.file
 def test_a_registry_is_closed_while_its_threads_read(filled):
     """Whoever is amid a call ends it first: a connection closed under it would end the process."""
@@ -209,7 +215,7 @@ def test_a_registry_is_closed_while_its_threads_read(filled):
                     reading.wait()
                     try:
                         for number in range(50):
-                            registry.core.reader.rows(f"SELECT *, {number} FROM skills")
+                            registry.core.reader.rows(ROWS.format(number))
                     except RegistryError as error:
                         failed.append(error)
 
