@@ -196,7 +196,7 @@ def test_what_was_counted_before_a_fork_is_counted_once(filled):
 
 
 ROWS = """
-    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)
+    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1000)
     SELECT n, {} FROM numbers
 """
 
@@ -207,14 +207,15 @@ def test_a_registry_is_closed_while_its_threads_read(filled):
     failed = []
 
     def child():
-        for _ in range(30):
+        for _ in range(20):
             with SkillRegistry.open(filled.path, settings=Settings()) as registry:
                 reading = threading.Barrier(3)
 
                 def read(registry=registry, reading=reading):
+                    registry.core.reader.rows("SELECT 1")  # by a connection of its own
                     reading.wait()
                     try:
-                        for number in range(50):
+                        for number in range(10):
                             registry.core.reader.rows(ROWS.format(number))
                     except RegistryError as error:
                         failed.append(error)
