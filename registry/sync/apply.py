@@ -82,12 +82,12 @@ def apply_plan(
             staged.update((one.id, one) for one in storing.result())
             progress("importing", len(staged), total)
     _touch(writer, plan, scan_ns)
-    removed = [*(one.id for one in plan.removed), *plan.settled]
+    removed = [one.id for one in plan.removed]
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
     with writer.transaction() as connection:
         lock.assert_held(connection)
-        live = publish(connection, list(staged), removed)
+        live = publish(connection, list(staged), removed, plan.settled)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.report.notices)
             if part.unread:

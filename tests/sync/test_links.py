@@ -63,6 +63,8 @@ def test_links_that_led_out_are_settled_by_the_next_sync_of_either_source(homes,
     assert homes.places() == [("agents/doc", "ok"), ("agents/pdf", "ok")]
     again = homes.sync()
     assert (again.added, again.removed, again.unchanged, again.invalid) == ([], [], 2, 0)
+    # What is still there is not gone: nothing of it could be brought back.
+    assert homes.registry.core.reader.rows("SELECT uid FROM gone") == []
 
 
 def test_a_dry_run_settles_nothing(homes):

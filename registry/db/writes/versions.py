@@ -99,9 +99,15 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     return [version.columns["id"] for version in batch]
 
 
-def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int]) -> list[int]:
+def publish(
+    connection: Connection,
+    staged: Sequence[int],
+    removed: Sequence[int],
+    settled: Sequence[int] = (),
+) -> list[int]:
     """Make staged versions live in the place of those they replace, and retire ``removed``.
 
+    ``settled`` are retired as well, and not gone: what they stood for is counted elsewhere.
     A staged version whose predecessor is live no more, or whose folder has a live version by now,
     lost to a change made meanwhile and is left out. Returns the ids that went live.
     """
@@ -114,6 +120,8 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
         list(staged),
     ).all()
     rows = [row for row in rows if row.replaces is None or row.live == 1]
+    record_gone(connection, removed)
+    removed = [*removed, *settled]
     outgoing = [*removed, *(row.replaces for row in rows if row.replaces is not None)]
     leaving = {None, *outgoing}
     incoming = [row.id for row in rows if row.holder in leaving]
@@ -123,7 +131,6 @@ def publish(connection: Connection, staged: Sequence[int], removed: Sequence[int
         sql = "SELECT name, folder FROM skills WHERE id {in_array}"
         names.update(name for row in execute(connection, sql, list(removed)) for name in row)
     store_documents(connection, outgoing)
-    record_gone(connection, removed)
     for live, versions in ((0, outgoing), (1, incoming)):
         if versions:
             sql = f"UPDATE skills SET live = {live} WHERE id {{in_array}}"
