@@ -13,9 +13,11 @@ from registry.errors import (
     ContentDamaged,
     NotAllKept,
     NotInTrash,
+    RootMissing,
     SkillExists,
     SkillGone,
     SkillInTrash,
+    SkillNotDeleted,
     SkillNotFound,
     SourceUnclear,
 )
@@ -275,6 +277,68 @@ def test_what_went_after_what_the_trash_holds_is_told_and_found_by_its_uid(regis
     assert registry.restore(another).description == "Another."
     assert said[1:] == []
     assert uids(registry, "alpha") == [(another,)]
+
+
+def test_what_the_trash_holds_as_well_is_not_called_gone(registry, alpha, tmp_path):
+    write_skill(tmp_path / "one" / "alpha", description="Another.")
+    registry.sync(str(tmp_path / "one"), name="one")
+    first, last = registry.delete("one/alpha"), registry.delete("mine/alpha")
+    said = []
+    registry.core.on_warning = said.append
+    assert registry.restore("alpha").source == "mine"
+    assert said == [f"Another named 'alpha' is still in the trash: {first.id}."]
+    assert last.id not in said[0]
+    registry.restore(first.id)
+    assert said[1:] == []
+
+
+@pytest.mark.parametrize("named", ["one", "two", "three"])
+def test_of_copies_that_were_deleted_the_one_that_was_named_comes_back(registry, tmp_path, named):
+    for source in ("one", "two", "three"):
+        write_skill(tmp_path / source / "pdf")
+        registry.sync(str(tmp_path / source), name=source)
+    registry.delete(f"{named}/pdf", copies=True)
+    left = [one.id for one in registry.trash()][1:]
+    said = []
+    registry.core.on_warning = said.append
+    assert registry.restore("pdf").source == named
+    assert said == [f"2 copies are still in the trash: {left[0]}, {left[1]}."]
+
+
+def test_of_several_of_a_name_the_one_that_was_deleted_last_comes_back(registry, tmp_path):
+    names = [f"s{number}" for number in range(8)]
+    for source in names:
+        write_skill(tmp_path / source / "pdf")
+        registry.sync(str(tmp_path / source), name=source)
+    for source in names:
+        registry.delete(f"{source}/pdf")
+    assert [one.source for one in registry.trash()] == names[::-1]
+
+
+def test_what_is_there_is_said_to_be_there(registry, alpha):
+    with pytest.raises(SkillNotDeleted, match=r"^'alpha' is there, and not in the trash") as caught:
+        registry.restore("alpha")
+    assert caught.value.code == "skill_not_found"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda registry: registry.restore("alpha"),
+        lambda registry: registry.create("gamma", description="New."),
+    ],
+    ids=["restore", "create"],
+)
+def test_the_folder_of_a_source_that_is_not_there_is_named_and_not_made(registry, alpha, root, ask):
+    registry.delete("alpha")
+    shutil.rmtree(root)
+    with pytest.raises(RootMissing, match="the source's folder is not there") as caught:
+        ask(registry)
+    assert (caught.value.facts["path"], caught.value.code) == (str(root), "change_refused")
+    assert not root.exists()
+    root.mkdir()
+    registry.restore("alpha")
+    assert alpha.exists()
 
 
 def test_what_goes_a_second_time_is_known_as_it_was_then(registry, alpha):

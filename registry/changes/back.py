@@ -1,36 +1,148 @@
 """Bring back what is gone: from the trash, else from what the database kept of it."""
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, TypeAlias
 
+from registry.catalog.resolve import resolve
 from registry.changes import trash
 from registry.changes.history import History
+from registry.changes.state import is_together, new_numbers
 from registry.changes.trash import Trashed, find_trashed, list_trash
 from registry.core import Core
 from registry.db.queries.gone import latest_gone
 from registry.db.queries.skills import StoredSkill
-from registry.errors import NotInTrash
+from registry.disk.paths import join
+from registry.errors import NotInTrash, RegistryError, SkillExists, SkillNotDeleted
+from registry.sync.sources import own_sources
 from registry.text import quoted
+
+Found: TypeAlias = Trashed | History
+
+MAX_NAMED: Final = 10
 
 
 def find(
-    core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
-) -> Trashed | History:
-    """Return what `bring_back` would bring back. Raises `NotInTrash`.
+    core: Core,
+    name: str,
+    *,
+    source: str | None = None,
+    among: Collection[str] | None = None,
+    without: Collection[str] = (),
+) -> Found:
+    """Return what `bring_back` would bring back. Raises `NotInTrash`, `SkillNotDeleted`.
 
     What this user deleted comes first: it is signed, and what the database says is not.
+    ``without``: uids of skills that are not meant.
     """
     try:
-        return find_trashed(core, name, source=source, among=among)
+        return find_trashed(core, name, source=source, among=among, without=without)
     except NotInTrash:
-        found = History.of_gone(core, name, source=source, among=among)
-        if found is None or found.gone is None or _is_held(core, found.gone.trash):
-            raise
-        return found
+        found = History.of_gone(core, name, source=source, among=among, without=without)
+        if found is not None and found.gone is not None and not _is_held(core, found.gone.trash):
+            return found
+        if among is None and _is_there(core, name):
+            raise SkillNotDeleted(name[:200]) from None
+        raise
 
 
 def _is_held(core: Core, number: str | None) -> bool:
     """Tell whether the trash holds this, from which it comes back to where it was or not at all."""
     return number is not None and any(one.id == number for one in list_trash(core))
+
+
+def _is_there(core: Core, name: str) -> bool:
+    try:
+        resolve(core.reader, name)
+    except RegistryError:
+        return False
+    return True
+
+
+def find_all(core: Core, names: Iterable[str], *, source: str | None = None) -> list[Found]:
+    """Return what comes back of several names, each skill once.
+
+    Trash ids and places are looked up first, then bare names among the rest. Raises as `find`, and
+    where one can't come back: `SkillExists`, and as `History.restore`.
+    """
+    chosen = list(dict.fromkeys(names))
+    exact = {name for name in chosen if "/" in name}
+    exact |= {one.id for one in list_trash(core)}.intersection(chosen)
+    found: dict[str, Found] = {}
+    taken: set[str] = set()
+    for name in sorted(chosen, key=lambda name: name not in exact):
+        try:
+            one = find(core, name, source=source, without=() if name in exact else taken)
+        except NotInTrash:
+            if name not in exact and _uid(find(core, name, source=source)) in taken:
+                continue  # it was named twice
+            raise
+        if _uid(one) not in taken:
+            found[name] = one
+            taken.add(_uid(one))
+    ordered = [found[name] for name in chosen if name in found]
+    _check_free(core, ordered, source)
+    return ordered
+
+
+def with_copies(core: Core, found: Sequence[Found]) -> list[Found]:
+    """Return these, and before each the copies that were deleted together with it.
+
+    Raises `SkillExists`.
+    """
+    held = list_trash(core)
+    chosen: list[Found] = []
+    for one in found:
+        if isinstance(one, Trashed):
+            chosen += [other for other in reversed(held) if _are_together(one, other)]
+        chosen.append(one)
+    every = list({_uid(one): one for one in chosen}.values())
+    _check_free(core, every, None)
+    return every
+
+
+def _check_free(core: Core, found: Sequence[Found], source: str | None) -> None:
+    roots = {one.name: one.path for one in own_sources(core)}
+    places: set[str] = set()
+    for one in found:
+        if isinstance(one, History):
+            place, name = one.check_back(source), one.name
+        else:
+            place, name = join(roots[one.source], one.folder), one.name
+        if place in places or os.path.lexists(place):
+            raise SkillExists(name=name, path=place)
+        places.add(place)
+
+
+def _uid(found: Found) -> str:
+    if isinstance(found, Trashed):
+        return found.uid
+    assert found.gone is not None  # noqa: S101  # `find` saw to it
+    return found.gone.uid
+
+
+def _are_together(one: Trashed, other: Trashed) -> bool:
+    return one.id != other.id and is_together(one.id, other.id)
+
+
+def bring(
+    core: Core, found: Found, *, source: str | None = None, number: str | None = None
+) -> StoredSkill:
+    """Bring back what was found; ``number``: of the change, where several are made together.
+
+    Raises as `trash.restore` and `History.restore`.
+    """
+    if isinstance(found, History):
+        return found.restore(source=source)
+    return trash.restore(core, found, number)
+
+
+def bring_all(
+    core: Core, found: Sequence[Found], *, source: str | None = None
+) -> list[StoredSkill]:
+    """Bring back all of these, which `undo` then takes back together. Raises as `bring`."""
+    numbered = zip(found, new_numbers(len(found)), strict=True)
+    return [bring(core, one, source=source, number=number) for one, number in numbered]
 
 
 def bring_back(
@@ -44,13 +156,34 @@ def bring_back(
     `trash.restore` and `History.restore`.
     """
     found = find(core, name, source=source, among=among)
+    back = bring(core, found, source=source)
+    tell_left(core, name, found, among)
+    return back
+
+
+def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None = None) -> None:
+    """Say what else, ``found`` having come back from the trash, could be meant by its name."""
     if isinstance(found, History):
-        return found.restore(source=source)
-    back = trash.restore(core, found)
-    later = latest_gone(core.reader, name, among)
+        return
+    held = [one for one in list_trash(core) if among is None or one.source in among]
+    copies = [one.id for one in held if _are_together(found, one)]
+    others = [one.id for one in held if one.is_called(name) and one.id not in copies]
+    if copies:
+        what = "A copy is" if len(copies) == 1 else f"{len(copies)} copies are"
+        core.warn(f"{what} still in the trash: {_named(copies)}.")
+    if others:
+        what = "Another" if len(others) == 1 else f"{len(others)} others"
+        verb = "is" if len(others) == 1 else "are"
+        core.warn(f"{what} named {quoted(name)} {verb} still in the trash: {_named(others)}.")
+    numbers = {one.id for one in list_trash(core)}
+    later = latest_gone(core.reader, name, among, trash=numbers)
     if later is not None and later.since >= found.deleted_at:
         core.warn(
-            f"The trash came first; another {quoted(name)} is gone since {later.since}: by "
+            f"The trash came first; another {quoted(later.name)} is gone since {later.since}: by "
             f"{quoted(later.uid)} its history is found, and brought back to where nothing is."
         )
-    return back
+
+
+def _named(numbers: Sequence[str]) -> str:
+    more = len(numbers) - MAX_NAMED
+    return ", ".join(numbers[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

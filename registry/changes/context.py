@@ -10,7 +10,7 @@ from registry.changes.state import StateFolder
 from registry.core import Core
 from registry.db.queries.sources import list_sources
 from registry.disk.beneath import Folder
-from registry.errors import ChangeRefused, RegistryError
+from registry.errors import ChangeRefused, RegistryError, RootMissing
 from registry.model import Source
 from registry.sync.sources import check_own, is_here
 
@@ -49,6 +49,10 @@ class ChangeContext:
         seal = Seal.of(core, source)
         try:
             root = Folder.open(source.path)
+        except FileNotFoundError as error:
+            # It is not made: what it was on may only be away, and would hide what is made now.
+            reason = "the source's folder is not there"
+            raise RootMissing(path=source.path, reason=reason) from error
         except OSError as error:
             raise refusal(source.path, error) from error
         within = True if source.path in inside else None

@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -24,7 +24,7 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.model import SkillFile
+from registry.model import SkillFile, Source
 from registry.sync.sources import own_sources, target_source
 
 if TYPE_CHECKING:
@@ -68,18 +68,21 @@ class History:
         *,
         source: str | None = None,
         among: Collection[str] | None = None,
+        without: Collection[str] = (),
     ) -> Self | None:
         """Return the history of a skill whose folder is gone; None: there is none.
 
         ``source``: what was there is meant before all else. ``among``: only what was in one of
-        these sources.
+        these sources. ``without``: uids of skills that are not meant.
         """
         gone = _missing(core, handle)
+        if gone is not None and gone.uid in without:
+            gone = None
         if gone is not None and among is not None and gone.source not in among:
             return None
         if gone is None and source is not None and (among is None or source in among):
-            gone = latest_gone(core.reader, handle, {source})
-        gone = gone or latest_gone(core.reader, handle, among)
+            gone = latest_gone(core.reader, handle, {source}, without=without)
+        gone = gone or latest_gone(core.reader, handle, among, without=without)
         found = [] if gone is None else revisions(core.reader, gone.uid)
         return cls(core, handle, found, None, gone) if found else None
 
@@ -186,9 +189,32 @@ class History:
         home = self.stored.path
         return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
+    def check_back(self, source: str | None = None) -> str:
+        """Return to which path a skill that is gone would be written back, as `restore` raises."""
+        home, folder, _ = self._whole(self.current, source)
+        return join(home.path, folder)
+
     def _write_back(self, wanted: Revision, source: str | None) -> StoredSkill:
         from registry.changes.create import create_files
 
+        gone = self.gone
+        assert gone is not None  # noqa: S101  # what is not stored is gone
+        home, folder, whole = self._whole(wanted, source)
+        return create_files(
+            self.core,
+            home,
+            folder,
+            gone.name,
+            whole,
+            {file.path for file in wanted.files if file.executable},
+            uid=gone.uid,
+            created_at=gone.created_at,
+        )
+
+    def _whole(
+        self, wanted: Revision, source: str | None
+    ) -> tuple[Source, str, Mapping[str, bytes]]:
+        """Return into which source and folder a skill that is gone is written, and its files."""
         gone = self.gone
         assert gone is not None  # noqa: S101  # what is not stored is gone
         known = {one.name for one in own_sources(self.core)}
@@ -208,16 +234,7 @@ class History:
                 left -= len(data)
         if lost := sorted({file.path for file in wanted.files} - whole.keys()):
             raise NotAllKept(name=self.name, number=wanted.number, paths=lost)
-        return create_files(
-            self.core,
-            home,
-            folder,
-            gone.name,
-            whole,
-            {file.path for file in wanted.files if file.executable},
-            uid=gone.uid,
-            created_at=gone.created_at,
-        )
+        return home, folder, whole
 
     def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
         """Return a file's bytes, ``limit`` at most; None: they are not stored.

@@ -1,7 +1,6 @@
 """One change from the staged content to the recorded result (RELIABILITY, A change)."""
 
 import errno
-import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from registry.changes.context import ChangeContext
 from registry.changes.moves import Ends, ends
 from registry.changes.pending import facts_of
 from registry.changes.recovery import Change, finish_all
-from registry.changes.state import OLD, OWNER, RECORD, TREE
+from registry.changes.state import OLD, OWNER, RECORD, TREE, new_numbers
 from registry.db.queries.journal import Entry, Kind
 from registry.db.queries.skills import StoredSkill
 from registry.db.writes.journal import add_entry
@@ -47,9 +46,14 @@ class CrossDevice(Exception):  # told apart and answered, never shown
 
 
 @contextmanager
-def new_operation(context: ChangeContext) -> "Iterator[tuple[str, Folder]]":
-    """Make a folder in ops for a change to stage in, and sign it; yields its number, too."""
-    number = secrets.token_hex(8)
+def new_operation(
+    context: ChangeContext, number: str | None = None
+) -> "Iterator[tuple[str, Folder]]":
+    """Make a folder in ops for a change to stage in, and sign it; yields its number, too.
+
+    ``number``: as `state.new_numbers` gave it to one of several changes.
+    """
+    number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
         context.seal.write(Place(operation, OWNER), "staging", number, {})
         yield number, operation

@@ -9,6 +9,7 @@ handles without following a link.
 import errno
 import os
 import re
+import secrets
 from contextlib import ExitStack, suppress
 from stat import S_ISDIR
 from typing import Final, Self
@@ -22,6 +23,9 @@ from registry.errors import ChangeRefused, SkillInaccessible
 
 NUMBER: Final = re.compile("[0-9a-f]{16}")
 """What operations are called, and what they put into the trash."""
+
+_ALIKE: Final = 12
+"""So many of its digits the numbers of changes made together have in common."""
 
 OWNER: Final = "owner"
 """In a folder of ops: whose it is."""
@@ -109,8 +113,28 @@ class StateFolder:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its folders."""
         for folder in (self.conflict, self.trash, self.ops, self.home):
             folder.close()
+
+
+def new_numbers(count: int = 1) -> list[str]:
+    """Return numbers for changes that are made together, in their order; see `is_together`.
+
+    A number is part of what is signed, so nobody else adds to those that belong together.
+    """
+    group = secrets.token_hex(_ALIKE // 2)
+    if count == 1:
+        return [group + secrets.token_hex(2)]
+    return [f"{group}{place:04x}" for place in range(count)]
+
+
+def is_together(number: str, other: str) -> bool:
+    """Tell whether two changes were made together."""
+    return number[:_ALIKE] == other[:_ALIKE]
 
 
 def _numbers(folder: Folder) -> list[str]:

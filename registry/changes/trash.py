@@ -13,7 +13,7 @@ from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.signed import Seal
 from registry.changes.state import META, TREE, StateFolder, open_if_there, open_place
-from registry.changes.update import base_of, compare
+from registry.changes.update import base_of, compare, not_as_stored
 from registry.core import Core
 from registry.db.queries.journal import Entry, Kind
 from registry.db.queries.skills import StoredSkill
@@ -35,7 +35,6 @@ from registry.errors import (
     ChangeRefused,
     NotInTrash,
     RegistryError,
-    SkillChangedOnDisk,
     SkillExists,
 )
 from registry.model import Source
@@ -58,6 +57,15 @@ class Trashed:
     uid: str
     path: str
 
+    @property
+    def place(self) -> str:
+        """Where it was, source/folder."""
+        return f"{self.source}/{self.folder}"
+
+    def is_called(self, name: str) -> bool:
+        """Tell whether a name, trash id or source/folder may mean it."""
+        return name in {self.name, self.id, self.place}
+
 
 def delete(
     core: Core,
@@ -79,17 +87,17 @@ def delete(
     if len(group) > 1:
         noted: list[Trashed] = []
 
-        def staged(context: ChangeContext, one: StoredSkill) -> Entry:
-            entry, trashed = _stage(context, one, one, "delete together")
+        def staged(context: ChangeContext, one: StoredSkill, number: str) -> Entry:
+            entry, trashed = _stage(context, one, one, number)
             noted.append(trashed)
             return entry
 
         change_together(core, group, staged)
-        trashed = noted[-len(group)]
+        trashed = noted[-1]
     else:
 
         def change(context: ChangeContext) -> Trashed:
-            entry, trashed = _stage(context, base, None if force else base, "delete")
+            entry, trashed = _stage(context, base, None if force else base)
             carry_out(context, entry, base.skill.ref)
             return trashed
 
@@ -101,9 +109,15 @@ def delete(
 
 
 def _stage(
-    context: ChangeContext, base: StoredSkill, check: StoredSkill | None, kind: Kind
+    context: ChangeContext,
+    base: StoredSkill,
+    check: StoredSkill | None,
+    together: str | None = None,
 ) -> tuple[Entry, Trashed]:
-    """Prepare the trash for a skill that is ``check`` (None: whatever it is), and note it there."""
+    """Prepare the trash for a skill that is ``check`` (None: whatever it is), and note it there.
+
+    ``together``: the number of the change, where it is one of several made together.
+    """
     if base.folder == ROOT:
         reason = "the skill is the root of its source; remove the source to forget it"
         raise ChangeRefused(path=base.path, reason=reason)
@@ -112,9 +126,10 @@ def _stage(
         live = open_place(stack, context.root, base.folder)
         before = None if live is None else digest_of(live)
     if before is None:
-        raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
+        raise not_as_stored(base)
     compare(context, check)
-    with new_operation(context) as (number, _):
+    kind: Kind = "delete together" if together else "delete"
+    with new_operation(context, together) as (number, _):
         staged = f"trash/{number}/{TREE}"
         entry = new_entry(context, number, kind, base.folder, staged=staged, base=before)
     trashed = Trashed(
@@ -132,27 +147,35 @@ def _stage(
 
 
 def find_trashed(
-    core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
+    core: Core,
+    name: str,
+    *,
+    source: str | None = None,
+    among: Collection[str] | None = None,
+    without: Collection[str] = (),
 ) -> Trashed:
     """Return what was deleted last of this name (or trash id, or source/folder).
 
-    ``among``: the sources whose skills may come back; None: all. Raises `NotInTrash`.
+    ``among``: the sources whose skills may come back; None: all. ``without``: uids of skills that
+    are not meant. Raises `NotInTrash`.
     """
     for one in list_trash(core):
         if (
-            name in {one.name, one.id, f"{one.source}/{one.folder}"}
+            one.is_called(name)
             and source in {None, one.source}
             and (among is None or one.source in among)
+            and one.uid not in without
         ):
             return one
     raise NotInTrash(name[:200])
 
 
-def restore(core: Core, trashed: Trashed) -> StoredSkill:
+def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSkill:
     """Bring a deleted skill back, byte for byte, with the ``created_at`` it had.
 
-    Raises `SkillExists` where its folder is taken, `ChangeRefused` where the trash holds it no
-    more, and what `protocol.carry_out` raises.
+    ``number``: of the change, where several are made together. Raises `SkillExists` where its
+    folder is taken, `ChangeRefused` where the trash holds it no more, and what
+    `protocol.carry_out` raises.
     """
 
     def change(context: ChangeContext) -> StoredSkill | None:
@@ -164,10 +187,10 @@ def restore(core: Core, trashed: Trashed) -> StoredSkill:
             new = None if staged is None else digest_of(staged)
         if new is None:
             raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
-        with new_operation(context) as (number, _):
+        with new_operation(context, number) as (given, _):
             entry = new_entry(
                 context,
-                number,
+                given,
                 "create",
                 trashed.folder,
                 staged=f"trash/{trashed.id}/{TREE}",
@@ -185,9 +208,14 @@ def restore(core: Core, trashed: Trashed) -> StoredSkill:
 
 
 def list_trash(core: Core) -> list[Trashed]:
-    """Return what this user deleted, by whatever database, the latest first."""
+    """Return what this user deleted, by whatever database, the latest first.
+
+    Of copies that were deleted together the one that was named comes first.
+    """
     found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
-    return sorted(found, key=lambda one: (one.deleted_at, one.id), reverse=True)
+    # The time that is signed has whole seconds.
+    found.sort(key=lambda one: (one[1].deleted_at, one[0], one[1].id), reverse=True)
+    return [trashed for _, trashed in found]
 
 
 def foreign_trash(core: Core) -> list[str]:
@@ -222,9 +250,12 @@ def _source_ids(core: Core) -> dict[str, int]:
     return {source.name: source.id for source in own_sources(core)}
 
 
-def _kept(core: Core, source: Source) -> tuple[list[Trashed], list[str]]:
-    """Return what the trash of a source holds: what can be restored, and paths of all else."""
-    ours: list[Trashed] = []
+def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[str]]:
+    """Return what the trash of a source holds: what can be restored, and paths of all else.
+
+    With the former goes when it came there, in nanoseconds.
+    """
+    ours: list[tuple[int, Trashed]] = []
     foreign: list[str] = []
     with suppress(RegistryError, OSError):
         state = StateFolder.open(source.path)
@@ -237,7 +268,8 @@ def _kept(core: Core, source: Source) -> tuple[list[Trashed], list[str]]:
                 path = state.trash.path_of(entry.name)
                 if facts is not None:
                     more = {"id": entry.name, "source": source.name, "path": f"{path}/{TREE}"}
-                    ours.append(Trashed(**facts, **more))
+                    moment = entry.stat(follow_symlinks=False).st_mtime_ns
+                    ours.append((moment, Trashed(**facts, **more)))
                 else:
                     foreign.append(path)
     return ours, foreign

@@ -32,7 +32,13 @@ from registry.disk.files import digest
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
-from registry.errors import ChangeRefused, NotUtf8, SkillChangedOnDisk
+from registry.errors import (
+    ChangeRefused,
+    NotUtf8,
+    RegistryError,
+    SkillChangedOnDisk,
+    SkillMissing,
+)
 from registry.model import Parameter, SkillDetail
 from registry.sync.hashing import whole_hash
 from registry.sync.sources import check_own
@@ -114,12 +120,12 @@ def update_files(
     group = with_copies(core, base, copies, force=force)
     if len(group) > 1:
 
-        def staged(context: ChangeContext, one: StoredSkill) -> Entry:
-            return _stage_folder(context, one, edits, one, executable, "update together")
+        def staged(context: ChangeContext, one: StoredSkill, number: str) -> Entry:
+            return _stage_folder(context, one, edits, one, executable, number)
 
         changed = change_together(core, group, staged)
         made = [kept(core, now, one.folder) for now, one in zip(changed, group, strict=True)]
-        return made[0]
+        return made[-1]
 
     def change(context: ChangeContext) -> StoredSkill | None:
         check = None if force else base
@@ -154,15 +160,23 @@ def base_of(
 def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
     """Raise `SkillChangedOnDisk` unless the folder is what the stored version says it is.
 
-    None: nothing is compared, the change is forced. Raises `SkillInaccessible` where a part of it
-    can't be read.
+    None: nothing is compared, the change is forced. Raises `SkillMissing` where it is gone, and
+    `SkillInaccessible` where a part of it can't be read.
     """
     if stored is None:
         return
     limits = context.core.settings.limits
     found = Walk(stored.root, limits, context.roots).one(stored.folder)
     if found is None or whole_hash(stored.root, found, limits) != stored.skill.tree_hash:
-        raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
+        raise not_as_stored(stored)
+
+
+def not_as_stored(stored: StoredSkill) -> RegistryError:
+    """Return the error for a folder that is not what was stored, or is gone."""
+    is_there = os.path.lexists(stored.path)
+    return (SkillChangedOnDisk if is_there else SkillMissing)(
+        name=stored.skill.ref, path=stored.path
+    )
 
 
 def _update_file(
@@ -206,8 +220,9 @@ def _stage_folder(
     edits: Edits,
     check: StoredSkill | None,
     executable: Mapping[str, bool],
-    kind: Kind = "update",
+    together: str | None = None,
 ) -> Entry:
+    """Stage an update; ``together``: its number, where it is one of several made together."""
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
         raise ChangeRefused(path=base.root, reason=reason)
@@ -217,8 +232,8 @@ def _stage_folder(
         live = open_place(stack, context.root, base.folder)
         before = None if live is None else digest_of(live)
         if live is None or before is None:
-            raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
-        number, operation = stack.enter_context(new_operation(context))
+            raise not_as_stored(base)
+        number, operation = stack.enter_context(new_operation(context, together))
         staged = Place(operation, TREE)
         copy_tree(live, staged)
         if digest_of(staged) != before:
@@ -228,6 +243,7 @@ def _stage_folder(
             _edit(tree, edits, executable)
         sync_tree(staged)
         new = digest_of(staged)
+    kind: Kind = "update together" if together else "update"
     return new_entry(context, number, kind, base.folder, base=before, new=new)
 
 

@@ -32,6 +32,28 @@ def _restore(error: errors.RegistryError) -> str:
     return f"'skill-registry restore {quote(escape.line(error.facts['name']))}' brings it back."
 
 
+def _not_deleted(error: errors.RegistryError) -> str:
+    name = quote(escape.line(error.facts["name"]))
+    return (
+        f"'skill-registry history {name}' lists what it was, 'skill-registry restore {name} "
+        "--revision N' brings that back."
+    )
+
+
+def _not_undone(error: errors.RegistryError) -> str:
+    place, number = quote(escape.line(error.facts["place"])), error.facts["revision"]
+    before = f"'skill-registry restore {place} --revision {number}' brings back what it was; "
+    return (before if number else "") + (
+        "'skill-registry undo --skip' forgets this change and shows the one before it."
+    )
+
+
+def _root_missing(error: errors.RegistryError) -> str:
+    return (
+        f"Mount what it is on, or make it first: mkdir -p {quote(escape.line(error.facts['path']))}"
+    )
+
+
 def _database_missing(error: errors.RegistryError) -> str:
     if error.facts["name"]:
         return f"Make it, on the server: createdb {quote(error.facts['name'])}"
@@ -48,6 +70,9 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillNotFound: _skill_not_found,
     errors.SkillGone: _restore,
     errors.SkillInTrash: _restore,
+    errors.SkillNotDeleted: _not_deleted,
+    errors.ChangeNotUndone: _not_undone,
+    errors.RootMissing: _root_missing,
     errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",
     errors.SkillMissing: (
         "'skill-registry sync' brings the registry in line, 'skill-registry restore' the skill "

@@ -8,6 +8,7 @@ from registry.cli.hints import hint
 from registry.cli.session import Session
 from registry.errors import DatabaseProblem, RegistryError
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -33,7 +34,7 @@ def each(
     return each_of(session, list(places.values()), do)
 
 
-def each_of(session: Session, known: Sequence[str], do: Callable[[str], T]) -> tuple[list[T], bool]:
+def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple[list[T], bool]:
     """Return what ``do`` made of each of these, which are right, and whether all went well.
 
     With several, what fails is told on stderr and the rest goes on. Raises what ``do`` raises of a

@@ -24,6 +24,7 @@ from registry.errors.past import NotInTrash as NotInTrash
 from registry.errors.past import RevisionNotFound as RevisionNotFound
 from registry.errors.past import SkillGone as SkillGone
 from registry.errors.past import SkillInTrash as SkillInTrash
+from registry.errors.past import SkillNotDeleted as SkillNotDeleted
 from registry.errors.past import SkillNotFound as SkillNotFound
 from registry.text import MAX_CHOICES, escaped
 
@@ -214,6 +215,12 @@ class ChangeRefused(RegistryError):
     """The change can't be made, and nothing happened: ``path``, ``reason``."""
 
     sentence = "Nothing was changed at {path}: {reason}."
+
+
+class RootMissing(ChangeRefused):
+    """The folder of a source that is to be changed is not there: ``path``, ``reason``."""
+
+    code = "change_refused"
 
 
 class OwnFileUnusable(RegistryError):

@@ -48,6 +48,13 @@ class NotInTrash(SkillNotFound):
     sentence = "The trash holds no skill {name:q}."
 
 
+class SkillNotDeleted(NotInTrash):
+    """A skill of this name is there, so nothing is to be brought back."""
+
+    code = "skill_not_found"
+    sentence = "{name:q} is there, and not in the trash."
+
+
 class RevisionNotFound(RegistryError):
     """The skill has no such revision: ``name``, ``number``, ``known`` (numbers)."""
 
@@ -73,7 +80,11 @@ class ContentDamaged(RegistryError):
 
 
 class ChangeNotUndone(RegistryError):
-    """The last change can't be taken back, and nothing happened: ``kind``, ``name``, ``reason``."""
+    """The last change can't be taken back, and nothing happened: ``kind``, ``name``, ``reason``.
+
+    ``place`` (source/folder) is where the skill was; ``revision`` is what it was like before the
+    change, None where that is not known or was nothing.
+    """
 
     sentence = "The {kind} of {name:q} can't be taken back: {reason}."
 

@@ -8,7 +8,7 @@ import pytest
 
 from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.resolve import resolve
-from registry.changes import moves, protocol, recovery
+from registry.changes import copied, moves, protocol, recovery
 from registry.changes.locking import under_locks
 from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
@@ -18,6 +18,7 @@ from registry.errors import (
     ChangeRefused,
     DatabaseUnreachable,
     SkillChangedOnDisk,
+    SkillMissing,
     UsageProblem,
 )
 from tests.conftest import write_skill
@@ -128,23 +129,40 @@ def test_a_copy_that_was_edited_by_hand_stops_the_change_of_all(registry, places
 
 
 @pytest.mark.parametrize("change", [update, delete])
+def test_a_copy_that_was_removed_by_hand_is_said_to_be_missing(registry, places, tmp_path, change):
+    shutil.rmtree(places[2])
+    with pytest.raises(SkillMissing, match=r"'two/pdf' is not on disk any more"):
+        change(registry)
+    assert [says(one) for one in places] == [BEFORE, BEFORE, None]
+    registry.sync()
+    assert left_over(registry, tmp_path) == []
+
+
+def test_more_copies_than_can_be_changed_together_are_refused(registry, places, monkeypatch):
+    monkeypatch.setattr(copied, "MAX_TOGETHER", 2)
+    with pytest.raises(ChangeRefused, match="these are more than 2 copies"):
+        update(registry)
+    assert [says(one) for one in places] == [BEFORE] * 3
+
+
+@pytest.mark.parametrize("change", [update, delete])
 def test_an_edit_in_the_last_moment_takes_all_back(
     registry, places, tmp_path, monkeypatch, change, swap
 ):
     real, edited = protocol.publish, []
 
     def publish(entry, at, name):
-        if entry.root.endswith("two"):
-            edited.append([says(one) for one in places[:2]])
-            write_skill(places[2], description="By hand.", age=None)
+        if (entry.root, entry.folder) == (str(places[0].parent), "pdf"):
+            edited.append([says(one) for one in places[1:]])
+            write_skill(places[0], description="By hand.", age=None)
         real(entry, at, name)
 
     monkeypatch.setattr(protocol, "publish", publish)
     with pytest.raises(SkillChangedOnDisk):
         change(registry)
     assert edited == [[AFTER if change is update else None] * 2]  # these were published by then
-    assert [says(one) for one in places[:2]] == [BEFORE, BEFORE]
-    assert "By hand." in says(places[2])
+    assert [says(one) for one in places[1:]] == [BEFORE, BEFORE]
+    assert "By hand." in says(places[0])
     registry.sync()
     assert left_over(registry, tmp_path) == []
     assert registry.trash() == []

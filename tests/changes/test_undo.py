@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import protocol
+from registry.changes import back, protocol
 from registry.changes.undo import Undo
 from registry.db.writes import changes
 from registry.errors import ChangeNotUndone, NothingToUndo, SkillChangedOnDisk, SkillExists
@@ -142,12 +142,189 @@ def test_what_is_gone_or_elsewhere_by_now_is_said(registry, alpha, root):
 def test_what_left_the_trash_or_is_there_again_is_said(registry, alpha):
     registry.delete("alpha")
     write_skill(alpha, description="Another.")
-    with pytest.raises(SkillExists):
+    with pytest.raises(ChangeNotUndone, match=r"something is at .*alpha now"):
         undo(registry)
     shutil.rmtree(alpha)
+    assert undo(registry) == "delete"
+    assert registry.get("alpha").description == "One."
+
+
+def test_what_the_trash_holds_no_more_is_passed_over_and_forgotten(registry, alpha):
+    registry.update("alpha", description="Two.")
+    registry.create("beta", description="New.")
+    registry.delete("beta")
     registry.empty_trash()
+    said = []
+    registry.core.on_warning = said.append
+    assert undo(registry) == "update"
+    assert [one.split(" (")[0] for one in said] == ["The delete of 'beta'", "The create of 'beta'"]
+    assert "and is forgotten: the trash holds it no more." in said[0]
+    with pytest.raises(NothingToUndo):
+        undo(registry)
+    assert said[2:] == []
+
+
+def test_the_creation_of_what_was_removed_by_hand_is_passed_over(registry, alpha, root):
+    registry.update("alpha", description="Two.")
+    registry.create("beta", description="New.")
+    shutil.rmtree(root / "beta")
+    assert undo(registry) == "update"
+
+
+def test_the_update_of_what_is_gone_for_good_is_passed_over(registry, alpha, root):
+    registry.create("beta", description="New.")
+    registry.update("alpha", description="Two.")
+    registry.delete("alpha")
+    registry.empty_trash()
+    assert undo(registry) == "create"
+
+
+def test_an_update_whose_earlier_content_was_pruned_is_passed_over(registry, alpha):
+    registry.update("alpha", description="Two.")
+    registry.update("alpha", description="Three.")
+    registry.prune(keep=0)
+    with pytest.raises(NothingToUndo):
+        undo(registry)
+
+
+def test_what_may_come_back_is_not_forgotten(registry, alpha, root, tmp_path):
+    registry.create("beta", description="New.")
+    registry.delete("alpha")
+    # As where a drive is not mounted.
+    state = next(tmp_path.glob(".*.skill-registry"))
+    for path in (root, state):
+        path.rename(path.with_name(f"{path.name}.away"))
     with pytest.raises(ChangeNotUndone, match="the trash holds it no more"):
         undo(registry)
+    for path in (root, state):
+        path.with_name(f"{path.name}.away").rename(path)
+    assert [undo(registry), undo(registry)] == ["delete", "create"]
+
+
+def test_what_was_moved_is_not_forgotten(registry, alpha, root):
+    registry.create("beta", description="New.")
+    (root / "beta").rename(root / "moved")
+    registry.sync()
+    with pytest.raises(ChangeNotUndone, match="not there any more"):
+        undo(registry)
+    (root / "moved").rename(root / "beta")
+    registry.sync()
+    assert undo(registry) == "create"
+
+
+def test_a_change_can_be_forgotten_and_stays_made(registry, alpha):
+    registry.create("beta", description="New.")
+    registry.update("alpha", description="Two.")
+    registry.update("alpha", description="Three.")
+    Undo.of(registry.core).forget()
+    assert registry.get("alpha").description == "Three."
+    with pytest.raises(ChangeNotUndone, match="changed since") as caught:
+        undo(registry)
+    assert (caught.value.facts["place"], caught.value.facts["revision"]) == ("mine/alpha", 1)
+    Undo.of(registry.core).forget()
+    assert undo(registry) == "create"
+
+
+@pytest.fixture
+def copies(registry, tmp_path):
+    """Three copies of ``pdf`` in three sources."""
+    folders = [tmp_path / name / "pdf" for name in ("one", "two", "three")]
+    for folder in folders:
+        write_skill(folder, name="pdf", description="One.")
+        registry.sync(str(folder.parent), name=folder.parent.name)
+    return folders
+
+
+def texts(folders):
+    return {(one / "SKILL.md").read_text().split("description: ")[1][:4] for one in folders}
+
+
+def test_copies_that_were_updated_together_are_taken_back_together(registry, copies):
+    registry.update("two/pdf", description="Two.", copies=True)
+    found = Undo.of(registry.core)
+    assert found.change.source == "two"
+    assert {one.source for one in found.changes} == {"one", "two", "three"}
+    found.carry_out()
+    assert texts(copies) == {"One."}
+    with pytest.raises(NothingToUndo):
+        undo(registry)
+
+
+def test_copies_are_taken_back_all_or_none(registry, copies):
+    registry.update("two/pdf", description="Two.", copies=True)
+    (copies[0] / "SKILL.md").write_text("By hand.\n")
+    with pytest.raises(ChangeNotUndone, match="changed since"):
+        undo(registry)
+    assert texts(copies[1:]) == {"Two."}
+
+
+def test_copies_that_an_edit_in_the_last_moment_holds_are_all_held(registry, copies):
+    registry.update("two/pdf", description="Two.", copies=True)
+    real, edits = protocol.publish, []
+
+    def publish(entry, at, name):
+        if entry.root.endswith("two"):  # the last of them
+            edits.append(texts(copies[::2]))
+            (copies[1] / "SKILL.md").write_text("By hand.\n")
+        real(entry, at, name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "publish", publish)
+        with pytest.raises(SkillChangedOnDisk):
+            undo(registry)
+    assert edits == [{"One."}]
+    assert texts(copies[::2]) == {"Two."}
+
+
+def test_copies_that_were_deleted_together_come_back_together_and_go_again(registry, copies):
+    registry.delete("two/pdf", copies=True)
+    assert undo(registry) == "delete"
+    assert texts(copies) == {"One."}
+    registry.delete("two/pdf", copies=True)
+    back.bring_all(registry.core, back.with_copies(registry.core, [find(registry, "pdf")]))
+    assert texts(copies) == {"One."}
+    assert undo(registry) == "restore"
+    assert len(registry.trash()) == 3
+    assert undo(registry) == "delete"
+    assert texts(copies) == {"One."}
+
+
+def test_no_copy_comes_back_where_the_place_of_one_is_taken(registry, copies):
+    registry.delete("two/pdf", copies=True)
+    copies[0].mkdir()
+    with pytest.raises(ChangeNotUndone, match=r"something is at .*one/pdf now"):
+        undo(registry)
+    with pytest.raises(SkillExists):
+        back.with_copies(registry.core, [find(registry, "pdf")])
+    assert [one.exists() for one in copies] == [True, False, False]
+
+
+def test_a_copy_that_left_the_trash_for_good_does_not_hold_the_others(registry, copies):
+    registry.delete("two/pdf", copies=True)
+    registry.empty_trash([find(registry, "one/pdf")])
+    assert undo(registry) == "delete"
+    assert [one.exists() for one in copies] == [False, True, True]
+
+
+def test_changes_made_one_after_the_other_are_taken_back_one_by_one(registry, copies):
+    for name in ("one", "two", "three"):
+        registry.delete(f"{name}/pdf")
+    assert [len(Undo.of(registry.core).changes), undo(registry)] == [1, "delete"]
+    assert [one.exists() for one in copies] == [False, False, True]
+
+
+def test_a_stranger_adds_nothing_to_what_was_made_together(registry, copies):
+    registry.create("beta", description="New.", source="one")
+    registry.update("two/pdf", description="Two.", copies=True)
+    number = Undo.of(registry.core).change.number
+    with registry.core.writer.transaction() as connection:
+        sql = f"UPDATE changes SET number = '{number[:12]}ffff' WHERE kind = 'create'"
+        assert connection.exec_driver_sql(sql).rowcount == 1
+    assert len(Undo.of(registry.core).changes) == 3
+
+
+def find(registry, name):
+    return back.find(registry.core, name)
 
 
 def test_what_a_stranger_writes_down_is_no_change_of_ours(registry, alpha):

@@ -145,7 +145,102 @@ def test_a_change_is_not_taken_back_over_an_edit(cli, library):
     refused = cli("undo", "--yes")
     assert refused.exit_code == 1
     assert "can't be taken back: it was changed since" in refused.stderr
+    assert "'skill-registry restore mine/haiku --revision 1' brings back what it" in refused.stderr
+    assert "'skill-registry undo --skip' forgets this change" in refused.stderr
     assert document.read_text().endswith("By hand.\n")
+    assert cli("restore", "mine/haiku", "--revision", "1").exit_code == 0
+    assert "By hand." not in document.read_text()
+
+
+def test_a_change_is_skipped_and_the_one_before_it_is_shown(cli, library):
+    cli("create", "new", "--description", "x")
+    cli("update", "haiku", "--description", "Three lines.")
+    skipped = cli("undo", "--skip")
+    assert (skipped.exit_code, skipped.stdout) == (0, "Forgot: update haiku\n")
+    assert "'skill-registry undo' takes back: create new (mine/new, 20" in skipped.stderr
+    assert "Three lines." in (library / "haiku" / "SKILL.md").read_text()
+    last = cli("undo", "--skip", "--json")
+    assert json.loads(last.stdout)["kind"] == "create"
+    assert "There is no change to take back." in last.stderr
+    assert (library / "new").exists()
+    assert cli("undo", "--skip").exit_code == 1
+
+
+def test_what_can_never_be_taken_back_is_said_in_one_line(cli, library):
+    cli("update", "haiku", "--description", "Three lines.")
+    cli("create", "new", "--description", "x")
+    cli("delete", "new")
+    cli("trash", "empty", "--yes")
+    done = cli("undo", "--yes")
+    assert (done.exit_code, done.stdout) == (0, "Took back: update haiku\n")
+    assert "can never be taken back, and is forgotten: the trash holds it no" in done.stderr
+    assert cli("undo", "--yes").stderr == "Error: There is no change to take back.\n"
+
+
+@pytest.fixture
+def copies(cli, library, tmp_path):
+    """Three copies of the haiku skill."""
+    folders = [library / "haiku", tmp_path / "b" / "haiku", tmp_path / "c" / "haiku"]
+    for folder in folders[1:]:
+        shutil.copytree(folders[0], folder)
+        assert cli("sync", str(folder.parent)).exit_code == 0
+    return folders
+
+
+def test_one_undo_takes_back_a_change_of_copies(cli, copies):
+    cli("update", "mine/haiku", "--description", "Three lines.", "--copies")
+    done = cli("undo", "--yes")
+    assert done.stdout == "Took back: update haiku and 2 copies of it\n"
+    assert "Updating 'haiku' (mine/haiku, 20" in done.stderr
+    assert "with 2 copies of it: " in done.stderr
+    assert all("Three lines." not in (one / "SKILL.md").read_text() for one in copies)
+    assert cli("undo", "--yes").exit_code == 1
+
+
+def test_copies_that_were_deleted_together_are_restored_together_or_by_name(cli, copies):
+    cli("delete", "mine/haiku", "--copies")
+    back = cli("restore", "haiku", "--copies", "--json")
+    assert [one["source"] for one in json.loads(back.stdout)][-1] == "mine"
+    assert all(one.exists() for one in copies)
+    assert cli("undo", "--yes").stdout == "Took back: restore haiku and 2 copies of it\n"
+    assert not any(one.exists() for one in copies)
+    sources = [one["name"] for one in json.loads(cli("source", "list", "--json").stdout)]
+    assert len(sources) == 3
+    named = ["haiku", *(f"{one}/haiku" for one in sources if one != "mine")]
+    assert cli("restore", *named).exit_code == 0
+    assert all(one.exists() for one in copies)
+
+
+def test_none_of_several_is_restored_where_the_place_of_one_is_taken(cli, library):
+    cli("delete", "haiku", "review")
+    (library / "review").mkdir()
+    refused = cli("restore", "haiku", "review")
+    assert refused.exit_code == 1
+    assert "There is a skill 'review' already" in refused.stderr
+    assert not (library / "haiku").exists()
+
+
+def test_none_of_several_is_restored_where_one_is_not_kept_whole(cli, library):
+    lose(cli, library, "haiku")
+    lose(cli, library, "review")
+    (library / "review").write_text("a file")
+    assert cli("restore", "haiku", "review").exit_code == 1
+    assert not (library / "haiku").exists()
+    (library / "review").unlink()
+    assert cli("restore", "haiku", "review", "mine/haiku").exit_code == 0
+
+
+def test_restoring_what_is_there_points_to_its_history(cli, library):
+    told = cli("restore", "haiku")
+    assert told.exit_code == 1
+    assert "'haiku' is there, and not in the trash." in told.stderr
+    assert "'skill-registry restore haiku --revision N' brings that back." in told.stderr
+
+
+def test_the_folder_to_make_is_named(cli, library):
+    cli("delete", "haiku")
+    shutil.rmtree(library)
+    assert f"make it first: mkdir -p {library}" in cli("restore", "haiku").stderr
 
 
 def test_undo_asks_on_a_terminal(terminal, cli, library):

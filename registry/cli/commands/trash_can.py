@@ -16,6 +16,7 @@ from registry.cli.several import each, each_of
 
 if TYPE_CHECKING:
     from registry.changes.trash import Trashed
+    from registry.model import SkillDetail
 
 
 @session_command(
@@ -94,33 +95,40 @@ def restore(
     NAME is the skill's name, its source/folder, or the id that "trash list" shows; of several the
     one that was deleted last comes back, byte for byte and as old as it was. A skill that was
     removed by hand, or with its source, is written back as the database kept it. With --revision
-    NAME is a skill that is there, or was, and "history" lists what it was; copies of one that is
-    there stay as they are, and are named, unless --copies is given. Of several names none is
-    touched unless all can come back.
+    NAME is a skill that is there, or was, and "history" lists what it was. Copies stay as they are,
+    and are named, unless --copies is given: of a skill in the trash, those that were deleted
+    together with it come back, too. Of several names none is touched unless all can come back.
     """
     if revision is not None and (source is not None or names[1:]):
         raise click.UsageError("--revision goes with a single NAME, and without --source.")
-    if copies and revision is None:
-        raise click.UsageError("--copies goes with --revision.")
     registry = session.registry
     if revision is not None:
         with copied.told(session, names[0], "changes", copies=copies):
             made = registry.restore_revision(names[0], revision, copies=copies)
         back, is_complete = [made], True
     else:
-        from registry.changes.back import find
-
-        chosen = list(dict.fromkeys(names))
-        if chosen[1:]:
-            for name in chosen:
-                find(registry.core, name, source=source)
-        back, is_complete = each_of(
-            session, chosen, lambda name: registry.restore(name, source=source)
-        )
+        back, is_complete = _restored(session, names, source, copies=copies)
     told = (line for one in back for line in skill_line("Restored", one))
-    session.console.answer(back if names[1:] else back[0], told, as_json=as_json)
+    session.console.answer(back if names[1:] or copies else back[0], told, as_json=as_json)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _restored(
+    session: Session, names: Sequence[str], source: str | None, *, copies: bool
+) -> tuple[list["SkillDetail"], bool]:
+    """Return what came back of these, checked all before the first, and whether that is all."""
+    from registry.changes import back
+    from registry.changes.create import told
+
+    core = session.registry.core
+    if copies:
+        some = back.with_copies(core, back.find_all(core, names, source=source))
+        return [told(core, one) for one in back.bring_all(core, some, source=source)], True
+    if not names[1:]:
+        return [session.registry.restore(names[0], source=source)], True
+    found = back.find_all(core, names, source=source)
+    return each_of(session, found, lambda one: told(core, back.bring(core, one, source=source)))
 
 
 @click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
@@ -158,7 +166,8 @@ def _tell_foreign(session: Session) -> None:
 def empty(session: Session, *, yes: bool) -> None:
     """Remove all deleted skills for good.
 
-    They can't be restored any more; the next "db prune" forgets what their history kept.
+    They can't be restored any more, and are found by no name; the next "db prune" frees what was
+    stored of them.
     """
     found = session.registry.trash()
     held = words.count(len(found), "deleted skill")

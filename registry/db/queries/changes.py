@@ -48,6 +48,15 @@ def last_changes(reader: Reader, host: str) -> list[MadeChange]:
     return list(map(MadeChange._make, reader.rows(sql, (host, REMEMBERED))))
 
 
+def is_elsewhere(reader: Reader, change: MadeChange) -> bool:
+    """Tell whether a skill is live, and not where a change left it."""
+    sql = (
+        "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
+        "WHERE s.uid = ? AND s.live = 1 AND NOT (src.name = ? AND s.folder = ?) LIMIT 1"
+    )
+    return bool(reader.rows(sql, (change.uid, change.source, change.folder)))
+
+
 def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:
     """Return the tree hash that the last change of a skill, to this one, took the place of."""
     rows = reader.rows(

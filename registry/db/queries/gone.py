@@ -30,10 +30,18 @@ class Gone(NamedTuple):
         return f"{self.source}/{self.folder}" if self.source else ""
 
 
-def latest_gone(reader: Reader, handle: str, sources: Collection[str] | None = None) -> Gone | None:
+def latest_gone(
+    reader: Reader,
+    handle: str,
+    sources: Collection[str] | None = None,
+    *,
+    without: Collection[str] = (),
+    trash: Collection[str] = (),
+) -> Gone | None:
     """Return the skill of this name, source/name, source/folder or uid that went last.
 
-    ``sources``: only what was in one of these; None: wherever it was.
+    ``sources``: only what was in one of these; None: wherever it was. None is meant that is
+    ``without`` (uids), or lies in the ``trash`` (numbers).
     """
     source, _, rest = handle.partition("/")
     rows = reader.rows(
@@ -47,6 +55,8 @@ def latest_gone(reader: Reader, handle: str, sources: Collection[str] | None = N
     now = utc_now()
     for row in rows:
         one = Gone._make(row)
+        if one.uid in without or one.trash in trash:
+            continue
         if sources is None or one.source in sources:
             # Words of a stranger are told nobody in the place of a time.
             created, since = (

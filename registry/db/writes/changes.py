@@ -20,6 +20,11 @@ def drop_old_changes(connection: Connection, host: str) -> None:
     connection.execute(delete(changes).where(changes.c.host == host, changes.c.id <= too_old))
 
 
+def drop_change(connection: Connection, change: MadeChange) -> None:
+    """Forget a single change."""
+    connection.execute(delete(changes).where(changes.c.id == change.id))
+
+
 def drop_changes(connection: Connection, first: MadeChange) -> None:
     """Forget a change, and what was done to the same skill after it."""
     connection.execute(delete(changes).where(changes.c.uid == first.uid, changes.c.id >= first.id))
