@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from registry import errors
 from registry.cli import escape
 from registry.model import DOCUMENT_NAMES
+from registry.text import quoted
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -109,7 +110,8 @@ def hint(error: errors.RegistryError) -> str:
 def unsynced(registry: "SkillRegistry", name: str) -> str:
     """Return why a skill's folder on disk, which ``name`` may mean, is not known by that name.
 
-    Empty where there is no such folder. Raises as `SkillRegistry.why`.
+    That it is a link to a skill is said, too. Empty where there is no such folder. Raises as
+    `SkillRegistry.why`.
     """
     for path in _places(registry, name):
         if not any(os.path.lexists(os.path.join(path, document)) for document in DOCUMENT_NAMES):
@@ -119,6 +121,8 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
             reason = found.reasons[0]
             said = "it is not synced yet" if reason.code == "not-synced" else reason.message
             return f"There is {path}, but {said}" + (f"; {reason.fix}" if reason.fix else ".")
+        if os.path.realpath(path) != path:
+            return f"{path} is a link to the skill {quoted(found.ref)}."
     return ""
 
 

@@ -235,3 +235,17 @@ class TestNesting:
 def test_a_value_that_no_skill_has_is_told_with_the_nearest(library, cli, command, option, told):
     ran = cli(*command, *option)
     assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", f"{told}\n")
+
+
+@pytest.mark.parametrize("command", ["show", "history", "restore"])
+def test_a_link_that_stood_for_a_skill_is_named_as_one(cli, tmp_path, command):
+    home, links = tmp_path / "my" / "agents", tmp_path / "my" / "claude"
+    write_skill(home / "alpha")
+    write_skill(links / "beta")
+    (links / "alpha").symlink_to(home / "alpha")
+    for folder in (links, home):
+        cli("sync", str(folder))
+    told = cli(command, "claude/alpha")
+    assert told.exit_code == 1
+    assert f"{links / 'alpha'} is a link to the skill 'alpha'." in told.stderr
+    assert "brings it back" not in told.stderr
