@@ -22,6 +22,7 @@ from registry.errors import (
     SkillGone,
     SkillInTrash,
     SkillMissing,
+    SkillNotDeleted,
     SkillNotFound,
     SourceNotAdopted,
     SourceNotFound,
@@ -177,7 +178,11 @@ class NativeToolset:
 
         among = None if self._view.is_whole else self._sources()
         chosen = None if source is None else self._named(source)
-        back = bring_back(self._core, name, source=chosen, among=among)
+        try:
+            back = bring_back(self._core, name, source=chosen, among=among)
+        except SkillNotDeleted:
+            self._view.resolve(name)  # of what is not seen here, nothing is said
+            raise
         return {"skill": _changed(back.skill)}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:

@@ -116,10 +116,9 @@ def test_a_skill_without_copies_says_nothing_of_them(copied, cli):
     [
         ("update", "pdf", "--tag", "x", "--copies", "--force"),
         ("delete", "pdf", "--copies", "--force"),
-        ("restore", "pdf", "--copies"),
     ],
 )
-def test_copies_goes_with_no_force_and_with_a_revision(copied, cli, arguments):
+def test_copies_goes_with_no_force(copied, cli, arguments):
     assert cli(*arguments).exit_code == 2
 
 
