@@ -224,7 +224,7 @@ class TestDeleteAndRestore:
 
     def test_what_the_trash_does_not_hold_is_said_to_be_missing_there(self, registry, alpha):
         with pytest.raises(NotInTrash, match="The trash holds no skill"):
-            registry.restore("alpha")
+            registry.restore("nothing")
 
     def test_of_several_the_latest_is_restored(self, registry, source, root, alpha):
         registry.delete("alpha")
