@@ -1,17 +1,26 @@
 """The Python interface, as a program that embeds it calls it: values, kinds, mistakes."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+import registry
 from registry.api import SkillRegistry
 from registry.db.queries.filters import Filters
 from registry.errors import RegistryError, SourceNotFound, UsageProblem
 from registry.settings import Settings
-from tests.conftest import write_skill
+from tests.conftest import REPOSITORY, write_skill
 
 NOW = datetime.now(UTC)
+
+
+def all_errors(kind=RegistryError):
+    """Return the public class of errors and all that are made of it."""
+    found = {kind}.union(*map(all_errors, kind.__subclasses__()))
+    return {one for one in found if one.__module__.startswith("registry.errors")}
 
 
 @pytest.fixture
@@ -183,3 +192,28 @@ def test_a_closed_registry_says_that_it_is_closed(filled):
     for call in (filled.list, filled.sources, lambda: filled.get("today"), filled.sync):
         with pytest.raises(RegistryError, match="closed"):
             call()
+
+
+def test_every_name_that_the_package_offers_is_there_and_is_listed():
+    for name in registry.__all__:
+        assert getattr(registry, name) is not None
+    assert set(registry.__all__) <= set(dir(registry))
+    with pytest.raises(AttributeError, match="nosuch"):
+        _ = registry.nosuch
+
+
+def test_every_error_is_offered():
+    assert {kind.__name__ for kind in all_errors()} <= set(registry.__all__)
+
+
+def test_importing_the_package_imports_nothing_of_it():
+    script = (
+        "import sys, registry; dir(registry); registry.__version__\n"
+        "print(sorted(name for name in sys.modules if name.startswith('registry')))\n"
+        "registry.SkillNotFound, registry.Skill\n"
+        "print('registry.api' in sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert run.stdout.splitlines() == ["['registry']", "False"]
