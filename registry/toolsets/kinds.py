@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from registry.core import UNEXPECTED
-from registry.errors import UsageProblem
+from registry.errors import RegistryError, UsageProblem
 
 MOST: Final = 1 << 63
 """No number is as large."""
@@ -48,6 +48,8 @@ def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
         named = {name: _as_text(value) for name, value in named.items()}
         try:
             return method(registry, *arguments, **named)
+        except RegistryError:
+            raise
         except UNEXPECTED as error:
             message = misuse(method, (registry, *arguments), named)
             problem = UsageProblem(message=message) if message else registry.core.damage()
