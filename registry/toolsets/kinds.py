@@ -114,7 +114,7 @@ def _fits(value: Any, kind: Any) -> bool:
     elif inspect.isclass(origin) and issubclass(origin, Collection):
         whole = isinstance(value, Collection) and not isinstance(value, str | bytes)
         fits = whole and all(_fits(one, inner[0]) for one in value)
-    elif not inspect.isclass(kind) or kind is inspect.Parameter.empty:
+    elif kind is Any or kind is inspect.Parameter.empty or not inspect.isclass(kind):
         fits = True  # a name of a kind that is only imported for types
     elif is_dataclass(kind) and isinstance(value, kind):
         fits = all(_fits(getattr(value, one.name), one.type) for one in fields(kind))

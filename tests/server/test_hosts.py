@@ -59,7 +59,7 @@ def test_a_source_belongs_to_the_machine_that_synced_it(publisher, reader):
 
 def test_a_machine_without_the_folder_reads_and_searches_every_skill(reader):
     assert [skill.name for skill in reader.list(Filters(tags=["git"]))] == ["beta"]
-    assert [hit.name for hit in reader.search("alpha")[0]] == ["alpha"]
+    assert [hit.name for hit in reader.search("alpha")] == ["alpha"]
     assert reader.read("alpha").endswith("# Alpha\n")
     assert reader.get("alpha").body == "\n# Alpha\n"
     assert reader.read_file("alpha", "scripts/run.sh") == b"echo \x00\xff\n"
