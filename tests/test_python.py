@@ -1,5 +1,6 @@
 """The Python interface, as a program that embeds it calls it: values, kinds, mistakes."""
 
+import ast
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta, timezone
@@ -204,6 +205,42 @@ def test_every_name_that_the_package_offers_is_there_and_is_listed():
 
 def test_every_error_is_offered():
     assert {kind.__name__ for kind in all_errors()} <= set(registry.__all__)
+
+
+@pytest.mark.file
+def test_a_program_that_logs_hears_of_no_migration_and_keeps_its_own(tmp_path, root):
+    write_skill(root / "alpha")
+    script = """
+import logging, sys
+logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")
+import registry
+with registry.SkillRegistry.open(sys.argv[1], settings=registry.Settings()) as opened:
+    opened.sync(sys.argv[2])
+assert "alembic.runtime.migration" in sys.modules
+logging.getLogger("alembic.runtime.migration").info("of the program's own database")
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, str(tmp_path / "new.db"), str(root)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+    )
+    assert run.stdout == ""
+    assert run.stderr == "alembic.runtime.migration: of the program's own database\n"
+
+
+def test_a_database_is_opened_with_nothing_given_by_place_but_its_name():
+    """Python 3.13 warns of it, and 3.15 refuses it."""
+    calls = [
+        (path.name, node.lineno)
+        for path in (REPOSITORY / "registry").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "sqlite3.connect"
+        and len(node.args) > 1
+    ]
+    assert calls == []
 
 
 def test_importing_the_package_imports_nothing_of_it():

@@ -98,7 +98,7 @@ def test_a_server_killed_in_the_middle_of_a_create_leaves_disk_and_database_in_a
         with SkillRegistry.open(database, settings=Settings()) as registry:
             assert registry.check_database() == []
             report = registry.sync(verify=True)
-            assert (report.added, report.updated, report.removed) == ([], [], [])
+            assert (report.added, report.updated, report.removed) == ((), (), ())
             made = {skill.name for skill in registry.list() if skill.name.startswith("made-")}
             on_disk = {path.name for path in library.iterdir() if path.name.startswith("made-")}
             assert made == on_disk

@@ -173,7 +173,7 @@ def test_a_sync_whose_lock_was_lost_publishes_nothing(machine, publisher, root, 
         publisher.sync()
     monkeypatch.undo()
     assert [skill.name for skill in publisher.list()] == ["alpha", "beta"]
-    assert publisher.sync().added == ["gamma"]
+    assert publisher.sync().added == ("gamma",)
 
 
 def test_what_was_not_stored_is_said_with_the_machine_that_has_it(machine, root, tmp_path):

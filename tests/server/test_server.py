@@ -272,7 +272,7 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
         assert [one.number for one in copied_registry.history("alpha")] == [3, 2, 1]
         assert copied_registry.search("迁移").total == 1
         report = copied_registry.sync(verify=True)
-        assert (report.added, report.updated, report.removed) == ([], [], [])
+        assert (report.added, report.updated, report.removed) == ((), (), ())
     with SkillRegistry.open(other_url, settings=settings) as registry:
         with pytest.raises(SourceNotAdopted):
             registry.create("delta", description="Made after the copy.")
