@@ -17,6 +17,7 @@ from registry.catalog.visibility.rules import HIDDEN
 from registry.db.interface import Reader
 from registry.db.queries import offered
 from registry.db.queries import skills as stored_skills
+from registry.db.queries.copies import same_as
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.offered import Offer
@@ -237,7 +238,7 @@ class View:
             problem = error if self._may_tell(handle, error) else SkillNotFound(handle)
         else:
             # Only what was read is judged: reading may have found it changed.
-            if self._sees(found.stored):
+            if self._sees(found.stored) or self._stands_in(found.stored):
                 return found
             problem = self._refusal(handle, found.stored)
         named = self.skills(handle)
@@ -265,6 +266,12 @@ class View:
             return stored.is_visible and not stored.hidden and self._is_within(stored.skill)
         place = stored.skill.source, stored.folder
         return any((one.source, one.folder) == place for one in self.skills(stored.skill.name))
+
+    def _stands_in(self, stored: StoredSkill) -> bool:
+        """Tell whether a skill is a copy of one that is seen here, and gone from its own place."""
+        return bool(stored.skill.copies and self.admitted([stored])) and any(
+            map(self._sees, same_as(self.core.reader, stored))
+        )
 
     def _may_tell(self, handle: str, error: RegistryError) -> bool:
         """Tell whether an error about a skill is about one that may be known of here."""
