@@ -1,5 +1,6 @@
 """Hold what a model sends against a tool's JSON Schema."""
 
+import difflib
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -7,6 +8,7 @@ from registry.text import shorten
 from registry.toolsets.base import Json
 
 if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
 
 MAX_PROBLEM: Final = 300
@@ -23,13 +25,18 @@ class Arguments:
         """Return in words what is wrong with ``arguments``, or None."""
         from jsonschema.exceptions import best_match
 
+        if isinstance(arguments, str):
+            return "the arguments are not a JSON object"
         try:
-            error = best_match(self._validator.iter_errors(arguments))
+            errors = list(self._validator.iter_errors(arguments))
         except RecursionError:
             return "the arguments are nested too deeply"
+        # A misspelt name explains the one that is missing, not the other way round.
+        unknown = [one for one in errors if one.validator_value is False]
+        error = best_match(unknown or errors)
         if error is None:
             return None
-        words = shorten(error.message, MAX_PROBLEM)
+        words = shorten(_unknown(error) if unknown else error.message, MAX_PROBLEM)
         place = ".".join(map(str, error.path))
         text = f"{place}: {words}" if place else words
         return text.encode("utf-8", "replace").decode()
@@ -39,3 +46,14 @@ class Arguments:
         from jsonschema import Draft202012Validator
 
         return Draft202012Validator(self._schema)
+
+
+def _unknown(error: "ValidationError") -> str:
+    """Name the properties that the schema does not know, and what may have been meant."""
+    refusing: Any = error.schema
+    sent: Any = error.instance
+    known = list(refusing["properties"])
+    names = [str(name) for name in sent if name not in known]
+    near = difflib.get_close_matches(names[0], known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    return f"unknown argument {', '.join(map(repr, names))}: {hint}"

@@ -101,6 +101,8 @@ def test_what_is_not_served_is_invalid_and_tells_no_path(talk, library, uri):
         with pytest.raises(Exception, match="There is no resource") as caught:
             await client.read_resource(uri)
         assert str(library) not in str(caught.value)
+        assert caught.value.error.code == -32602
+        assert caught.value.error.data == {"uri": uri}
 
     talk(conversation)
 
@@ -155,6 +157,7 @@ def test_the_extension_refuses_what_it_does_not_know(talk, library):
             with pytest.raises(Exception, match="There is no skill") as caught:
                 await got(client, uri)
             assert caught.value.error.code == -32602
+            assert caught.value.error.data == {"uri": uri}
 
     talk(conversation)
 
