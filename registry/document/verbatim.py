@@ -25,13 +25,24 @@ def front_matter_json(text: str) -> dict[str, JsonValue] | None:
 
     Such a file has no aliases and no deep nesting: `parse_document` refuses them.
     """
+    return _load(text, _loader())
+
+
+def scalar_texts(text: str) -> dict[str, JsonValue]:
+    """Return the same with every scalar as the text it is written as; empty if it is not valid."""
+    import yaml
+
+    return _load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader)) or {}
+
+
+def _load(text: str, loader: Any) -> dict[str, JsonValue] | None:
     import yaml
 
     front = split(text).front
     if front is None:
         return None
     try:
-        values = yaml.load(front, Loader=_loader())  # noqa: S506  # a safe loader with fewer types
+        values = yaml.load(front, Loader=loader)  # noqa: S506  # safe loaders with fewer types
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return _json(values) if isinstance(values, dict) else None

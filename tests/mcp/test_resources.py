@@ -136,11 +136,10 @@ def test_the_extension_lists_skills_with_front_matter_and_a_complete_manifest(ta
                 assert file["size"] == len(data)
                 assert file["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
         assert skills["skill://mine/typed/SKILL.md"]["frontmatter"]["metadata"] == {
-            "version": 1.1,
+            "version": "1.10",
             "when": "2026-01-02",
             "on": "yes",
-            "n": 3,
-            "x": None,
+            "n": "3",
         }
         files = [f["uri"] for f in skills["skill://mine/outer/SKILL.md"]["resources"]]
         assert files == ["skill://mine/outer/SKILL.md", "skill://mine/outer/inner/SKILL.md"]
