@@ -10,6 +10,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.disk.locks import FileLock
+from registry.errors import RegistryError
 from registry.settings import Settings
 
 
@@ -192,3 +193,40 @@ def test_what_was_counted_before_a_fork_is_counted_once(filled):
         pass
     filled.core.usage.write()
     assert [count.read for count in filled.usage_counts()] == [1]
+
+
+ROWS = """
+    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1000)
+    SELECT n, {} FROM numbers
+"""
+
+
+@pytest.mark.file
+def test_a_registry_is_closed_while_its_threads_read(filled):
+    """Whoever is amid a call ends it first: a connection closed under it would end the process."""
+    failed = []
+
+    def child():
+        for _ in range(20):
+            with SkillRegistry.open(filled.path, settings=Settings()) as registry:
+                reading = threading.Barrier(3)
+
+                def read(registry=registry, reading=reading):
+                    registry.core.reader.rows("SELECT 1")  # by a connection of its own
+                    reading.wait()
+                    try:
+                        for number in range(10):
+                            registry.core.reader.rows(ROWS.format(number))
+                    except RegistryError as error:
+                        failed.append(error)
+
+                threads = [threading.Thread(target=read) for _ in range(2)]
+                for thread in threads:
+                    thread.start()
+                reading.wait()
+            for thread in threads:
+                thread.join()
+        assert failed == []
+
+    with forked(child):
+        pass

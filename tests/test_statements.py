@@ -113,4 +113,4 @@ def test_a_change_of_a_tag_on_a_server_sends_few_statements(new_database, root, 
 
         monkeypatch.setattr(psycopg.Connection, "commit", end)
         registry.update("alpha", tags=["second"])
-    assert len(sent) <= 37, "\n".join(sent)
+    assert len(sent) <= 35, "\n".join(sent)

@@ -24,7 +24,7 @@ from registry.db.writes.changes import add_change
 from registry.db.writes.gone import note_trash
 from registry.db.writes.journal import drop_entry, holds
 from registry.db.writes.statements import InTransaction
-from registry.db.writes.versions import delete_retired, is_live, live_version, publish, stage
+from registry.db.writes.versions import delete_version, is_live, live_version, publish, stage
 from registry.disk.atomic import (
     Place,
     digest_of,
@@ -221,7 +221,7 @@ def _record(
     if reading is not None and reading.unread and (live is None or live.content_hash):
         # It was readable a moment ago, or when it was stored last.
         raise _unanswered(entry, reading.unread[0].message)
-    version = None
+    version, retired = None, True
     if reading is not None:
         previous = None if live is None else Previous(live.id, live.uid, live.created_at)
         version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
@@ -229,7 +229,7 @@ def _record(
         if back is not None and not is_live(connection, back):
             version.columns["uid"] = entry.uid
             version.columns["created_at"] = entry.created_at
-        publish(connection, stage(connection, [version]), [])
+        retired = bool(publish(connection, stage(connection, [version]), []))
     elif live is not None:
         publish(connection, [], [live.id])
     change = made_change(context, entry, live, version) if is_done else None
@@ -238,8 +238,8 @@ def _record(
         if change.kind == "delete" and area == "trash":
             note_trash(connection, change.uid, number)
         add_change(connection, change, entry.host)
-    if live is not None:
-        delete_retired(connection, version=live.id)
+    if live is not None and retired:
+        delete_version(connection, live.id)
     drop_entry(connection, entry)
 
 

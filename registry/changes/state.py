@@ -39,6 +39,9 @@ OLD: Final = "tree.old"
 NEW: Final = "tree.new"
 
 
+_UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
+
+
 class StateFolder:
     """The open state folder of a source, with ``ops``, ``trash`` and ``conflict`` in it."""
 
@@ -83,6 +86,9 @@ class StateFolder:
                 if not make and isinstance(error, FileNotFoundError):
                     return None
                 reason = error.strerror or str(error)
+                if make and error.errno in _UNWRITABLE:
+                    reason = f"the folder for changes can't be made there: {reason}"
+                    raise ChangeRefused(path=path, reason=reason) from error
                 raise SkillInaccessible(path=path, reason=reason) from error
             stack.pop_all()
         return cls(home, *folders)

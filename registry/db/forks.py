@@ -8,12 +8,13 @@ thread was inside the database: a fork waits for that moment.
 
 import os
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, Protocol
 from weakref import WeakSet
 
-FORK_SECONDS: Final = 10.0
-"""How long a fork waits for calls and writes of other threads to end."""
+LEAVE_SECONDS: Final = 10.0
+"""How long a fork, or a close, waits for calls and writes of other threads to end."""
 
 
 class Forkable(Protocol):
@@ -37,7 +38,7 @@ class Busy:
         """Begin anew: of all threads that were inside, none is in this process."""
         self._changed = threading.Condition(threading.Lock())
         self._inside = 0
-        self._forking = False
+        self._shut_out = False
         self._idle = True
         self._own.depth = 0
 
@@ -45,7 +46,7 @@ class Busy:
         depth = getattr(self._own, "depth", 0)
         if not depth:
             with self._changed:
-                while self._forking:
+                while self._shut_out:
                     self._changed.wait()
                 self._inside += 1
         self._own.depth = depth + 1
@@ -55,24 +56,36 @@ class Busy:
         if depth == 0:
             with self._changed:
                 self._inside = max(0, self._inside - 1)
-                if self._forking:
+                if self._shut_out:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
         """Keep other threads out, and wait until all that are inside have left."""
-        mine = getattr(self._own, "depth", 0) > 0
-        with self._changed:
-            while self._forking:  # another thread forks, too
-                self._changed.wait()
-            self._forking = True
-            self._idle = self._changed.wait_for(lambda: self._inside == mine, FORK_SECONDS)
-            self._idle = self._idle and not mine
+        self._idle = self._shut() and not getattr(self._own, "depth", 0)
 
     def after_fork(self) -> None:
         """Let the parent's threads in again."""
         with self._changed:
-            self._forking = False
+            self._shut_out = False
             self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Be the only thread inside; False: others did not leave in time."""
+        left = self._shut()
+        try:
+            yield left
+        finally:
+            self.after_fork()
+
+    def _shut(self) -> bool:
+        """Keep other threads out until `after_fork`; False: some did not leave in time."""
+        mine = getattr(self._own, "depth", 0) > 0
+        with self._changed:
+            while self._shut_out:  # by another thread
+                self._changed.wait()
+            self._shut_out = True
+            return self._changed.wait_for(lambda: self._inside == mine, LEAVE_SECONDS)
 
     @property
     def idle(self) -> bool:

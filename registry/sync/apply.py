@@ -9,6 +9,7 @@ from registry.core import Core
 from registry.db.interface import Reader, SyncLock, Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
+from registry.db.writes.changes import drop_old_changes
 from registry.db.writes.sources import record_sync
 from registry.db.writes.versions import (
     NewVersion,
@@ -93,6 +94,7 @@ def apply_plan(
                 replace_unread(connection, part.source.id, UNREADABLE, part.unread)
             record_sync(connection, part.source.id, now, part.report.outcome)
         add_notices(connection, plan.notices)
+        drop_old_changes(connection, core.host)
     clear(writer)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()

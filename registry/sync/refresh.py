@@ -52,7 +52,7 @@ def _reimport(
     Returns what can't be read: what is stored stays. Raises `SkillInaccessible` where that is the
     document.
     """
-    from registry.db.writes.versions import delete_retired, publish, stage
+    from registry.db.writes.versions import delete_version, publish, stage
     from registry.sync.apply import Unread, read_version
 
     now = time.time_ns()
@@ -65,6 +65,6 @@ def _reimport(
     with core.writer.transaction() as connection:
         staged = stage(connection, [new])
         live = publish(connection, staged, [])
-        delete_retired(connection, version=stored.id if live else staged[0])
+        delete_version(connection, stored.id if live else staged[0])
     store_contents(core, live)
     return ()

@@ -1,5 +1,6 @@
 """What a change refuses, and that nothing happened then."""
 
+import errno
 import os
 
 import pytest
@@ -22,6 +23,7 @@ from registry.errors import (
 )
 from registry.settings import Settings
 from tests.conftest import OLD, write_skill
+from tests.refusing import refuse
 
 
 @pytest.fixture
@@ -295,3 +297,19 @@ def test_what_another_machine_has_is_not_changed_here(registry, root, alpha):
             change()
     assert sorted(os.listdir(alpha)) == ["SKILL.md", "run.sh"]
     assert not state(root).exists()
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_what_cannot_be_written_is_not_called_unreadable(registry, root, alpha, monkeypatch, code):
+    """The folder for changes can't be made: nothing is wrong with reading."""
+    refused = refuse(monkeypatch, state(root), OSError(code, os.strerror(code)), "mkdir")
+    for change in (
+        lambda: registry.update("alpha", description="New."),
+        lambda: registry.delete("alpha"),
+        lambda: registry.create("beta", description="New."),
+    ):
+        with pytest.raises(ChangeRefused) as caught:
+            change()
+        assert "read" not in str(caught.value).replace("Read-only", "")
+        assert os.strerror(code) in str(caught.value)
+    assert len(refused) == 3

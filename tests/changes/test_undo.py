@@ -164,11 +164,13 @@ def test_what_a_stranger_writes_down_is_no_change_of_ours(registry, alpha):
         Undo.of(registry.core)
 
 
-def test_only_the_last_hundred_are_remembered(registry, alpha, monkeypatch):
-    monkeypatch.setattr(changes, "KEPT", 4)
-    for number in range(5):
+def test_a_sync_forgets_all_but_the_last_hundred(registry, root, alpha, monkeypatch):
+    monkeypatch.setattr(changes, "REMEMBERED", 4)
+    for number in range(6):
         registry.update("alpha", description=f"{number}.")
-    assert [undo(registry) for _ in range(3)] == ["update"] * 3
+    write_skill(root / "beta")
+    registry.sync()
+    assert [undo(registry) for _ in range(4)] == ["update"] * 4
     with pytest.raises(NothingToUndo):
         undo(registry)
     assert registry.get("alpha").description == "1."

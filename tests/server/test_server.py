@@ -228,9 +228,11 @@ def test_words_are_found_without_accents_and_text_without_spaces_by_its_parts(fi
 
 
 def rows(backend):
-    """Everything that is stored, as it is."""
+    """Everything that is stored, as it is, but for signatures, which are one database's."""
     found = {}
     for table in schema.metadata.sorted_tables:
+        if table is schema.changes:
+            continue
         columns = [column.name for column in table.columns if column.name != "host"]
         keys = ", ".join(column.name for column in table.primary_key.columns)
         sql = f"SELECT {', '.join(columns)} FROM {table.name} ORDER BY {keys}"

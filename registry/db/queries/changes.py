@@ -32,8 +32,8 @@ SIGNED: Final = "kind uid name folder before after made_at".split()
 """What is signed of a change; for which source and database, the signature knows itself."""
 
 
-MAX_READ: Final = 1000
-"""However many are written down."""
+REMEMBERED: Final = 101
+"""Changes of a host that can be asked for: 100, and the one that takes the last of them back."""
 
 
 def facts_of(change: MadeChange) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def last_changes(reader: Reader, host: str) -> list[MadeChange]:
     """Return what is written down of the changes on a host, the latest first."""
     columns = ", ".join(MadeChange._fields)
     sql = f"SELECT {columns} FROM changes WHERE host = ? ORDER BY id DESC LIMIT ?"
-    return list(map(MadeChange._make, reader.rows(sql, (host, MAX_READ))))
+    return list(map(MadeChange._make, reader.rows(sql, (host, REMEMBERED))))
 
 
 def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:

@@ -20,7 +20,7 @@ _AT_ONCE: Final = 200
 """Rows of a stream that are fetched in one call."""
 
 _ABANDONED: Final[list[sqlite3.Connection]] = []
-"""Connections that a forked child can neither use nor close."""
+"""Connections that can be neither used nor closed, since another thread may be amid a call."""
 
 _UNFINISHED: Final = (
     "its last changes are in the %s file beside it, which can't be read where nothing can be "
@@ -47,7 +47,7 @@ class SqliteReader(Reader):
         begin_anew(self)
 
     def forked(self, *, idle: bool) -> None:
-        """Forget the connections of the parent's threads; see `registry.db.forks`."""
+        """Forget the connections of all threads; see `registry.db.forks`."""
         inherited = [connection for _, connection in self._open]
         if idle:
             for connection in inherited:
@@ -133,12 +133,9 @@ class SqliteReader(Reader):
                     begun.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close the connections of all threads."""
-        with busy, self._lock:
-            for _, connection in self._open:
-                connection.close()
-            self._open.clear()
-        self._local = threading.local()
+        """Close the connections of all threads, none of which may be amid a call."""
+        with busy.alone() as left:
+            self.forked(idle=left)
 
     @property
     def journal_mode(self) -> str | None:

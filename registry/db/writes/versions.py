@@ -160,22 +160,20 @@ def is_live(connection: Connection, uid: str) -> bool:
     return connection.execute(found.limit(1)).first() is not None
 
 
-def delete_retired(
-    connection: Connection,
-    *,
-    host: str = "",
-    source_id: int | None = None,
-    version: int | None = None,
-) -> int:
-    """Delete a batch of retired versions of a host's sources, or of a source's, or one version.
+def delete_version(connection: Connection, version: int) -> None:
+    """Delete a version that was retired in this transaction."""
+    dialect_of(connection).remove_from_index(connection, [version])
+    connection.execute(delete(skills).where(skills.c.id == version, skills.c.live == 0))
+
+
+def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> int:
+    """Delete a batch of retired versions of a host's sources, or all of a source's.
 
     Returns how many were deleted; call it until that is 0. Versions that are not live because they
-    are staged are spared only by the sync lock of their host: without it, name the ``version``.
+    are staged are spared only by the sync lock of their host.
     """
     if source_id is not None:
         which = skills.c.source_id == source_id
-    elif version is not None:
-        which = and_(skills.c.id == version, skills.c.live == 0)
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
         which = and_(skills.c.live == 0, skills.c.source_id.in_(ours))
