@@ -6,8 +6,10 @@ import threading
 
 import pytest
 
+from registry.toolsets.base import Context, Tool
 from registry.toolsets.open import TOOLSETS, tools_of
 from registry.toolsets.schemas import STYLES
+from registry.toolsets.toolset import Toolset
 
 WRITES = {"native": "create_skill", "miniclaw": "create_skill"}
 
@@ -212,27 +214,52 @@ class TestUnknown:
             assert len(message.encode()) < 2_000
 
 
+class Held(Toolset):
+    """A toolset whose one tool waits until it is let go."""
+
+    name = "held"
+
+    def __init__(self, context):
+        super().__init__(context, [Tool("wait", "Waits.", {"type": "object", "properties": {}})])
+        self.begun, self.free = threading.Event(), threading.Event()
+        self.answer = None
+
+    def _unknown(self, tool):
+        raise AssertionError(tool)
+
+    def _run(self, tool, arguments):
+        self.begun.set()
+        self.answer = {"free": self.free.wait(60), **arguments}
+        return self.answer
+
+
 class TestFromAnEventLoop:
-    def test_the_loop_goes_on_while_a_tool_works(self, native, monkeypatch):
-        """The call is held until the loop has done something else."""
-        begun, free = threading.Event(), threading.Event()
-        real = type(native).call
-
-        def held(self, *rest):
-            begun.set()
-            assert free.wait(60)
-            return real(self, *rest)
-
-        monkeypatch.setattr(type(native), "call", held)
+    def test_the_loop_goes_on_while_a_tool_works(self, registry):
+        held = Held(Context(registry.core))
 
         async def main():
-            call = asyncio.create_task(native.acall("read_skill", '{"name": "haiku"}'))
-            assert await asyncio.to_thread(begun.wait, 60)
+            call = asyncio.create_task(held.acall("wait", '{"a": 1}'))
+            assert await asyncio.to_thread(held.begun.wait, 60)
             assert not call.done()
-            free.set()
+            held.free.set()
             return await call
 
-        assert asyncio.run(main())["skill"]["ref"] == "haiku"
+        assert asyncio.run(main()) == {"free": True, "a": 1}
+
+    def test_a_call_whose_task_is_cancelled_runs_to_its_end(self, registry):
+        held = Held(Context(registry.core))
+
+        async def main():
+            call = asyncio.create_task(held.acall("wait", {}))
+            assert await asyncio.to_thread(held.begun.wait, 60)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            assert held.answer is None
+            held.free.set()
+
+        asyncio.run(main())  # which waits for its threads
+        assert held.answer == {"free": True}
 
     @pytest.mark.both
     def test_many_at_once_get_the_answers_of_one(self, registry, library):
