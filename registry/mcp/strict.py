@@ -44,7 +44,7 @@ def strict_front_matter(front_matter: Json, text: str, description: str) -> Json
 
 def cut(text: str, limit: int) -> str:
     """Return ``text`` in at most ``limit`` UTF-16 units, as JavaScript counts, cut at a word."""
-    units = text.encode("utf-16-le")
+    units = text.encode("utf-16-le", "surrogatepass")
     if len(units) <= 2 * limit:
         return text
     return shorten(text, len(units[: 2 * limit].decode("utf-16-le", "ignore")), whole_words=True)

@@ -5,6 +5,7 @@ JavaScript counts, and of the extension's entries.
 """
 
 import re
+import sqlite3
 
 import pytest
 
@@ -141,3 +142,32 @@ def test_switched_off_front_matter_is_listed_as_it_is(registry, library, databas
     assert raw["nested"]["metadata"]["tags"] == ["a", "b"]
     assert raw["numbers"]["metadata"]["version"] == 1.1
     assert raw["long"]["description"] == LONG.strip()
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "a: &x [1]\nb: [*x, *x]\n",
+        "a: &x {k: v}\nb: *x\n",
+        "a: &x [*x]\n",
+        "".join(
+            f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9 if n else '1')}]\n" for n in range(12)
+        ),
+    ],
+    ids=["list", "map", "itself", "billion"],
+)
+def test_front_matter_with_aliases_is_none_whoever_wrote_it_into_the_database(
+    registry, database, root, skill, front
+):
+    skill("plain")
+    skill("hostile")
+    registry.sync(str(root), name="mine")
+    text = f"---\nname: hostile\ndescription: D.\n{front}---\n"
+    with sqlite3.connect(database) as written:
+        changed = written.execute(
+            "UPDATE documents SET text = ? WHERE text LIKE '%name: hostile%'", [text]
+        )
+        assert changed.rowcount == 1
+    written.close()
+    found, _ = SkillResources(View(Context(registry.core))).skills(None)
+    assert [one["frontmatter"]["name"] for one in found] == ["plain"]
