@@ -45,10 +45,14 @@ def told(
     if found.left:
         text = _count(found.left, "is left as it was", "are left as they were")
         text += f": {_named(found.left)}"
-        if not copies:
-            text += f"; --copies {verb} {'them' if found.left[1:] else 'it'}, too"
+        them = "them" if found.left[1:] else "it"
+        if verb == "deletes" and not copies:
+            text += f"; the same with --copies deletes {them}, too"
         console.note(text)
         if verb == "changes":
+            if not copies:
+                again = "'skill-registry undo', then the same with --copies"
+                console.note(f"To change {them}, too: {again}.")
             name = quote(escape.line(stored.skill.name))
             console.note(f"'skill-registry copies {name}' shows what differs.")
 

@@ -35,6 +35,24 @@ def test_a_listing_says_in_one_line_what_it_leaves_out(cli, project):
     assert "1 skill of projects elsewhere is left out; --all lists it.\n" in result.stderr
 
 
+def test_a_search_that_finds_nothing_says_what_was_left_out(cli, project):
+    assert cli("search", "release").stderr.splitlines()[-1] == (
+        "2 skills of projects elsewhere are left out; --all finds them."
+    )
+    assert cli("search", "release", "--all").stdout.startswith("release")
+
+
+def test_where_all_is_left_out_nothing_is_called_unusable(cli, project):
+    cli("source", "remove", "user")
+    assert cli("list").stderr == LEFT_OUT
+
+
+def test_copies_of_projects_elsewhere_are_not_called_listed(cli, project, terminal, database):
+    shown = terminal("--db", str(database), "copies", "review").out
+    assert "of a project elsewhere" in shown
+    assert shown.count("listed") == 1
+
+
 @pytest.mark.parametrize(
     "options", [["--source", "user"], ["--scope", "personal"], ["--all"], ["--tag", "none"]]
 )

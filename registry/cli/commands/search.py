@@ -11,7 +11,7 @@ from registry.cli import escape, options, words
 from registry.cli.column import Column
 from registry.cli.console import Console, Style
 from registry.cli.group import session_command
-from registry.cli.listing import emit, tell_nothing_found
+from registry.cli.listing import emit, tell_left_out, tell_nothing_found
 from registry.cli.session import Session
 from registry.cli.width import fit, width_of
 from registry.model import SearchHit
@@ -76,6 +76,7 @@ def command(
     told = emit(session.console, style, hits, columns, draw=partial(draw_hits, wanted=wanted))
     if not total:
         tell_nothing_found(session, chosen, narrowed=True)
+        tell_left_out(session, chosen, "finds")
     elif told:
         session.console.note(f"{len(hits):,} of {words.count(total, 'hit')}", "dim")
 
