@@ -99,3 +99,27 @@ def test_a_tool_is_called_for_the_folder_that_is_named(cli, project):
     call = ("tools", "call", "--toolset", "wave", "Skill", '{"skill_name": "release"}')
     assert cli(*call).exit_code == 1
     assert cli(*call[:2], "--workdir", str(project), *call[2:]).exit_code == 0
+
+
+def test_a_checkouts_folder_that_becomes_a_source_for_everywhere_is_named(cli, tmp_path):
+    home = tmp_path / "app" / ".claude" / "skills"
+    (tmp_path / "app" / ".git").mkdir(parents=True)
+    write_skill(home / "release")
+    said = cli("sync", str(home)).stderr
+    assert f"{home} lies in the checkout {tmp_path / 'app'}" in said
+    assert "with --scope project only there" in said
+    assert "checkout" not in cli("sync", str(home)).stderr  # it is a source by now
+    assert cli("sync", str(home), "--scope", "project").stderr == ""
+    assert cli("list").stdout == ""
+
+
+@pytest.mark.parametrize(
+    "agent", [".opencode/skills", ".roo/skills", ".kilo/skill", ".claude/skills"]
+)
+def test_whichever_agents_folder_it_is_the_project_is_what_holds_it(
+    cli, tmp_path, agent, monkeypatch
+):
+    write_skill(tmp_path / "app" / agent / "release")
+    assert cli("sync", str(tmp_path / "app" / agent), "--scope", "project").exit_code == 0
+    monkeypatch.chdir(tmp_path / "app")
+    assert cli("list", "--format", "names").stdout == "release\n"

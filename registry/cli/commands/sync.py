@@ -10,7 +10,7 @@ from registry.cli import complete, escape, options, words
 from registry.cli.console import Console, Style
 from registry.cli.findings_view import finding_line
 from registry.cli.group import session_command
-from registry.cli.nested import tell_nesting
+from registry.cli.nested import tell_nesting, tell_project
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.model import SCOPES, record
@@ -76,6 +76,8 @@ def command(
         )
         raise click.exceptions.Exit(Status.FAILED)
     tell_nesting(session, targets)
+    if given["scope"] is None:
+        tell_project(session, targets)
     try:
         with SyncProgress(console) as progress:
             report = registry.sync(*targets, progress=progress, **given)
