@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from registry.exchange.pull import Pulled
     from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
-    from registry.toolsets.base import Toolset
+    from registry.toolsets.toolset import Toolset
 
 # Operations are imported by the methods that need them: a listing needs few of them.
 
@@ -466,18 +466,20 @@ class SkillRegistry:
         scope: Scope | None = None,
         personality: str | None = None,
         workdir: str | None = None,
+        read_only: bool = False,
     ) -> "Toolset":
         """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
 
         It shows the skills of one source, scope or personality, where that is given, and of
-        projects those that hold ``workdir``, by default what this registry was opened with. Raises
-        `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
+        projects those that hold ``workdir``, by default what this registry was opened with.
+        ``read_only``: only its tools that change nothing. Raises `ToolsetNotFound`,
+        `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
         """
         from registry.toolsets.base import Context
         from registry.toolsets.open import open_toolset
 
         core = self.core if workdir is None else self.core.seen_from(workdir)
-        limits = Context(core, source=source, scope=scope, personality=personality)
+        limits = Context(core, source, scope, personality, read_only=read_only)
         return open_toolset(name, limits)
 
     def prompt(
