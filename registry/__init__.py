@@ -81,7 +81,8 @@ if TYPE_CHECKING:
     )
     from registry.settings import Settings
     from registry.sync.report import Moved, SourceReport, SyncReport
-    from registry.toolsets.base import Tool, Toolset
+    from registry.toolsets.base import Tool
+    from registry.toolsets.toolset import Toolset
 
 __version__ = "0.1.0"
 
@@ -184,6 +185,6 @@ def _found(name: str) -> object:
             return getattr(light, name)
     from registry import api
     from registry.sync import report
-    from registry.toolsets import base
+    from registry.toolsets import base, toolset
 
-    return getattr(next(home for home in (api, report, base) if hasattr(home, name)), name)
+    return getattr(next(home for home in (api, report, base, toolset) if hasattr(home, name)), name)
