@@ -1,22 +1,194 @@
-"""One SQLite catalogue over all your agent skills, in step with the folders on disk."""
+"""One SQLite catalogue over all your agent skills, in step with the folders on disk.
+
+What this package exports is public, and nothing else is: whatever has to be imported from a module
+below it may change with any version. ``docs/python.md`` shows how it is used.
+"""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.db.queries.filters import Filters
-    from registry.errors import RegistryError
+    from registry.errors import (
+        ArchiveRefused,
+        ChangeNotUndone,
+        ChangePending,
+        ChangeRefused,
+        Conflict,
+        ContentDamaged,
+        ContentMissing,
+        DatabaseBusy,
+        DatabaseCorrupt,
+        DatabaseMissing,
+        DatabaseProblem,
+        DatabaseRefused,
+        DatabaseTooNew,
+        DatabaseUnreachable,
+        ExportRefused,
+        FileChanging,
+        FileNotFoundInSkill,
+        FileTooLarge,
+        FindingUnknown,
+        FolderMissing,
+        Invalid,
+        InvalidName,
+        LockFileInvalid,
+        NotAllKept,
+        NotFound,
+        NothingToUndo,
+        NotInTrash,
+        NotUtf8,
+        NotWritable,
+        OutsideSkill,
+        OwnFileUnusable,
+        PathRefused,
+        PersonalityNotFound,
+        PullClash,
+        PullRefused,
+        RegistryError,
+        RevisionNotFound,
+        RootMissing,
+        SettingsProblem,
+        SkillAmbiguous,
+        SkillChangedOnDisk,
+        SkillExists,
+        SkillGone,
+        SkillInaccessible,
+        SkillInTrash,
+        SkillInvalid,
+        SkillMissing,
+        SkillNotDeleted,
+        SkillNotFound,
+        SkillNotVisible,
+        SourceElsewhere,
+        SourceExists,
+        SourceInvalid,
+        SourceNotAdopted,
+        SourceNotFound,
+        SourceUnclear,
+        SyncRunning,
+        ToolsetNotFound,
+        Unavailable,
+        UsageProblem,
+    )
+    from registry.model import (
+        Diagnostic,
+        Page,
+        Parameter,
+        SearchHit,
+        Skill,
+        SkillDetail,
+        SkillFile,
+        Source,
+    )
     from registry.settings import Settings
+    from registry.sync.report import Moved, SourceReport, SyncReport
+    from registry.toolsets.base import Tool
+    from registry.toolsets.toolset import Toolset
 
 __version__ = "0.1.0"
 
-__all__ = ["Filters", "RegistryError", "Settings", "SkillRegistry", "__version__"]
+__all__ = [
+    "ArchiveRefused",
+    "ChangeNotUndone",
+    "ChangePending",
+    "ChangeRefused",
+    "Conflict",
+    "ContentDamaged",
+    "ContentMissing",
+    "DatabaseBusy",
+    "DatabaseCorrupt",
+    "DatabaseMissing",
+    "DatabaseProblem",
+    "DatabaseRefused",
+    "DatabaseTooNew",
+    "DatabaseUnreachable",
+    "Diagnostic",
+    "ExportRefused",
+    "FileChanging",
+    "FileNotFoundInSkill",
+    "FileTooLarge",
+    "Filters",
+    "FindingUnknown",
+    "FolderMissing",
+    "Invalid",
+    "InvalidName",
+    "LockFileInvalid",
+    "Moved",
+    "NotAllKept",
+    "NotFound",
+    "NotInTrash",
+    "NotUtf8",
+    "NotWritable",
+    "NothingToUndo",
+    "OutsideSkill",
+    "OwnFileUnusable",
+    "Page",
+    "Parameter",
+    "PathRefused",
+    "PersonalityNotFound",
+    "PullClash",
+    "PullRefused",
+    "RegistryError",
+    "RevisionNotFound",
+    "RootMissing",
+    "SearchHit",
+    "Settings",
+    "SettingsProblem",
+    "Skill",
+    "SkillAmbiguous",
+    "SkillChangedOnDisk",
+    "SkillDetail",
+    "SkillExists",
+    "SkillFile",
+    "SkillGone",
+    "SkillInTrash",
+    "SkillInaccessible",
+    "SkillInvalid",
+    "SkillMissing",
+    "SkillNotDeleted",
+    "SkillNotFound",
+    "SkillNotVisible",
+    "SkillRegistry",
+    "Source",
+    "SourceElsewhere",
+    "SourceExists",
+    "SourceInvalid",
+    "SourceNotAdopted",
+    "SourceNotFound",
+    "SourceReport",
+    "SourceUnclear",
+    "SyncReport",
+    "SyncRunning",
+    "Tool",
+    "Toolset",
+    "ToolsetNotFound",
+    "Unavailable",
+    "UsageProblem",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> object:
     """Import what the package offers when it is first asked for: ``--version`` needs none of it."""
     if name not in __all__:
         raise AttributeError(f"module 'registry' has no attribute {name!r}")
-    from registry import api, errors
+    value = globals()[name] = _found(name)
+    return value
 
-    return getattr(errors if name == "RegistryError" else api, name)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _found(name: str) -> object:
+    from registry import errors, model
+
+    for light in (errors, model):
+        if hasattr(light, name):
+            return getattr(light, name)
+    from registry import api
+    from registry.sync import report
+    from registry.toolsets import base, toolset
+
+    return getattr(next(home for home in (api, report, base, toolset) if hasattr(home, name)), name)

@@ -1,15 +1,14 @@
 """`SkillRegistry`: the facade. Every operation is one method, and nothing else is here."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
-from registry.catalog.search import search
+from registry.catalog.listing import chosen, iterate, listed, searched
 from registry.core import Core
 from registry.db.queries import listing, summary
-from registry.db.queries.filters import Filters, Sort, check_page
+from registry.db.queries.filters import Filters, Sort, Wanted
 from registry.db.queries.journal import has_entries
 from registry.db.queries.sources import list_sources
 from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from registry.exchange.pull import Pulled
     from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
-    from registry.toolsets.base import Toolset
+    from registry.toolsets.toolset import Toolset
 
 # Operations are imported by the methods that need them: a listing needs few of them.
 
@@ -66,8 +65,7 @@ class SkillRegistry:
         those are seen that hold ``workdir``, by default the process's working directory. Raises
         `DatabaseProblem` and its subclasses.
         """
-        settings = settings if settings is not None else load_settings(None)
-        registry = cls(Core.open(path_or_url, settings, workdir))
+        registry = cls(Core.open(path_or_url, settings or load_settings(None), workdir))
         try:
             with registry.core.explained():
                 if has_entries(registry.core.reader) and registry.core.backend.writable:
@@ -115,38 +113,45 @@ class SkillRegistry:
         reverse: bool = False,
         limit: int | None = None,
         offset: int = 0,
-    ) -> Page:
-        """Return a page of skills: by name, or newest first by ``created`` or ``updated``."""
-        check_page(sort, limit, offset)
-        return listing.list_skills(
-            self.core.reader,
-            self._existing(filters),
-            sort=sort,
-            reverse=reverse,
-            limit=limit,
-            offset=offset,
+        **wanted: Unpack[Wanted],
+    ) -> Page[Skill]:
+        """Return a page of skills: by name, or newest first by ``created`` or ``updated``.
+
+        What is ``wanted`` is given as `Filters` or as its values: ``list(tags=["office"])``.
+        """
+        return listed(
+            self.core, filters, wanted, sort=sort, reverse=reverse, limit=limit, offset=offset
         )
+
+    def iter(
+        self,
+        filters: Filters | None = None,
+        *,
+        sort: Sort = "name",
+        reverse: bool = False,
+        **wanted: Unpack[Wanted],
+    ) -> Iterator[Skill]:
+        """Yield what `list` returns, some hundred at a time: each as it is by then, none twice.
+
+        A skill that is renamed meanwhile (or changed, in an order by time) may come again or not.
+        """
+        return iterate(self.core, filters, wanted, sort=sort, reverse=reverse)
 
     def left_out(self, filters: Filters | None = None) -> int:
         """Return how many skills more `list` would have, were they not of projects elsewhere."""
-        return listing.left_out(self.core.reader, self._existing(filters))
+        return listing.left_out(self.core.reader, chosen(self.core, filters, {}))
 
     def search(
-        self, query: str, filters: Filters | None = None, *, limit: int = 20, offset: int = 0
-    ) -> tuple[Sequence[SearchHit], int]:
-        """Return a page of hits, the best first, and how many skills match in all."""
-        check_page("name", limit, offset)
-        return search(self.core.reader, query, self._existing(filters), limit=limit, offset=offset)
-
-    def _existing(self, filters: Filters | None) -> Filters:
-        """Return filters of a source that is there, if any is named. Raises `SourceNotFound`."""
-        if filters is None:
-            return Filters()
-        if filters.source is not None:
-            from registry.sync.sources import find
-
-            return replace(filters, source=find(self.core, filters.source).name)
-        return filters
+        self,
+        query: str,
+        filters: Filters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+        **wanted: Unpack[Wanted],
+    ) -> Page[SearchHit]:
+        """Return a page of hits, the best first; ``wanted`` as for `list`."""
+        return searched(self.core, query, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
         """Return the names that lie in several places; for one skill also what is nearly alike.
@@ -461,18 +466,20 @@ class SkillRegistry:
         scope: Scope | None = None,
         personality: str | None = None,
         workdir: str | None = None,
+        read_only: bool = False,
     ) -> "Toolset":
         """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
 
         It shows the skills of one source, scope or personality, where that is given, and of
-        projects those that hold ``workdir``, by default what this registry was opened with. Raises
-        `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
+        projects those that hold ``workdir``, by default what this registry was opened with.
+        ``read_only``: only its tools that change nothing. Raises `ToolsetNotFound`,
+        `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
         """
         from registry.toolsets.base import Context
         from registry.toolsets.open import open_toolset
 
         core = self.core if workdir is None else self.core.seen_from(workdir)
-        limits = Context(core, source=source, scope=scope, personality=personality)
+        limits = Context(core, source, scope, personality, read_only=read_only)
         return open_toolset(name, limits)
 
     def prompt(
@@ -495,11 +502,9 @@ class SkillRegistry:
 
         Raises `PersonalityNotFound`.
         """
-        from registry.catalog.visibility.decisions import decide_all
-        from registry.catalog.visibility.decisions import personality as named
+        from registry.catalog.visibility.decisions import decided
 
-        chosen = None if personality is None else named(self.settings, personality)
-        return decide_all(self.core.reader, chosen)
+        return decided(self.core, personality)
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
         """Return filters, for `list` and `search`, of only what a personality sees now.

@@ -11,7 +11,7 @@ from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
 from registry.db.usage import Usage
 from registry.db.viewpoint import Viewpoint
-from registry.errors import DatabaseCorrupt, DatabaseProblem
+from registry.errors import DatabaseCorrupt, DatabaseProblem, RegistryError
 from registry.settings import Settings
 
 UNEXPECTED: Final = (
@@ -145,6 +145,8 @@ class Core:
         """Raise `DatabaseProblem` for what fails in a block because the database is damaged."""
         try:
             yield
+        except RegistryError:
+            raise
         except UNEXPECTED as error:
             damage = self.damage()
             if damage is None:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args, overload
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, get_args, overload
 
 JsonValue: TypeAlias = (
     "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
+"""Not for fields of public values: what makes a schema of those (pydantic) follows it for ever."""
 
 Scope: TypeAlias = Literal["project", "team", "personal", "community", "bundled"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
@@ -38,8 +40,19 @@ DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
 """Spellings of the skill file, the one that counts first (DESIGN.md, Toolsets)."""
 
 
+class Value:
+    """What all public values can do."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as JSON, as the command line's ``--json`` says it."""
+        made: dict[str, Any] = record(self)
+        return made
+
+
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Value):
     """One finding about a skill.
 
     ``code`` is stable kebab-case and decides the ``category``; ``line`` counts from 1 in ``path``,
@@ -70,14 +83,14 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Value):
     """One parameter that a skill declares; ``default`` is None where it has none."""
 
     name: str
     type: str
     description: str
     required: bool
-    default: JsonValue = None
+    default: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +130,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Source(Value):
     """A registered root folder that holds skills; ``priority``: the higher is the stronger.
 
     ``host`` is the machine that has the folder; empty in a SQLite file, whose folders are here.
@@ -138,9 +151,14 @@ class Source:
     skills: int = 0
     host: str = ""
 
+    @property
+    def last_sync(self) -> datetime | None:
+        """``last_sync_at`` with its zone; None: not yet. Raises as `Skill.created`."""
+        return None if self.last_sync_at is None else datetime.fromisoformat(self.last_sync_at)
+
 
 @dataclass(frozen=True)
-class Skill:
+class Skill(Value):
     """One skill as listings show it. Its identity is (source, folder).
 
     ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
@@ -176,6 +194,19 @@ class Skill:
     shadowed: bool
     copies: tuple[str, ...]
 
+    @property
+    def created(self) -> datetime:
+        """``created_at`` with its zone. Raises ValueError where a stranger's database has no time.
+
+        A text that is shown does no harm; whoever counts with it has to be told.
+        """
+        return datetime.fromisoformat(self.created_at)
+
+    @property
+    def updated(self) -> datetime:
+        """``updated_at`` with its zone. Raises as `created`."""
+        return datetime.fromisoformat(self.updated_at)
+
 
 @dataclass(frozen=True)
 class SearchHit(Skill):
@@ -188,7 +219,7 @@ class SearchHit(Skill):
 
 
 @dataclass(frozen=True, slots=True)
-class SkillFile:
+class SkillFile(Value):
     """One file of a skill's folder; ``path`` is relative to it, ``size`` in bytes."""
 
     path: str
@@ -210,7 +241,7 @@ class SkillDetail(Skill):
     body: str | None
     files: tuple[SkillFile, ...]
     diagnostics: tuple[Diagnostic, ...]
-    front_matter: Mapping[str, JsonValue]
+    front_matter: Mapping[str, Any]
     compatibility: str | None
     required_tools: tuple[str, ...]
     parameters: tuple[Parameter, ...]
@@ -218,24 +249,27 @@ class SkillDetail(Skill):
     """The skill file's (or, without one, the folder's) absolute path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Sequence[Skill]):
-    """Some skills of a listing, and how many there are in ``total`` without limit and offset."""
+S_co = TypeVar("S_co", bound=Skill, covariant=True)
 
-    items: tuple[Skill, ...]
+
+@dataclass(frozen=True, slots=True)
+class Page(Sequence[S_co], Generic[S_co]):
+    """Some skills of a listing or a search, and how many there are in ``total`` without a limit."""
+
+    items: tuple[S_co, ...]
     total: int
 
     def __len__(self) -> int:
         return len(self.items)
 
-    def __iter__(self) -> Iterator[Skill]:
+    def __iter__(self) -> Iterator[S_co]:
         return iter(self.items)
 
     @overload
-    def __getitem__(self, index: int) -> Skill: ...
+    def __getitem__(self, index: int) -> S_co: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Skill, ...]: ...
-    def __getitem__(self, index: int | slice) -> Skill | tuple[Skill, ...]:
+    def __getitem__(self, index: slice) -> tuple[S_co, ...]: ...
+    def __getitem__(self, index: int | slice) -> S_co | tuple[S_co, ...]:
         return self.items[index]
 
 

@@ -61,7 +61,8 @@ class Settings:
     ``usage``: whether to count what tools do with each skill; ``store_files``: whether to keep the
     bytes of supporting files in the database; ``host``: what this machine is called on a server
     that several share, by default its network name; ``tool_description_chars``: how long a tool's
-    description may get that lists the skills there are.
+    description may get that lists the skills there are; ``strict``: whether MCP's ``skills/list``
+    keeps to the types that strict clients hold front matter to.
     """
 
     default_source: str | None = None
@@ -69,6 +70,7 @@ class Settings:
     store_files: bool = True
     host: str | None = None
     tool_description_chars: int = 15_000
+    strict: bool = True
     limits: Limits = field(default_factory=Limits)
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from registry.errors import FolderMissing, SkillNotFound
+from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from tests.conftest import OLD, write_skill
 
 
@@ -112,3 +112,14 @@ def test_a_document_that_it_finds_is_none(registry, root, skill, name):
     (folder / "SKILL.md").rename(folder / name)
     (checked,) = registry.check([str(folder)])
     assert "document-case" not in codes(checked)
+
+
+def test_a_source_that_is_missing_is_a_finding_and_the_others_are_checked(registry, tmp_path):
+    for name in ("one", "two"):
+        write_skill(tmp_path / name / f"in-{name}")
+        registry.sync(str(tmp_path / name), name=name)
+    (tmp_path / "one").rename(tmp_path / "away")
+    checked = {one.name: [finding.code for finding in one.findings] for one in registry.check()}
+    assert checked == {"one": ["source-unreadable"], "in-two": []}
+    with pytest.raises(SourceInvalid):
+        registry.check(["one"])

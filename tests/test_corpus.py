@@ -88,7 +88,7 @@ def test_every_listed_skill_is_found_by_its_ref(real):
 def test_a_second_sync_changes_nothing_and_a_third_reports_just_what_was_done(real):
     registry, root, first = real
     second = registry.sync()
-    assert (second.added, second.updated, second.moved, second.removed) == ([], [], [], [])
+    assert (second.added, second.updated, second.moved, second.removed) == ((), (), (), ())
     assert (second.unchanged, second.invalid) == (len(first.added), first.invalid)
 
     alone = [s for s in registry.list() if "/" in s.folder and s.tree_hash]
@@ -103,9 +103,9 @@ def test_a_second_sync_changes_nothing_and_a_third_reports_just_what_was_done(re
     (new / "SKILL.md").write_text("---\nname: brand-new-here\ndescription: New.\n---\n")
 
     third = registry.sync()
-    assert third.added == ["brand-new-here"]
+    assert third.added == ("brand-new-here",)
     assert len(third.updated) == 1
     assert [move.after for move in third.moved] == [renamed.folder + "-renamed"]
-    assert third.removed == [deleted.ref]
+    assert third.removed == (deleted.ref,)
     assert third.unchanged == len(first.added) - 3
     assert registry.check_database() == []

@@ -58,7 +58,7 @@ def test_folders_without_skills_are_looked_into_to_a_depth_and_that_is_said(
     skill("alpha")
     deepen(root)
     report = registry.sync(str(root))
-    assert report.added == ["alpha"]
+    assert report.added == ("alpha",)
     assert [notice.code for _, notice in report.sources[0].notices] == ["too-deep"]
     (explained,) = registry.why(str(root / DEEP))
     assert [one.code for one in explained.reasons] == ["too-deep"]

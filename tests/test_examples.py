@@ -31,4 +31,4 @@ def test_the_examples_fill_a_catalogue(registry):
 )
 def test_the_examples_are_found_by_what_people_ask(registry, query, name):
     registry.sync(str(EXAMPLES))
-    assert registry.search(query)[0][0].name == name
+    assert registry.search(query)[0].name == name

@@ -51,7 +51,7 @@ def uids(registry, name):
 
 def remove(registry, folder):
     shutil.rmtree(folder)
-    assert registry.sync().removed == ["alpha"]
+    assert registry.sync().removed == ("alpha",)
 
 
 def execute(registry, sql, **values):
@@ -107,7 +107,7 @@ def test_a_removed_skill_comes_back_whole_as_the_one_that_it_was(registry, alpha
         (1, False),
     ]
     report = registry.sync(verify=True)
-    assert (report.added, report.updated, report.removed) == ([], [], [])
+    assert (report.added, report.updated, report.removed) == ((), (), ())
     with pytest.raises(NotInTrash):
         registry.restore("alpha")
 
@@ -419,7 +419,7 @@ def test_a_folder_without_a_document_comes_back_as_it_was_registered(registry, r
     assert (root / "draft" / "notes.txt").read_text() == "x"
     assert registry.core.reader.rows(sql) == before
     report = registry.sync()
-    assert (report.added, report.updated, report.removed) == ([], [], [])
+    assert (report.added, report.updated, report.removed) == ((), (), ())
     assert registry.core.reader.rows(sql) == before
 
 

@@ -94,7 +94,7 @@ def test_going_back_makes_every_file_what_it_was_and_forgets_nothing(registry, a
     assert registry.read_revision("alpha", 2) == by_hand
     assert registry.read_revision("alpha", 2, "extra.txt") == b"new"
     report = registry.sync(verify=True)
-    assert (report.added, report.updated, report.removed) == ([], [], [])
+    assert (report.added, report.updated, report.removed) == ((), (), ())
 
 
 def test_going_back_to_what_is_there_changes_nothing(registry, alpha):

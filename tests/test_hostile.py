@@ -166,4 +166,4 @@ def test_a_file_that_keeps_changing_keeps_its_old_row(registry, root, skill, mon
     registry.sync()
     monkeypatch.undo()
     assert registry.list()[0].description == "Before."
-    assert registry.sync().updated == ["alpha"]
+    assert registry.sync().updated == ("alpha",)

@@ -25,7 +25,8 @@ ROOMS = [
     {"db"},
     {"document", "disk"},
     {"settings"},
-    {"model", "errors"},
+    {"errors"},
+    {"model"},
     {"text"},
 ]
 """From the roof to the ground; those on one floor do not know each other."""

@@ -1,17 +1,27 @@
 """The Python interface, as a program that embeds it calls it: values, kinds, mistakes."""
 
+import ast
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+import registry
 from registry.api import SkillRegistry
 from registry.db.queries.filters import Filters
 from registry.errors import RegistryError, SourceNotFound, UsageProblem
 from registry.settings import Settings
-from tests.conftest import write_skill
+from tests.conftest import REPOSITORY, write_skill
 
 NOW = datetime.now(UTC)
+
+
+def all_errors(kind=RegistryError):
+    """Return the public class of errors and all that are made of it."""
+    found = {kind}.union(*map(all_errors, kind.__subclasses__()))
+    return {one for one in found if one.__module__.startswith("registry.errors")}
 
 
 @pytest.fixture
@@ -162,7 +172,7 @@ def test_a_registry_in_memory_is_whole_and_leaves_no_file(root, monkeypatch, tmp
     with SkillRegistry.open(":memory:", settings=Settings()) as registry:
         registry.sync(str(root))
         registry.update("today", body="New.\n")
-        assert registry.search("today")[1] == 1
+        assert registry.search("today").total == 1
         assert [one.number for one in registry.history("today")]
     assert list(empty.iterdir()) == []
 
@@ -183,3 +193,64 @@ def test_a_closed_registry_says_that_it_is_closed(filled):
     for call in (filled.list, filled.sources, lambda: filled.get("today"), filled.sync):
         with pytest.raises(RegistryError, match="closed"):
             call()
+
+
+def test_every_name_that_the_package_offers_is_there_and_is_listed():
+    for name in registry.__all__:
+        assert getattr(registry, name) is not None
+    assert set(registry.__all__) <= set(dir(registry))
+    with pytest.raises(AttributeError, match="nosuch"):
+        _ = registry.nosuch
+
+
+def test_every_error_is_offered():
+    assert {kind.__name__ for kind in all_errors()} <= set(registry.__all__)
+
+
+@pytest.mark.file
+def test_a_program_that_logs_hears_of_no_migration_and_keeps_its_own(tmp_path, root):
+    write_skill(root / "alpha")
+    script = """
+import logging, sys
+logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")
+import registry
+with registry.SkillRegistry.open(sys.argv[1], settings=registry.Settings()) as opened:
+    opened.sync(sys.argv[2])
+assert "alembic.runtime.migration" in sys.modules
+logging.getLogger("alembic.runtime.migration").info("of the program's own database")
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, str(tmp_path / "new.db"), str(root)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+    )
+    assert run.stdout == ""
+    assert run.stderr == "alembic.runtime.migration: of the program's own database\n"
+
+
+def test_a_database_is_opened_with_nothing_given_by_place_but_its_name():
+    """Python 3.13 warns of it, and 3.15 refuses it."""
+    calls = [
+        (path.name, node.lineno)
+        for path in (REPOSITORY / "registry").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "sqlite3.connect"
+        and len(node.args) > 1
+    ]
+    assert calls == []
+
+
+def test_importing_the_package_imports_nothing_of_it():
+    script = (
+        "import sys, registry; dir(registry); registry.__version__\n"
+        "print(sorted(name for name in sys.modules if name.startswith('registry')))\n"
+        "registry.SkillNotFound, registry.Skill\n"
+        "print('registry.api' in sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert run.stdout.splitlines() == ["['registry']", "False"]

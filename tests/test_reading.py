@@ -68,7 +68,7 @@ def test_a_skill_that_breaks_is_not_served_from_memory(registry, alpha):
     assert "Step by step" not in (registry.get("alpha").body or "")
     with pytest.raises(NotUtf8):
         registry.read("alpha")
-    assert registry.search("step")[1] == 0
+    assert registry.search("step").total == 0
 
 
 def test_a_skill_that_is_gone_says_so(registry, alpha):
@@ -123,3 +123,19 @@ class TestSupportingFiles:
             registry.sync(str(root))
             with pytest.raises(FileTooLarge):
                 registry.read_file("big", "data")
+
+
+def test_a_copy_on_disk_is_read_where_the_one_that_is_listed_is_gone(registry, tmp_path):
+    """A drive that is away keeps its rows; who asks by name means any of the copies."""
+    for name in ("one", "two"):
+        write_skill(tmp_path / name / "pdf")
+        registry.sync(str(tmp_path / name), name=name)
+    (tmp_path / "one").rename(tmp_path / "away")
+    assert registry.get("pdf").path == str(tmp_path / "two" / "pdf")
+    assert registry.read("pdf")
+    assert "error" not in registry.toolset("native").call("read_skill", {"name": "pdf"})
+    assert "skill" in registry.toolset("wave").call("Skill", {"skill": "pdf"})["content"].lower()
+    [exact] = [one.skills for one in registry.copies("pdf") if one.relation == "identical"]
+    gone = next(skill for skill in exact if skill.source == "one")
+    with pytest.raises(SkillMissing):
+        registry.get(f"one/{gone.folder}")

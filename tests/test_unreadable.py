@@ -97,7 +97,7 @@ def test_what_was_known_of_a_skill_stays_and_a_finding_says_why(registry, alpha,
     if part.startswith("a folder"):
         assert "Permission denied" in run("why", "mine/alpha").out
     (alpha / CLOSED[part]).chmod(0o755)
-    assert registry.sync().updated == ["alpha"]
+    assert registry.sync().updated == ("alpha",)
     assert unreadable(registry) == []
     assert registry.get("alpha").description == "Newer."
     assert len(known(registry)) == 4
@@ -167,7 +167,7 @@ def test_a_new_skill_that_is_not_whole_is_listed_with_its_finding_and_never_copi
     assert str(alpha / CLOSED[part]) in " ".join((done.out + done.err).split())
     assert not (tmp_path / "to" / "alpha").exists()
     (alpha / CLOSED[part]).chmod(0o755)
-    assert registry.sync().updated == ["alpha"]
+    assert registry.sync().updated == ("alpha",)
     assert registry.resolve("alpha").status == "ok"
     assert run("pull", "alpha", "--to", str(tmp_path / "to")).status == 0
 
@@ -206,7 +206,7 @@ def test_a_disk_that_fails_proves_nothing(registry, alpha, database, monkeypatch
         refused = refuse(patch, alpha / place, error, call)
         for verify in (False, True):
             report = registry.sync(verify=verify)
-            assert (report.updated, report.removed, report.unchanged) == ([], [], 2)
+            assert (report.updated, report.removed, report.unchanged) == ((), (), 2)
             assert "Input/output error" in str(report.sources[0].notices)
             assert known(registry) == before
         (pulled,) = registry.pull([registry.resolve("alpha")], str(tmp_path / "to"))
@@ -216,5 +216,5 @@ def test_a_disk_that_fails_proves_nothing(registry, alpha, database, monkeypatch
             registry.update("alpha", description="Changed.")
         assert refused
     with SkillRegistry.open(database, settings=Settings()) as again:
-        assert again.sync().updated == ["alpha"]
+        assert again.sync().updated == ("alpha",)
         assert unreadable(again) == []

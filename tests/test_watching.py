@@ -75,7 +75,7 @@ def test_an_edit_reads_only_the_skill_that_it_touched(watched, registry, root, m
     write_skill(root / "alpha", description="Edited.", age=None)
     until(lambda: any(change.updated == ("alpha",) for change in watched.told["changes"]))
     assert synced == []
-    assert watched.told["syncs"][-1].updated == ["alpha"]
+    assert watched.told["syncs"][-1].updated == ("alpha",)
 
 
 @pytest.mark.both

@@ -49,7 +49,7 @@ def check(
     results: dict[str, Checked] = {}
     for target in targets or [source.name for source in own_sources(core)]:
         found = False
-        for result in _target(core, target):
+        for result in _target(core, target) if targets else _source(core, target):
             found = True
             results.setdefault(result.path, result)
         if targets and not found:
@@ -60,6 +60,17 @@ def check(
     if select or ignore:
         checked = [_chosen(result, wanted) for result in checked]
     return sorted(checked, key=lambda result: (result.name, result.path))
+
+
+def _source(core: Core, name: str) -> Iterator[Checked]:
+    """Check a source among all; that it can't be read is a finding, and the others come."""
+    try:
+        yield from _target(core, name)
+    except SourceInvalid as error:
+        message = f"the source can't be read: {error.facts['reason']}"
+        fix = "bring the folder back, or forget the source: source remove"
+        finding = Diagnostic("source-unreadable", "error", message, fix=fix)
+        yield Checked(name, str(error.facts["path"]), [finding])
 
 
 def _chosen(result: Checked, wanted: Callable[[str], bool]) -> Checked:

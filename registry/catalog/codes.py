@@ -17,7 +17,7 @@ NEAREST: Final = 4
 """Codes named at most where none is the one that was asked for."""
 
 OTHER_CODES: Final = frozenset(
-    "changing document-too-large link-known name-look-alike no-document".split()
+    "changing document-too-large link-known name-look-alike no-document source-unreadable".split()
 )
 """What is found when files are read, and about more than one skill, or about none."""
 

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -10,6 +11,7 @@ from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.interface import Reader
 from registry.db.queries import skills
+from registry.db.queries.copies import same_as
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
 from registry.disk.files import IsLink, open_home, read_inside
@@ -57,10 +59,27 @@ class CurrentSkill:
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`, `SkillInaccessible`.
         """
         for _ in range(TRIES):
-            current = cls._compared(core, resolve(core.reader, handle))
+            stored = resolve(core.reader, handle)
+            try:
+                current = cls._compared(core, stored)
+            except SkillMissing:
+                current = cls._copy(core, stored, handle)
+                if current is None:
+                    raise
             if current is not None:
                 return current
         raise SkillNotFound(handle)
+
+    @classmethod
+    def _copy(cls, core: Core, missing: StoredSkill, handle: str) -> Self | None:
+        """Return a copy of a skill that is gone from disk: who asks by name means any of them."""
+        if handle != missing.skill.name:
+            return None
+        for copy in same_as(core.reader, missing):
+            if is_here(core, copy.host, copy.root):
+                with suppress(SkillMissing):
+                    return cls._compared(core, copy)
+        return None
 
     @classmethod
     def of_stored(cls, core: Core, stored: StoredSkill) -> Self:

@@ -1,4 +1,7 @@
-"""The command line: parse, call one operation of `SkillRegistry`, render its value."""
+"""The command line: parse, call one operation of `SkillRegistry`, render its value.
+
+Internal, as `registry` says: what is here may change with any version.
+"""
 
 import gc
 import os

@@ -24,11 +24,11 @@ option: Final = click.option(
 
 @contextmanager
 def told(
-    session: Session, handle: str, verb: Literal["changes", "deletes"], *, copies: bool
+    session: Session, handle: str, verb: Literal["changes", "deletes"], *, copies: bool | None
 ) -> Iterator[None]:
     """Say on stderr which copies of a skill the change in the block left, and which it changed.
 
-    ``copies``: whether it was to change them.
+    ``copies``: whether it was to change them; None: it can't.
     """
     console, reader = session.console, session.registry.core.reader
     try:
@@ -45,10 +45,14 @@ def told(
     if found.left:
         text = _count(found.left, "is left as it was", "are left as they were")
         text += f": {_named(found.left)}"
-        if not copies:
-            text += f"; --copies {verb} {'them' if found.left[1:] else 'it'}, too"
+        them = "them" if found.left[1:] else "it"
+        if verb == "deletes" and copies is False:
+            text += f"; the same with --copies deletes {them}, too"
         console.note(text)
         if verb == "changes":
+            if copies is False:
+                again = "'skill-registry undo', then the same with --copies"
+                console.note(f"To change {them}, too: {again}.")
             name = quote(escape.line(stored.skill.name))
             console.note(f"'skill-registry copies {name}' shows what differs.")
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from registry.cli import escape
+from registry.cli import escape, words
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.db.queries.filters import Filters
@@ -80,6 +80,19 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
             yield f"{label.lower()}\t{escape.line(value)}"
 
 
+def tell_left_out(session: "Session", chosen: Filters, does: str) -> bool:
+    """Say on stderr how many skills of projects elsewhere are left out; False: none.
+
+    ``does``: what ``--all`` does with them.
+    """
+    elsewhere = session.registry.left_out(chosen)
+    if elsewhere:
+        are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
+        left = f"{words.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
+        session.console.note(f"{left}; --all {does} {them}.")
+    return bool(elsewhere)
+
+
 def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:
     """Explain on stderr why nothing is listed and what to do next.
 
@@ -95,8 +108,11 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
     elif unknown := list(_unknown(registry, chosen)):
         for told in unknown:
             note(told)
-    elif narrowed or registry.list(Filters(all=True), limit=1).total:
-        note("No skills match." if narrowed else "No skill can be used; --all lists the others.")
+    elif narrowed:
+        note("No skills match.")
+    elif registry.list(Filters(all=True), limit=1).total:
+        if not registry.left_out():  # which is said then
+            note("No skill can be used; --all lists the others.")
     else:
         note("The registered sources hold no skills. 'skill-registry sync' reads them again.")
 

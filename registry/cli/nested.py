@@ -1,9 +1,11 @@
-"""Say that a new source lies inside another one, or around it, and what that means."""
+"""Say of a new source what its place means: inside another one, around it, in a checkout."""
 
+import os
 from collections.abc import Iterable
 
 from registry.cli import escape, words
 from registry.cli.session import Session
+from registry.errors import SourceNotFound
 
 
 def tell_nesting(session: Session, targets: Iterable[str]) -> None:
@@ -28,3 +30,23 @@ def tell_nesting(session: Session, targets: Iterable[str]) -> None:
             else:
                 note = f"{folder} lies inside the source {other}, which has no skills there."
             session.console.note(note)
+
+
+def tell_project(session: Session, targets: Iterable[str]) -> None:
+    """Write to stderr which folders, that become sources without a scope, look like a project's."""
+    from registry.sync.places import project_of, resolved
+    from registry.sync.sources import find
+
+    for target in targets:
+        path = resolved(target)
+        folder = project_of("project", path) or ""
+        if not os.path.isdir(path) or not os.path.lexists(os.path.join(folder, ".git")):
+            continue
+        try:
+            find(session.registry.core, target)
+        except SourceNotFound:
+            if folder != resolved("~") and os.path.basename(os.path.dirname(path)).startswith("."):
+                session.console.note(
+                    f"{escape.line(target)} lies in the checkout {escape.line(folder)}, and its "
+                    "skills are listed everywhere; with --scope project only there."
+                )

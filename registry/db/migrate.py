@@ -1,10 +1,17 @@
 """The migrations: where they are, and how they are run; `db/*/upgrade.py` says when."""
 
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
+
+LOGGERS: Final = ("alembic.runtime.migration", "alembic.runtime.plugins")
+"""Where Alembic tells each step, from its import on."""
 
 UPGRADE_SECONDS: Final = 60.0
 """How long to wait for another process that is upgrading the same database."""
@@ -33,14 +40,36 @@ def run_migrations(connection: "Connection") -> None:
 
     What is kept beside the skills and follows from them all is worked out anew.
     """
-    from alembic import command
-    from alembic.config import Config
-
     from registry.db.writes.names import refresh_names
 
-    config = Config()
-    # The ini parser behind Config reads a bare % as the start of a reference.
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _quietly():
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        # The ini parser behind Config reads a bare % as the start of a reference.
+        config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
     refresh_names(connection, None)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep what Alembic tells in this thread out of the log of the program around us.
+
+    Its own use of Alembic, in other threads and later, stays as it is.
+    """
+    ours = threading.get_ident()
+
+    def is_theirs(record: logging.LogRecord) -> bool:
+        return record.thread != ours
+
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    for logger in loggers:
+        logger.addFilter(is_theirs)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_theirs)

@@ -1,4 +1,7 @@
-"""Read, check and write SKILL.md files."""
+"""Read, check and write SKILL.md files.
+
+Internal, as `registry` says: what is here may change with any version.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -23,25 +23,42 @@ _SCALARS: Final = (
 def front_matter_json(text: str) -> dict[str, JsonValue] | None:
     """Return the front matter of a skill file that can be used, or None if it is not valid YAML.
 
-    Such a file has no aliases and no deep nesting: `parse_document` refuses them.
+    Such a file has no aliases and no deep nesting: `parse_document` refuses them. The text may be
+    a server's row, which whoever writes there may have put: aliases are refused here as well.
     """
+    return _load(text, _loader())
+
+
+def scalar_texts(text: str) -> dict[str, JsonValue]:
+    """Return the same with every scalar as the text it is written as; empty if it is not valid."""
+    import yaml
+
+    return _load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader)) or {}
+
+
+def _load(text: str, loader: Any) -> dict[str, JsonValue] | None:
     import yaml
 
     front = split(text).front
     if front is None:
         return None
     try:
-        values = yaml.load(front, Loader=_loader())  # noqa: S506  # a safe loader with fewer types
+        values = yaml.load(front, Loader=loader)  # noqa: S506  # safe loaders with fewer types
+        return _json(values, set()) if isinstance(values, dict) else None
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
-    return _json(values) if isinstance(values, dict) else None
 
 
-def _json(value: Any) -> Any:
+def _json(value: Any, seen: set[int]) -> Any:
+    """Return a value as JSON has it. Raises ValueError for one that an alias repeats."""
+    if isinstance(value, dict | list):
+        if id(value) in seen:  # a few lines of aliases stand for more than any memory holds
+            raise ValueError("an alias")
+        seen.add(id(value))
     if isinstance(value, dict):
-        return {str(key): _json(entry) for key, entry in value.items()}
+        return {str(key): _json(entry, seen) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_json(entry) for entry in value]
+        return [_json(entry, seen) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, bool | int | float) else str(value)

@@ -11,7 +11,7 @@ class RegistryError(Exception):
     """Something the registry was asked for can't be done.
 
     ``code`` is stable: the class's name in snake case, unless it says otherwise. ``facts`` say
-    what and where, and are attributes, too.
+    what and where, and are attributes, too. Errors can be copied and pickled.
     """
 
     code: ClassVar[str] = "registry_error"
@@ -26,6 +26,10 @@ class RegistryError(Exception):
         if "code" not in vars(cls):
             cls.code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What Exception does instead calls the class with its values, by no name.
+        return _made_again, (type(self), dict(self.facts)), vars(self)
+
     def __str__(self) -> str:
         near = " Did you mean {similar:or}?" if self.facts.get("similar") else ""
         return self.fill(self.sentence + near) + self._details()
@@ -37,3 +41,25 @@ class RegistryError(Exception):
     def _details(self) -> str:
         """Return what follows the sentence, where that depends on the facts."""
         return ""
+
+
+def _made_again(kind: type[RegistryError], facts: dict[str, Any]) -> RegistryError:
+    error = kind.__new__(kind)
+    RegistryError.__init__(error, **facts)
+    return error
+
+
+class NotFound(RegistryError, LookupError):
+    """What was named is not there, or not for who asks."""
+
+
+class Conflict(RegistryError):
+    """What is there, or was done meanwhile, is in the way."""
+
+
+class Invalid(RegistryError, ValueError):
+    """What was given can't be right, whatever is there."""
+
+
+class Unavailable(RegistryError):
+    """Something else has it at the moment: the same may work later."""

@@ -1,13 +1,16 @@
 """What can be the matter with the database."""
 
-from registry.errors.base import RegistryError
+from registry.errors.base import RegistryError, Unavailable
 
 
 class DatabaseProblem(RegistryError):
-    """The database is unusable: ``path``, ``reason``."""
+    """The database is unusable: ``path``, and unless the class says it all the ``reason``."""
 
     code = "database_unusable"
     sentence = "The database {path} can't be used: {reason}."
+
+    path: str
+    reason: str = ""
 
 
 class DatabaseMissing(DatabaseProblem):
@@ -15,6 +18,8 @@ class DatabaseMissing(DatabaseProblem):
 
     code = "database_missing"
     sentence = ""
+
+    name: str
 
     def _details(self) -> str:
         if self.facts["name"]:
@@ -35,11 +40,16 @@ class DatabaseRefused(DatabaseProblem):
     Where it is known: ``user``, whose password it was not, or ``unknown``, whom there is not.
     """
 
+    user: str | None = None
+    unknown: str | None = None
 
-class DatabaseBusy(DatabaseProblem):
+
+class DatabaseBusy(DatabaseProblem, Unavailable):
     """Another process held the write lock past the wait: ``path``, ``seconds``."""
 
     sentence = "The database {path} was busy for {seconds:g} seconds. Try again."
+
+    seconds: float
 
 
 class DatabaseTooNew(DatabaseProblem):
@@ -49,6 +59,8 @@ class DatabaseTooNew(DatabaseProblem):
         "The database {path} was written by a newer skill-registry (its schema is {revision})."
     )
 
+    revision: str
+
 
 class DatabaseCorrupt(DatabaseProblem):
     """The file is not a sound database: ``path``, ``reason``."""
@@ -56,7 +68,7 @@ class DatabaseCorrupt(DatabaseProblem):
     sentence = "The database {path} is damaged ({reason})."
 
 
-class DatabaseUnreachable(DatabaseProblem):
+class DatabaseUnreachable(DatabaseProblem, Unavailable):
     """The server does not answer, or ended the connection: ``path``, ``reason``."""
 
     sentence = "The database {path} can't be reached: {reason}. Try again."

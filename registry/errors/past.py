@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 
-from registry.errors.base import RegistryError
+from registry.errors.base import Conflict, NotFound, RegistryError
 
 
-class SkillNotFound(RegistryError):
-    """No visible skill has this name."""
+class SkillNotFound(NotFound):
+    """No visible skill has this name: ``name``, and what is ``similar``."""
 
     sentence = "No skill named {name:q}."
+
+    name: str
+    similar: tuple[str, ...]
 
     def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
         super().__init__(name=name, similar=tuple(similar))
@@ -22,6 +25,10 @@ class SkillGone(SkillNotFound):
 
     code = "skill_not_found"
     sentence = "{name:q} is gone since {since}."
+
+    since: str
+    source: str
+    place: str
 
     def __init__(self, name: str, since: str, source: str = "", place: str = "") -> None:
         facts = {"name": name, "since": since, "source": source, "place": place}
@@ -55,16 +62,24 @@ class SkillNotDeleted(NotInTrash):
     sentence = "{name:q} is there, and not in the trash."
 
 
-class RevisionNotFound(RegistryError):
+class RevisionNotFound(NotFound):
     """The skill has no such revision: ``name``, ``number``, ``known`` (numbers)."""
 
     sentence = "The skill {name:q} has no revision {number}; it has {known:list}."
 
+    name: str
+    number: int
+    known: Sequence[int]
 
-class ContentMissing(RegistryError):
+
+class ContentMissing(NotFound):
     """A file of a revision is not stored: ``name``, ``number``, ``path``."""
 
     sentence = "{path:q} of revision {number} of {name:q} is not stored."
+
+    name: str
+    number: int
+    path: str
 
 
 class NotAllKept(RegistryError):
@@ -72,14 +87,20 @@ class NotAllKept(RegistryError):
 
     sentence = "{name:q} can't come back as it was: of revision {number}, {paths:or} is not stored."
 
+    name: str
+    number: int
+    paths: Sequence[str]
+
 
 class ContentDamaged(RegistryError):
     """The stored bytes of a file don't have the hash that they are stored under: ``path``."""
 
     sentence = "The stored content of {path:q} is damaged."
 
+    path: str
 
-class ChangeNotUndone(RegistryError):
+
+class ChangeNotUndone(Conflict):
     """The last change can't be taken back, and nothing happened: ``kind``, ``name``, ``reason``.
 
     ``place`` (source/folder) is where the skill was; ``revision`` is what it was like before the
@@ -87,6 +108,12 @@ class ChangeNotUndone(RegistryError):
     """
 
     sentence = "The {kind} of {name:q} can't be taken back: {reason}."
+
+    kind: str
+    name: str
+    reason: str
+    place: str
+    revision: int | None
 
 
 class NothingToUndo(RegistryError):

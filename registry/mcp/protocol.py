@@ -8,8 +8,7 @@ import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
-from registry.toolsets.base import Tool
-from registry.toolsets.schemas import described
+from registry.toolsets.base import shown
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +70,9 @@ async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) ->
     return result
 
 
-def for_client(tool: Tool) -> types.Tool:
-    """Return a tool as the protocol has it."""
-    return types.Tool.model_validate(described(tool, "mcp"))
+def no_resource(uri: str, kind: str = "resource") -> MCPError:
+    """Return the protocol's error for a URI at which nothing is served."""
+    return MCPError(types.INVALID_PARAMS, f"There is no {kind} {shown(uri)}", {"uri": uri})
 
 
 def failure(text: str) -> types.CallToolResult:

@@ -18,6 +18,7 @@ from registry.db.queries.skills import StoredSkill, files
 from registry.document.names import check_new_name
 from registry.document.verbatim import front_matter_json
 from registry.errors import RegistryError
+from registry.mcp.strict import strict_front_matter
 from registry.mcp.uris import base, targets
 from registry.model import DOCUMENT_NAMES
 from registry.toolsets.view import View
@@ -166,6 +167,8 @@ class SkillResources:
                 log.info("%s is left out of skills/list: %s", skill.ref, reason)
             return None
         folder = base(skill.source, skill.folder, skill.name)
+        if self._core.settings.strict:
+            front_matter = strict_front_matter(front_matter or {}, skill.text, skill.description)
         return {
             "uri": uri,
             "frontmatter": front_matter,

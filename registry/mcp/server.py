@@ -35,14 +35,15 @@ from registry.mcp.protocol import (
     SkillParams,
     advertise,
     failure,
-    for_client,
     guarded,
+    no_resource,
 )
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
 from registry.mcp.roots import Roots
 from registry.sync.watch import Changes, Watcher
-from registry.toolsets.base import Context, Json, Tool, Toolset, shown
+from registry.toolsets.base import Context, Json, shown
 from registry.toolsets.schemas import is_error
+from registry.toolsets.toolset import Toolset
 from registry.toolsets.view import View
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ class Serving:
     limits: dict[str, Any] = field(default_factory=dict)
     workdir: str | None = None
     roots: bool = False
-    read_only: bool = False
     watch: bool = True
 
 
@@ -144,7 +144,7 @@ class SkillServer:
     def _assign(self) -> dict[str, Toolset]:
         homes: dict[str, Toolset] = {}
         for toolset in self._toolsets:
-            for tool in self._offered(toolset):
+            for tool in toolset.tools():
                 if tool.name in homes:
                     message = (
                         f"The toolsets {homes[tool.name].name} and {toolset.name} both have a tool "
@@ -153,9 +153,6 @@ class SkillServer:
                     raise UsageProblem(message=message)
                 homes[tool.name] = toolset
         return homes
-
-    def _offered(self, toolset: Toolset) -> list[Tool]:
-        return [tool for tool in toolset.tools() if tool.read_only or not self._serving.read_only]
 
     def _instructions(self) -> str:
         native = "native" in self._serving.toolsets
@@ -197,17 +194,19 @@ class SkillServer:
 
     async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         offered = await self._run(
-            lambda: [tool for toolset in self._toolsets for tool in self._offered(toolset)]
+            lambda: [tool for toolset in self._toolsets for tool in toolset.schemas("mcp")]
         )
-        return types.ListToolsResult(tools=[for_client(tool) for tool in offered])
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in offered])
 
     async def _call_tool(
         self, _context: Any, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         toolset = self._homes.get(params.name)
         if toolset is None:
-            known = ", ".join(self._homes)
-            return failure(f"There is no tool '{shown(params.name)}'. There are: {known}.")
+            message = (
+                f"There is no tool '{shown(params.name)}'. There are: {', '.join(self._homes)}."
+            )
+            raise MCPError(types.INVALID_PARAMS, message)
         arguments = params.arguments or {}
         try:
             answer, text = await self._run(self._answer, toolset, params.name, arguments)
@@ -252,7 +251,7 @@ class SkillServer:
         uri = str(params.uri)
         found = await self._run(self._resources.read, uri)
         if found is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no resource {shown(uri)}")
+            raise no_resource(uri)
         part: types.TextResourceContents | types.BlobResourceContents
         try:
             text = found.data.decode()
@@ -285,7 +284,7 @@ class SkillServer:
             raise MCPError(types.INVALID_PARAMS, message)
         for uri in dict.fromkeys(map(str, uris)):
             if not await self._run(self._resources.is_served, uri):
-                raise MCPError(types.INVALID_PARAMS, f"There is no resource {shown(uri)}")
+                raise no_resource(uri)
 
     async def _unsubscribe(
         self, context: Any, params: types.UnsubscribeRequestParams
@@ -319,7 +318,7 @@ class SkillServer:
     async def _skills_get(self, _context: Any, params: SkillParams) -> dict[str, Any]:
         found = await self._run(self._resources.skill, params.uri)
         if found is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no skill {shown(params.uri)}")
+            raise no_resource(params.uri, "skill")
         return {"skill": found, **FRESH}
 
     async def _paged(

@@ -89,10 +89,10 @@ def apply_plan(
         lock.assert_held(connection)
         live = publish(connection, list(staged), removed, plan.settled)
         for part in plan.sources:
-            replace_notices(connection, part.source.id, part.report.notices)
+            replace_notices(connection, part.source.id, part.notices)
             if part.unread:
                 replace_unread(connection, part.source.id, UNREADABLE, part.unread)
-            record_sync(connection, part.source.id, now, part.report.outcome)
+            record_sync(connection, part.source.id, now, part.outcome)
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
     clear(writer)

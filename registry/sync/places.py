@@ -94,6 +94,9 @@ def project_of(scope: Scope, path: str) -> str | None:
     for below in PROJECT_FOLDERS:
         if path.endswith(f"/{below}"):
             return path.removesuffix(f"/{below}") or os.sep
+    above, name = os.path.split(path)
+    if name in {"skill", "skills"} and os.path.basename(above).startswith("."):
+        return os.path.dirname(above)  # of an agent that is not known here
     folder, home = path, resolved("~")
     while not is_below(home, folder):
         if os.path.lexists(os.path.join(folder, ".git")):

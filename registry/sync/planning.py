@@ -74,7 +74,7 @@ def make_plan(
         removed += [one for one in lost if one.folder in linked and one.file_count]
         lost = [one for one in lost if one.folder not in linked]
         if _is_held(part, lost, len(leaving[part.source.id]), prune=options.allow_prune):
-            part.report.kept, part.gone_placeholders = len(lost), []
+            part.kept, part.gone_placeholders = len(lost), []
         else:
             removed += lost
     return Plan(parts, moves, removed, settled)
@@ -86,15 +86,14 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
     That a folder can't be read never proves that its skills are gone; anything else that looks
     like an unmounted drive or a mishap waits until it is confirmed (``prune``).
     """
-    report = part.report
-    if report.outcome == "ok" and lost and not prune:
+    if part.outcome == "ok" and lost and not prune:
         had = part.unchanged + len(part.updates) + leaving
         if part.seen == 0 and not part.links:
-            report.outcome, report.message = "empty", "the folder holds no skills any more"
+            part.outcome, part.message = "empty", "the folder holds no skills any more"
         elif len(lost) > BRAKE and len(lost) > had / 2:
-            report.outcome = "shrunk"
-            report.message = f"{len(lost)} of {had} skills are gone from the folder"
-    return report.outcome == "unreadable" or (report.outcome != "ok" and not prune)
+            part.outcome = "shrunk"
+            part.message = f"{len(lost)} of {had} skills are gone from the folder"
+    return part.outcome == "unreadable" or (part.outcome != "ok" and not prune)
 
 
 def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) -> Moves:

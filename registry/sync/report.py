@@ -1,10 +1,10 @@
 """What a sync did, or would do, as values."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from registry.model import Diagnostic
+from registry.model import Diagnostic, Value, record
 
 Outcome = Literal["ok", "missing", "unreadable", "empty", "shrunk"]
 
@@ -13,7 +13,7 @@ Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Value):
     """A skill found again in another folder; ``before`` and ``after`` are ``source/folder``."""
 
     ref: str
@@ -21,8 +21,8 @@ class Moved:
     after: str
 
 
-@dataclass(slots=True)
-class SourceReport:
+@dataclass(frozen=True, slots=True)
+class SourceReport(Value):
     """How the sync of one source went.
 
     Unless ``outcome`` is ``ok``, rows were kept although their folders are gone: ``kept`` of them.
@@ -35,24 +35,30 @@ class SourceReport:
     message: str | None = None
     skills: int = 0
     kept: int = 0
-    notices: list[tuple[str, Diagnostic]] = field(default_factory=list)
+    notices: tuple[tuple[str, Diagnostic], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON: each notice with its folder."""
+        notices = [{"folder": folder, **notice.to_dict()} for folder, notice in self.notices]
+        made: dict[str, Any] = record(self)
+        return made | {"notices": notices}
 
 
-@dataclass(slots=True)
-class SyncReport:
+@dataclass(frozen=True, slots=True)
+class SyncReport(Value):
     """What changed, by ref.
 
     ``unchanged`` counts skills left as they were, ``invalid`` those that can't be used as of now,
     changed or not. ``dry_run``: nothing was written.
     """
 
-    added: list[str] = field(default_factory=list)
-    updated: list[str] = field(default_factory=list)
-    moved: list[Moved] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    removed: tuple[str, ...] = ()
     unchanged: int = 0
     invalid: int = 0
-    sources: list[SourceReport] = field(default_factory=list)
+    sources: tuple[SourceReport, ...] = ()
     seconds: float = 0.0
     dry_run: bool = False
 
@@ -60,3 +66,9 @@ class SyncReport:
     def complete(self) -> bool:
         """Whether every source could be brought in line."""
         return all(source.outcome == "ok" for source in self.sources)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON: moved skills by ref."""
+        made: dict[str, Any] = record(self)
+        sources = [source.to_dict() for source in self.sources]
+        return made | {"moved": [move.ref for move in self.moved], "sources": sources}

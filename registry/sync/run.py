@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from registry.core import Core
 from registry.db.interface import SyncLock
@@ -50,12 +51,14 @@ def sync(
             report = _carry_out(core, plan, lock, progress)
             if options.verify:
                 store_contents(core, None)  # also what was synced while that was switched off
-    report.added.sort()
-    report.updated.sort()
-    report.moved.sort(key=lambda move: move.ref)
-    report.removed.sort()
-    report.seconds = round(time.monotonic() - started, 3)
-    return report
+    return replace(
+        report,
+        added=tuple(sorted(report.added)),
+        updated=tuple(sorted(report.updated)),
+        moved=tuple(sorted(report.moved, key=lambda move: move.ref)),
+        removed=tuple(sorted(report.removed)),
+        seconds=round(time.monotonic() - started, 3),
+    )
 
 
 def _plan(core: Core, chosen: Sequence[Source], options: SyncOptions, progress: Progress) -> Plan:
@@ -80,30 +83,38 @@ def _settle_links(core: Core, plan: Plan, roots: Sequence[str]) -> None:
 
 def _report(plan: Plan, *, dry_run: bool = False) -> SyncReport:
     """Return what is known of a sync before anything is stored."""
-    report = SyncReport(removed=[one.ref for one in plan.removed], dry_run=dry_run)
-    for part in plan.sources:
-        report.unchanged += part.unchanged
-        report.invalid += part.invalid_unchanged
-        report.sources.append(part.report)
-        part.report.skills = part.unchanged + len(part.new) + len(part.updates) + part.report.kept
-    return report
+    return SyncReport(
+        removed=tuple(one.ref for one in plan.removed),
+        unchanged=sum(part.unchanged for part in plan.sources),
+        invalid=sum(part.invalid_unchanged for part in plan.sources),
+        sources=tuple(part.report() for part in plan.sources),
+        dry_run=dry_run,
+    )
 
 
 def _foretell(core: Core, plan: Plan) -> SyncReport:
     """Say what a dry run would do; skills that are not stored yet are named source/folder."""
-    report = _report(plan, dry_run=True)
+    added: list[str] = []
+    updated: list[str] = []
+    moved: list[Moved] = []
     for part in plan.sources:
         changed = [known for folder, known in part.updates.items() if folder not in part.rechecked]
-        report.updated += refs_of(core.reader, changed).values()
-        report.unchanged += len(part.rechecked)
+        updated += refs_of(core.reader, changed).values()
         for folder in part.new:
             place = f"{part.source.name}/{folder}"
             before = plan.moves.get((part.source.id, folder))
             if before is None:
-                report.added.append(place)
+                added.append(place)
             else:
-                report.moved.append(Moved(place, before.folder, folder))
-    return report
+                moved.append(Moved(place, before.folder, folder))
+    report = _report(plan, dry_run=True)
+    return replace(
+        report,
+        added=tuple(added),
+        updated=tuple(updated),
+        moved=tuple(moved),
+        unchanged=report.unchanged + sum(len(part.rechecked) for part in plan.sources),
+    )
 
 
 def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> SyncReport:
@@ -111,7 +122,7 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     if not core.backend.writable:
         for part in plan.sources:
             part.touches.clear()  # what they would save the next sync can't be kept
-    if plan.is_idle and all(part.report.outcome == "ok" for part in plan.sources):
+    if plan.is_idle and all(part.outcome == "ok" for part in plan.sources):
         core.backend.mark_unchanged([part.source.id for part in plan.sources], utc_now())
         return report
     from registry.sync.apply import apply_plan
@@ -121,16 +132,26 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     before = {one.id: one for one in plan.moves.values()}
     live = apply_plan(core, plan, lock, progress)
     refs = refs_of(core.reader, [version.id for version in live])
+    added: list[str] = []
+    updated: list[str] = []
+    moves: list[Moved] = []
+    unchanged = 0
     for version in live:
         ref = refs.get(version.id, "")
         if version.replaces in before:
             moved = before[version.replaces]
-            report.moved.append(Moved(ref, moved.folder, version.folder))
+            moves.append(Moved(ref, moved.folder, version.folder))
         elif version.replaces in rechecked:
-            report.unchanged += 1
+            unchanged += 1
         elif version.replaces in updates:
-            report.updated.append(ref)
+            updated.append(ref)
         elif version.status != "no_document":
-            report.added.append(ref)
-        report.invalid += version.status == "invalid"
-    return report
+            added.append(ref)
+    return replace(
+        report,
+        added=tuple(added),
+        updated=tuple(updated),
+        moved=tuple(moves),
+        unchanged=report.unchanged + unchanged,
+        invalid=report.invalid + sum(version.status == "invalid" for version in live),
+    )

@@ -20,7 +20,7 @@ from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.fingerprint import is_current, is_same, stamp
 from registry.sync.hashing import hash_files
-from registry.sync.report import Progress, SourceReport
+from registry.sync.report import Outcome, Progress, SourceReport
 
 PROGRESS_EVERY = 200
 MAX_REMEMBERED = 20_000
@@ -46,7 +46,10 @@ class SourcePlan:
 
     source: Source
     walk: Walk
-    report: SourceReport
+    outcome: Outcome = "ok"
+    message: str | None = None
+    kept: int = 0
+    notices: list[tuple[str, Diagnostic]] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     placeholders: list[str] = field(default_factory=list)
     updates: dict[str, int] = field(default_factory=dict)
@@ -85,6 +88,18 @@ class SourcePlan:
             self.unchanged += 1
             self.invalid_unchanged += row.status == "invalid"
 
+    def report(self) -> SourceReport:
+        """Return what is known of the source when all is planned."""
+        return SourceReport(
+            self.source.name,
+            self.source.path,
+            self.outcome,
+            self.message,
+            skills=self.unchanged + len(self.new) + len(self.updates) + self.kept,
+            kept=self.kept,
+            notices=tuple(self.notices),
+        )
+
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write, but for skills that went."""
@@ -109,8 +124,7 @@ def plan_source(
     progress: Progress,
 ) -> SourcePlan:
     """Walk one source and compare it with the database. Nothing is written."""
-    report = SourceReport(source.name, source.path)
-    plan = SourcePlan(source, Walk(source.path, limits, roots), report)
+    plan = SourcePlan(source, Walk(source.path, limits, roots))
     gone: list[StoredFingerprint] = []
     suspects: list[tuple[ScannedFolder, StoredFingerprint]] = []
     try:
@@ -119,10 +133,10 @@ def plan_source(
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
     except RootMissing:
-        report.outcome, report.message = "missing", "the folder is not there"
+        plan.outcome, plan.message = "missing", "the folder is not there"
     except RootUnreadable as error:
-        report.outcome, report.message = "unreadable", f"the folder can't be read: {error}"
-    if report.outcome != "ok":
+        plan.outcome, plan.message = "unreadable", f"the folder can't be read: {error}"
+    if plan.outcome != "ok":
         gone = list(fingerprints(reader, source.id))
     for number, (found, row) in enumerate(suspects):
         progress(f"reading {source.name}", number, len(suspects))
@@ -133,10 +147,10 @@ def plan_source(
             plan.unchanged += row.status != "no_document"
         else:
             (plan.gone_placeholders if row.status == "no_document" else plan.gone).append(row.id)
-    report.notices += ((notice.folder, notice.diagnostic) for notice in plan.walk.notices)
-    report.notices.sort(key=lambda entry: (entry[0], entry[1].code))
+    plan.notices += ((notice.folder, notice.diagnostic) for notice in plan.walk.notices)
+    plan.notices.sort(key=lambda entry: (entry[0], entry[1].code))
     stored = notice_digest(reader, source.id)
-    plan.notices_changed = [(folder, d.code) for folder, d in report.notices] != stored
+    plan.notices_changed = [(folder, d.code) for folder, d in plan.notices] != stored
     return plan
 
 
@@ -208,7 +222,7 @@ def _examine(
         # What can't be read proves nothing of the skill: all that was known of it stays.
         plan.count_unchanged(row)
         now = {finding for finding in unread if finding.code == UNREADABLE}
-        plan.report.notices += ((found.folder, one) for one in now.difference(found.unread))
+        plan.notices += ((found.folder, one) for one in now.difference(found.unread))
         if now != {finding for finding in stored if finding.code == UNREADABLE}:
             plan.unread[row.id] = found.folder, sorted(now, key=lambda one: one.sort_key)
         return

@@ -177,7 +177,7 @@ class Watcher:
                     folders = None
                     break
                 if changed is not None:
-                    self._on_sync(SyncReport(updated=[changed]))
+                    self._on_sync(SyncReport(updated=(changed,)))
             if folders is None:
                 self._owed.add(source.name)
 

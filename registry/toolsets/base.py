@@ -6,7 +6,7 @@ A contract is a file of its own; what all of them share is here.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from registry.core import Core
 from registry.model import Parameter, Scope
@@ -34,22 +34,6 @@ class Tool:
     meta: Json = field(default_factory=dict)
 
 
-class Toolset(Protocol):
-    """A named set of tools that honours one contract."""
-
-    name: str
-
-    def tools(self) -> Sequence[Tool]:
-        """Return the tools; descriptions may carry the skills as they are now."""
-
-    def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool and return what its contract says, errors included: nothing is raised.
-
-        ``arguments`` may be anything a model sends: a wrong type, a missing or unknown key or a
-        tool that does not exist is answered with the contract's own error.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a toolset is bound to; toolsets use what their contract knows of.
@@ -57,7 +41,7 @@ class Context:
     ``source``: the one source that is shown and written to; contracts that know a single skills
     folder need one. ``scope``: the one scope that is shown. ``personality``: the visibility policy,
     by its name in the settings. ``environ``: the variables that skills may need. Of projects it
-    shows what ``core`` sees from where it is.
+    shows what ``core`` sees from where it is. ``read_only``: only tools that change nothing.
     """
 
     core: Core
@@ -65,6 +49,7 @@ class Context:
     scope: Scope | None = None
     personality: str | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    read_only: bool = False
 
 
 MAX_SHOWN: Final = 200

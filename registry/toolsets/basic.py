@@ -6,7 +6,7 @@ it says of folders that are not there.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES
 from registry.sync.sources import is_here, target_source
 from registry.toolsets.base import Context, Json, Tool, schema, shown, text
+from registry.toolsets.toolset import Toolset
 from registry.toolsets.view import View
 
 MAX_BYTES: Final = 1 << 20
@@ -43,31 +44,26 @@ TOOLS: Final = (
 )
 
 
-class BasicToolset:
+class BasicToolset(Toolset):
     """The folders of one source. Raises `SourceUnclear`, `SourceNotFound` when it is made."""
 
     name = "basic"
 
     def __init__(self, context: Context) -> None:
+        super().__init__(context, TOOLS)
         self._core = context.core
         self._source = target_source(context.core, context.source, to_read=True)
         self._view = View(replace(context, source=self._source.name))
 
-    def tools(self) -> Sequence[Tool]:
-        """Return `list_skills` and `get_skill`."""
-        return TOOLS
+    def _unknown(self, tool: object) -> Json:
+        return {"error": f"Unknown tool: '{shown(tool)}'. There are list_skills and get_skill"}
 
-    def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool; see `Toolset.call`."""
+    def _run(self, tool: str, arguments: Any) -> Json:
         try:
             with self._core.explained():
-                if tool == "list_skills":
-                    return self._list()
-                if tool == "get_skill":
-                    return self._get(arguments)
+                return self._list() if tool == "list_skills" else self._get(arguments)
         except RegistryError as error:
             return {"error": str(error)}
-        return {"error": f"Unknown tool: '{shown(tool)}'. There are list_skills and get_skill"}
 
     def _list(self) -> Json:
         root = self._source.path

@@ -9,6 +9,7 @@ from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import Skill
 from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
 from registry.toolsets.fitting import Line, fit, strongest
+from registry.toolsets.toolset import Toolset
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ TOOLS: Final = (
 )
 
 
-class EthosToolset:
+class EthosToolset(Toolset):
     """What one personality sees of the registry; without one, all that is visible.
 
     A personality has only those of the tools that are in its ``toolset``. Raises
@@ -48,25 +49,20 @@ class EthosToolset:
 
     def __init__(self, context: Context) -> None:
         self._view = View(context)
-        self._tools: Sequence[Tool] = TOOLS
         if context.personality is None:
+            super().__init__(context, TOOLS)
             return
         chosen = personality(context.core.settings, context.personality)
-        self._tools = [tool for tool in TOOLS if tool.name in chosen.toolset]
+        super().__init__(context, [tool for tool in TOOLS if tool.name in chosen.toolset])
         if log.isEnabledFor(logging.INFO):
             for skill, choice in decide_all(context.core.reader, chosen):
                 if not choice.visible:
                     log.info("%s is filtered out: %s", one_line(skill.ref), choice.reason)
 
-    def tools(self) -> Sequence[Tool]:
-        """Return `skills_list` and `skill_view`, or those of them that the personality has."""
-        return self._tools
+    def _unknown(self, tool: object) -> Json:
+        return _error("input_invalid", _missing(tool, list(self._tools)))
 
-    def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool; see `Toolset.call`."""
-        known = [one.name for one in self._tools]
-        if tool not in known:
-            return _error("input_invalid", _unknown(tool, known))
+    def _run(self, tool: str, arguments: Any) -> Json:
         try:
             with self._view.core.explained():
                 if tool == "skills_list":
@@ -149,7 +145,7 @@ def _line(skill: Skill) -> Line:
     return Line(head, one_line(skill.description), skill.scope)
 
 
-def _unknown(tool: str, known: Sequence[str]) -> str:
+def _missing(tool: object, known: Sequence[str]) -> str:
     why = ", ".join(known)
     if tool in [one.name for one in TOOLS]:
         why = "this personality's toolset does not have it"

@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from registry.core import UNEXPECTED
-from registry.errors import UsageProblem
+from registry.errors import RegistryError, UsageProblem
 
 MOST: Final = 1 << 63
 """No number is as large."""
@@ -48,6 +48,8 @@ def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
         named = {name: _as_text(value) for name, value in named.items()}
         try:
             return method(registry, *arguments, **named)
+        except RegistryError:
+            raise
         except UNEXPECTED as error:
             message = misuse(method, (registry, *arguments), named)
             problem = UsageProblem(message=message) if message else registry.core.damage()
@@ -112,7 +114,7 @@ def _fits(value: Any, kind: Any) -> bool:
     elif inspect.isclass(origin) and issubclass(origin, Collection):
         whole = isinstance(value, Collection) and not isinstance(value, str | bytes)
         fits = whole and all(_fits(one, inner[0]) for one in value)
-    elif not inspect.isclass(kind) or kind is inspect.Parameter.empty:
+    elif kind is Any or kind is inspect.Parameter.empty or not inspect.isclass(kind):
         fits = True  # a name of a kind that is only imported for types
     elif is_dataclass(kind) and isinstance(value, kind):
         fits = all(_fits(getattr(value, one.name), one.type) for one in fields(kind))

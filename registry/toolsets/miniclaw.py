@@ -20,6 +20,7 @@ from registry.text import utc_now
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.base import TYPES, Context, Json, Tool, parameter, schema, shown, text
 from registry.toolsets.miniclaw_errors import SkillError, creating, failure
+from registry.toolsets.toolset import Toolset
 from registry.toolsets.view import View
 
 WORKSPACE: Final = "~/.miniclaw/workspace/skills"
@@ -73,22 +74,22 @@ TOOLS: Final = (
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 
 
-class MiniclawToolset:
+class MiniclawToolset(Toolset):
     """Create, list, read and delete skills by miniclaw's names and shapes."""
 
     name = "miniclaw"
 
     def __init__(self, context: Context) -> None:
+        super().__init__(context, TOOLS)
         self._core = context.core
         self._source = context.source
         self._view = View(context)
 
-    def tools(self) -> Sequence[Tool]:
-        """Return `create_skill`, `list_skills`, `read_skill` and `delete_skill`."""
-        return TOOLS
+    def _unknown(self, tool: object) -> Json:
+        problem = f"there is no tool '{shown(tool)}': {', '.join(self._tools)}"
+        return _failed(SkillError("InvalidSchema", msg=problem))
 
-    def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool; see `Toolset.call`."""
+    def _run(self, tool: str, arguments: Any) -> Json:
         actions = {
             "create_skill": self._create,
             "list_skills": self._list,
@@ -199,9 +200,6 @@ def _failed(error: SkillError) -> Json:
 
 
 def _check(tool: str, arguments: Any) -> None:
-    if str(tool) not in _CHECKS:
-        problem = f"there is no tool '{shown(tool)}': {', '.join(_CHECKS)}"
-        raise SkillError("InvalidSchema", msg=problem)
     wrong = _CHECKS[tool].problem(arguments)
     if wrong is None:
         return

@@ -34,15 +34,17 @@ from registry.sync.planning import SyncOptions
 from registry.sync.report import SyncReport
 from registry.sync.run import sync
 from registry.toolsets.arguments import Arguments
-from registry.toolsets.base import Context, Json, Tool, parameter, shown
+from registry.toolsets.base import Context, Json, parameter, shown
 from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
 from registry.toolsets.native_tools import TOOLS
+from registry.toolsets.toolset import Toolset
 from registry.toolsets.view import View
 
 if TYPE_CHECKING:
     from registry.changes.copied import Which
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
+_FILTERED: Final = ("list_skills", "search_skills")
 _HINTS: Final[dict[type[RegistryError], str]] = {
     SkillInTrash: "restore_skill brings it back.",
     SkillGone: "restore_skill brings back what is kept of it.",
@@ -57,23 +59,21 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
 }
 
 
-class NativeToolset:
+class NativeToolset(Toolset):
     """The registry's own tools."""
 
     name = "native"
 
     def __init__(self, context: Context) -> None:
+        super().__init__(context, TOOLS)
         self._core = context.core
         self._view = View(context)
 
-    def tools(self) -> Sequence[Tool]:
-        """Return all tools."""
-        return TOOLS
+    def _unknown(self, tool: object) -> Json:
+        return _error("invalid_arguments", f"No tool '{shown(tool)}': {', '.join(self._tools)}.")
 
-    def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool; see `Toolset.call`."""
-        if str(tool) not in _CHECKS:
-            return _error("invalid_arguments", f"No tool '{shown(tool)}': {', '.join(_CHECKS)}.")
+    def _run(self, tool: str, arguments: Any) -> Json:
+        arguments = _said(tool, arguments)
         problem = _CHECKS[tool].problem(arguments)
         if problem is not None:
             return _error("invalid_arguments", problem)
@@ -248,6 +248,14 @@ class NativeToolset:
         """Return the names of the sources seen here that this machine has, and that are enabled."""
         sources = self._view.sources()
         return [one.name for one in sources if one.enabled and one.host == self._core.host]
+
+
+def _said(tool: str, arguments: Any) -> Any:
+    """Return the arguments without empty filters and sources, which some frameworks send."""
+    if not isinstance(arguments, Mapping):
+        return arguments
+    empty = FILTERS if tool in _FILTERED else ("source",)
+    return {key: one for key, one in arguments.items() if one != "" or key not in empty}
 
 
 def _fields(given: Json) -> Json:

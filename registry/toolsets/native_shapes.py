@@ -45,7 +45,7 @@ FILTERS: Final[Json] = {
     "any_tags": texts("Only skills with one of these tags"),
     "kind": text("Only skills of this kind"),
     "category": text("Only skills of this category"),
-    "scope": {"enum": list(SCOPES), "description": "Only skills of sources of this scope"},
+    "scope": {**text("Only skills of sources of this scope"), "enum": list(SCOPES)},
     "source": text("Only skills of this source"),
     "created_since": text("Created then or later: 2026-01-31, a timestamp, or an age such as 7d"),
     "created_until": text("Created then or earlier"),
@@ -133,10 +133,10 @@ PARAMETERS: Final[Json] = {
     "items": arguments(
         {
             "name": {"type": "string", "minLength": 1},
-            "type": {"enum": list(TYPES), "default": "string"},
+            "type": {**STRING, "enum": list(TYPES), "default": TYPES[0]},
             "description": STRING,
             "required": {"type": "boolean", "default": False},
-            "default": {"description": "The value where none is given"},
+            "default": {"type": [*TYPES, "null"], "description": "The value where none is given"},
         },
         "name",
     ),

@@ -15,9 +15,9 @@ TOOLS: Final = (
             {
                 **shapes.FILTERS,
                 "sort": {
+                    **text("The order; dates come newest first"),
                     "enum": ["name", "created", "updated"],
                     "default": "name",
-                    "description": "The order; dates come newest first",
                 },
                 "reverse": {
                     "type": "boolean",
@@ -97,7 +97,7 @@ TOOLS: Final = (
                 "ref": shapes.STRING,
                 "path": shapes.STRING,
                 "size": shapes.INTEGER,
-                "encoding": {"enum": ["utf-8", "base64"]},
+                "encoding": {**shapes.STRING, "enum": ["utf-8", "base64"]},
                 "content": shapes.STRING,
                 "next_offset": shapes.INTEGER_OR_NULL,
             }

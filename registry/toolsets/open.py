@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from registry.errors import ToolsetNotFound
-from registry.toolsets.base import Context, Tool, Toolset
+from registry.toolsets.base import Context, Tool
+from registry.toolsets.toolset import Toolset
 
 TOOLSETS: Final = ("native", "basic", "miniclaw", "ethos", "wave")
 

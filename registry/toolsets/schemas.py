@@ -1,22 +1,52 @@
-"""Tools as frameworks take them: the same JSON Schema in the envelope of each."""
+"""Tools as frameworks take them, and the arguments that come back.
 
-from typing import Any, Final
+Each framework takes a part of JSON Schema of its own, and refuses a tool, or all of them, for the
+rest. The rules are those of the APIs' public documents, and of what their converters were seen to
+refuse: OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Strict tool use"; Google,
+`Schema` of the Gemini API.
+"""
 
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from registry.errors import UsageProblem
 from registry.toolsets.base import Json, Tool
 
-STYLES: Final = ("openai", "anthropic", "mcp")
+Style: TypeAlias = Literal["openai", "anthropic", "mcp", "gemini"]
+STYLES: Final[tuple[str, ...]] = get_args(Style)
+
+PAIR: Final = ("path", "content")
+"""The keys of one entry where an object with any keys is written as a list."""
 
 
-def described(tool: Tool, style: str) -> Json:
-    """Return a tool as the APIs of OpenAI or Anthropic, or MCP's tools/list, have it."""
+def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
+    """Return a tool as the APIs of OpenAI, Anthropic or Gemini, or MCP's tools/list, have it.
+
+    ``strict`` is the shape that the strict modes of OpenAI and Anthropic take: all properties are
+    required and those that may be left out may be null, objects have no other properties, and an
+    object with any keys (``files``) is a list of ``{"path", "content"}``, which `Toolset.call`
+    takes as well. Gemini has no such mode. Raises `UsageProblem` for an unknown style.
+    """
+    if style not in STYLES:
+        known = ", ".join(STYLES)
+        raise UsageProblem(message=f"there is no style of schemas '{style}': known are {known}")
     about: Json = {"name": tool.name, "description": tool.description}
+    if style == "gemini":
+        parameters = gemini_schema(tool.parameters)
+        # An object without properties is refused; no parameters at all are fine.
+        return {**about, "parameters": parameters} if parameters["properties"] else about
+    parameters = strict_schema(tool.parameters) if strict else plain_schema(tool.parameters)
+    marked = {"strict": True} if strict else {}
     if style == "openai":
-        return {"type": "function", "function": {**about, "parameters": tool.parameters}}
+        return {"type": "function", "function": {**about, "parameters": parameters, **marked}}
     if style == "anthropic":
-        return {**about, "input_schema": tool.parameters}
+        return {**about, "input_schema": parameters, **marked}
     entry: Json = {
         **about,
-        "inputSchema": tool.parameters,
+        "inputSchema": parameters,
         "annotations": {
             "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,
@@ -25,12 +55,147 @@ def described(tool: Tool, style: str) -> Json:
         },
     }
     if tool.result is not None:
-        entry["outputSchema"] = tool.result
+        entry["outputSchema"] = deepcopy(tool.result)
     if tool.meta:
-        entry["_meta"] = tool.meta
+        entry["_meta"] = deepcopy(tool.meta)
     return entry
+
+
+def own(tool: Tool) -> Tool:
+    """Return a tool whose schemas nobody else has."""
+    return replace(
+        tool,
+        parameters=deepcopy(tool.parameters),
+        result=deepcopy(tool.result),
+        meta=deepcopy(tool.meta),
+    )
+
+
+def plain_schema(schema: Json) -> Json:
+    """Return what every converter takes: one type a value, nothing said of other properties.
+
+    Google's refuses all tools of a server for one ``additionalProperties``, and those that make
+    classes of schemas fail on a list of types. `Toolset.call` refuses other properties all the
+    same.
+    """
+    done = {key: deepcopy(schema[key]) for key in schema if key != "additionalProperties"}
+    if "properties" in done:
+        done["properties"] = {name: plain_schema(one) for name, one in done["properties"].items()}
+    if "items" in done:
+        done["items"] = plain_schema(done["items"])
+    return done | _type(schema)
+
+
+def strict_schema(schema: Json, *, optional: bool = False) -> Json:
+    """Return the shape for strict modes; ``optional``: the value may be left out, by null.
+
+    Bounds and defaults, which not all of them take, are told in the description.
+    """
+    schema = _as_pairs(schema)
+    nullable = optional or "null" in _types(schema)
+    done: Json = {"enum": [*schema["enum"]]} if "enum" in schema else {}
+    if "properties" in schema:
+        required = schema.get("required", ())
+        done["properties"] = {
+            name: strict_schema(one, optional=name not in required)
+            for name, one in schema["properties"].items()
+        }
+        done |= {"required": list(schema["properties"]), "additionalProperties": False}
+    if "items" in schema:
+        done["items"] = strict_schema(schema["items"])
+    if nullable and "enum" in done:
+        done["enum"].append(None)
+    kind = _types(schema)[0]
+    return {"type": [kind, "null"] if nullable else kind, **_told(schema, bounds=True), **done}
+
+
+def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
+    """Return the shape that Gemini's function declarations take: a part of OpenAPI's."""
+    schema = _as_pairs(schema)
+    kept = ("enum", "minimum", "maximum")
+    done: Json = {key: deepcopy(schema[key]) for key in kept if key in schema}
+    required = schema.get("required", ())
+    if "properties" in schema:
+        done["properties"] = {
+            name: gemini_schema(one, optional=name not in required)
+            for name, one in schema["properties"].items()
+        }
+    if required:
+        done["required"] = list(required)
+    if "items" in schema:
+        done["items"] = gemini_schema(schema["items"])
+    if optional or "null" in _types(schema):
+        done["nullable"] = True
+    return {**_type(schema), **_told(schema, bounds=False), **done}
+
+
+def given(schema: Json, sent: Any) -> Any:
+    """Return what was sent as the tool's own schema has it: nulls left out, pairs as an object.
+
+    Strict modes, and frameworks that fill in every parameter, send null for what is not given. It
+    is left out where the schema knows a property and does not require it. What fits no schema stays
+    as it is.
+    """
+    if isinstance(sent, list):
+        if "items" in schema:
+            return [given(schema["items"], one) for one in sent]
+        return _from_pairs(sent) if _is_map(schema) else sent
+    if not isinstance(sent, Mapping) or "properties" not in schema:
+        return sent
+    known, required = schema["properties"], schema.get("required", ())
+    return {
+        key: given(known.get(key, {}), value)
+        for key, value in sent.items()
+        if value is not None or key not in known or key in required
+    }
 
 
 def is_error(answer: Any) -> bool:
     """Tell whether an answer, of whichever contract, is an error."""
     return bool(answer.get("error")) or answer.get("success") is False or answer.get("ok") is False
+
+
+def _types(schema: Json) -> list[str]:
+    kinds = schema["type"]
+    return kinds if isinstance(kinds, list) else [kinds]
+
+
+def _type(schema: Json) -> Json:
+    return {"type": _types(schema)[0]}
+
+
+def _told(schema: Json, *, bounds: bool) -> Json:
+    """Return the description, with what the shape itself can't say."""
+    text = schema.get("description", "")
+    notes = [
+        f"{word}: {json.dumps(schema[key])}"
+        for key, word in (("minimum", "least"), ("maximum", "most"), ("default", "default"))
+        if key in schema and (bounds or key == "default")
+    ]
+    told = f"{text} ({', '.join(notes)})".lstrip() if notes else text
+    return {"description": told} if told else {}
+
+
+def _is_map(schema: Json) -> bool:
+    """Tell whether an object has any keys, and values of one schema."""
+    return "properties" not in schema and isinstance(schema.get("additionalProperties"), dict)
+
+
+def _as_pairs(schema: Json) -> Json:
+    if not _is_map(schema):
+        return schema
+    key, value = PAIR
+    pair = {key: {"type": "string"}, value: schema["additionalProperties"]}
+    entry = {"type": "object", "properties": pair, "required": list(PAIR)}
+    return {"type": "array", "description": schema.get("description", ""), "items": entry}
+
+
+def _from_pairs(sent: list[Any]) -> Any:
+    """Return the object that a list of pairs stands for; unchanged where it stands for none."""
+    key, value = PAIR
+    if not all(isinstance(one, Mapping) and set(one) == set(PAIR) for one in sent):
+        return sent
+    if not all(isinstance(one[key], str) for one in sent):
+        return sent
+    found = {one[key]: one[value] for one in sent}
+    return found if len(found) == len(sent) else sent

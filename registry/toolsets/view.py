@@ -17,6 +17,7 @@ from registry.catalog.visibility.rules import HIDDEN
 from registry.db.interface import Reader
 from registry.db.queries import offered
 from registry.db.queries import skills as stored_skills
+from registry.db.queries.copies import same_as
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.offered import Offer
@@ -102,18 +103,14 @@ class View:
 
     def sources(self) -> list[Source]:
         """Return the sources whose skills may be seen, the strongest first, not counted."""
-        sources = self._seen_sources()
+        sight, found = self.core.reader.sight, list_sources(self.core.reader, counted=False)
+        sources = [one for one in found if sight.shows(one.id, one.scope)]
         if self._is_unlimited:
             return sources
         seen: set[str] | None = None
         if self._personality is not None and self._personality.global_ingest.mode in _NAMED_ONLY:
             seen = {skill.source for skill in self.skills()}
         return [one for one in sources if self._includes(one, seen)]
-
-    def _seen_sources(self) -> list[Source]:
-        sight = self.core.reader.sight
-        found = list_sources(self.core.reader, counted=False)
-        return [one for one in found if sight.shows(one.id, one.scope)]
 
     def _includes(self, source: Source, seen: set[str] | None) -> bool:
         if self._source not in {None, source.name} or self._scope not in {None, source.scope}:
@@ -237,7 +234,7 @@ class View:
             problem = error if self._may_tell(handle, error) else SkillNotFound(handle)
         else:
             # Only what was read is judged: reading may have found it changed.
-            if self._sees(found.stored):
+            if self._sees(found.stored) or self._stands_in(found.stored):
                 return found
             problem = self._refusal(handle, found.stored)
         named = self.skills(handle)
@@ -256,8 +253,7 @@ class View:
     def near(self, handle: str) -> list[str]:
         """Return refs of skills seen here whose names look like ``handle``, the nearest first."""
         near = similar(self.core.reader, handle)
-        offers, _ = self.some_offers(near, len(near))
-        seen = {offer.ref for offer in offers}
+        seen = {offer.ref for offer in self.some_offers(near, len(near))[0]}
         return [ref for ref in near if ref in seen]
 
     def _sees(self, stored: StoredSkill) -> bool:
@@ -265,6 +261,11 @@ class View:
             return stored.is_visible and not stored.hidden and self._is_within(stored.skill)
         place = stored.skill.source, stored.folder
         return any((one.source, one.folder) == place for one in self.skills(stored.skill.name))
+
+    def _stands_in(self, stored: StoredSkill) -> bool:
+        """Tell whether a skill is a copy of one that is seen here, and gone from its own place."""
+        copies = same_as(self.core.reader, stored) if self.admitted([stored]) else []
+        return any(map(self._sees, copies))
 
     def _may_tell(self, handle: str, error: RegistryError) -> bool:
         """Tell whether an error about a skill is about one that may be known of here."""

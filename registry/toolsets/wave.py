@@ -15,6 +15,7 @@ from registry.errors import (
 from registry.text import shorten
 from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
 from registry.toolsets.fitting import Line, fit, strongest
+from registry.toolsets.toolset import Toolset
 from registry.toolsets.view import View
 from registry.toolsets.wave_errors import (
     SkillErrorDetails,
@@ -46,17 +47,17 @@ TOOLS: Final = (
 )
 
 
-class WaveToolset:
+class WaveToolset(Toolset):
     """One tool, `Skill`, whose description carries the list of skills as it is now."""
 
     name = "wave"
 
     def __init__(self, context: Context) -> None:
+        super().__init__(context, TOOLS)
         self._view = View(context)
         self.skills = SkillManager(self._view)
 
-    def tools(self) -> Sequence[Tool]:
-        """Return `Skill` with its live list."""
+    def _current(self) -> Sequence[Tool]:
         with self._view.core.explained():
             return (replace(TOOLS[0], description=self.description()),)
 
@@ -79,10 +80,13 @@ class WaveToolset:
         note = _rest(len(offers) - len(fitted.lines), fitted.longest)
         return DESCRIPTION + "".join(f"{line}\n" for line in fitted.lines) + note
 
-    def call(self, tool: str, arguments: Any) -> Json:
-        """Run `Skill`; see `Toolset.call`."""
+    def _unknown(self, tool: object) -> Json:
+        problem = f"There is no tool '{shown(tool)}': the only one is Skill."
+        return self._failed(SkillErrorDetails("skill_not_found", "", problem))
+
+    def _run(self, _tool: str, arguments: Any) -> Json:
         name = arguments.get("skill_name") if isinstance(arguments, Mapping) else None
-        problem = _misuse(tool, arguments)
+        problem = _misuse(arguments)
         if problem is not None:
             return self._failed(SkillErrorDetails("skill_not_found", shown(name), problem))
         try:
@@ -174,10 +178,8 @@ def _rest(missing: int, longest: int) -> str:
     return "(Long descriptions are shortened.)" if longest else "(Only names are listed.)"
 
 
-def _misuse(tool: str, arguments: Any) -> str | None:
+def _misuse(arguments: Any) -> str | None:
     """Say what is wrong with a call, or None."""
-    if tool != "Skill":
-        return f"There is no tool '{shown(tool)}': the only one is Skill."
     if not isinstance(arguments, Mapping) or "skill_name" not in arguments:
         return "skill_name is required."
     if not isinstance(arguments["skill_name"], str) or not arguments["skill_name"].strip():

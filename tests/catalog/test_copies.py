@@ -39,7 +39,7 @@ def test_the_same_files_in_two_folders_are_listed_and_found_once(homes, registry
     assert (skill.ref, skill.source) == ("pdf", "agent-a")
     assert skill.copies == ("agent-b/pdf", "agent-c/pdf")
     assert registry.get("pdf").copies == skill.copies
-    assert refs(registry.search("pdf")[0]) == ["pdf"]
+    assert refs(registry.search("pdf")) == ["pdf"]
     everything = registry.list(Filters(all=True))
     assert refs(everything) == ["pdf", "agent-b/pdf", "agent-c/pdf"]
     assert [one.shadowed for one in everything] == [False, True, True]

@@ -3,7 +3,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.catalog.search import make_snippet, parse, patterns
-from registry.db.queries.filters import Filters
 from registry.db.sqlite.search import expression
 
 
@@ -29,7 +28,7 @@ def library(registry, root, skill):
 
 
 def found(library, query, **filters):
-    return [hit.name for hit in library.search(query, Filters(**filters))[0]]
+    return [hit.name for hit in library.search(query, **filters)]
 
 
 def test_the_name_weighs_most(library):
@@ -117,8 +116,8 @@ def test_nothing_typed_is_a_syntax_error(library, query):
 )
 @given(st.text(max_size=60))
 def test_any_text_at_all_can_be_searched_for(library, query):
-    hits, total = library.search(query)
-    assert len(hits) <= total
+    hits = library.search(query)
+    assert len(hits) <= hits.total
 
 
 def test_operators_are_plain_words(library):
@@ -130,19 +129,19 @@ def test_pages_fit_together_and_the_total_is_true(library):
     assert len(everything) >= 4
     pages = []
     for offset in range(0, len(everything), 2):
-        hits, total = library.search("write draw merge deploy", limit=2, offset=offset)
-        assert total == len(everything)
+        hits = library.search("write draw merge deploy", limit=2, offset=offset)
+        assert hits.total == len(everything)
         pages += [hit.name for hit in hits]
     assert pages == everything
 
 
 def test_better_matches_score_higher(library):
-    hits, _ = library.search("pdf")
+    hits = library.search("pdf")
     assert hits[0].score > hits[1].score > 0
 
 
 def test_the_snippet_shows_the_place_that_matched(library):
-    hits, _ = library.search("commit message")
+    hits = library.search("commit message")
     assert "commit message" in hits[0].snippet
 
 

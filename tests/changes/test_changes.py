@@ -58,7 +58,7 @@ def settled(registry, root):
     assert registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 0") == [(0,)]
     assert list((state(root) / "ops").iterdir()) == []
     report = registry.sync(verify=True)
-    assert (report.added, report.updated, report.moved, report.removed) == ([], [], [], [])
+    assert (report.added, report.updated, report.moved, report.removed) == ((), (), (), ())
 
 
 def test_a_created_skill_is_on_disk_and_listed_at_once(registry, root, alpha):

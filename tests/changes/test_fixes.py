@@ -51,7 +51,7 @@ def test_of_a_registered_skill_it_is_a_change_that_can_be_undone(registry, root,
     assert tea.read_bytes() == GOOD.encode()
     assert registry.get("mine/green-tea").description == "Use for: tea"
     assert [one.name for one in registry.list()] == ["green-tea"]
-    assert (registry.sync().updated, registry.fixes()) == ([], [])
+    assert (registry.sync().updated, registry.fixes()) == ((), [])
     assert len(registry.history("green-tea")) == 2
     registry.restore_revision("green-tea", 1)
     assert tea.read_bytes() == BROKEN.encode()
@@ -64,7 +64,7 @@ def test_a_registered_skill_is_one_however_it_is_reached(registry, root, tea):
     registry.fix(fix)
     assert tea.read_bytes() == GOOD.encode()
     assert len(registry.history("mine/green-tea")) == 2
-    assert registry.sync().updated == []
+    assert registry.sync().updated == ()
 
 
 def test_bytes_that_are_no_text_of_the_skill_come_back_too(registry, root, tea):

@@ -67,7 +67,7 @@ def test_mixed_changes_of_many_processes_neither_fail_nor_get_lost(registry, roo
     assert registry.check_database() == []
     assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(0,)]
     report = registry.sync(verify=True)
-    assert (report.added, report.updated, report.moved, report.removed) == ([], [], [], [])
+    assert (report.added, report.updated, report.moved, report.removed) == ((), (), (), ())
     on_disk = {path.parent.name for path in root.glob("*/SKILL.md")}
     assert listed == on_disk
     assert len({trashed.id for trashed in registry.trash()}) == len(registry.trash())

@@ -27,7 +27,7 @@ def test_a_change_of_a_skill_is_none_of_the_source_inside_it(registry, nested):
     assert registry.get("alpha").description == "New."
     assert (nested / "notes.txt").read_text() == "edited by hand"
     report = registry.sync(verify=True)
-    assert (report.added, report.updated, report.removed, report.unchanged) == ([], [], [], 2)
+    assert (report.added, report.updated, report.removed, report.unchanged) == ((), (), (), 2)
 
 
 def test_a_skill_is_not_deleted_with_the_source_inside_it(registry, nested):

@@ -81,7 +81,7 @@ def recovered(registry, root):
     assert list(state(root, "ops").iterdir()) == []
     assert registry.check_database() == []
     report = registry.sync(verify=True, allow_prune=True)
-    assert (report.added, report.updated, report.removed) == ([], [], [])
+    assert (report.added, report.updated, report.removed) == ((), (), ())
     return {skill.folder: skill.description for skill in registry.list()}
 
 

@@ -44,7 +44,7 @@ def untouched(registry, root):
     if state(root).exists():
         assert list(state(root, "ops").iterdir()) == []
     report = registry.sync(verify=True)
-    return (report.added, report.updated, report.removed) == ([], [], [])
+    return (report.added, report.updated, report.removed) == ((), (), ())
 
 
 def test_a_source_that_another_process_changes_is_refused_with_its_name(

@@ -136,7 +136,7 @@ def test_what_lies_beside_a_database_is_no_lock_unless_it_is_one(
     else:
         lock.rmdir()
     with SkillRegistry.open(database, settings=Settings()) as other:
-        assert other.sync().added == ["beta"]
+        assert other.sync().added == ("beta",)
 
 
 @pytest.mark.file
@@ -156,7 +156,7 @@ def test_a_database_of_another_user_brings_its_own_locks(registry, root, alpha, 
     for path in (database, *database.parent.glob("*.lock")):
         os.chown(path, 65534, -1)
     write_skill(root / "beta")
-    assert registry.sync().added == ["beta"]
+    assert registry.sync().added == ("beta",)
 
 
 @pytest.mark.file

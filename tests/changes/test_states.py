@@ -127,7 +127,7 @@ class Registry(RuleBasedStateMachine):
         self.registry.sync(allow_prune=True, verify=verify)
         self.known = dict(self.disk)
         again = self.registry.sync(allow_prune=True)
-        assert (again.added, again.updated, again.removed, again.moved) == ([], [], [], [])
+        assert (again.added, again.updated, again.removed, again.moved) == ((), (), (), ())
 
     @rule()
     def open_again(self):

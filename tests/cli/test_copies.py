@@ -83,10 +83,12 @@ def test_a_change_says_which_copies_it_left(tripled, cli, change):
     said = answer.stderr.splitlines()
     names = "two/pdf, three/pdf" if change != "delete" else None
     assert said[0].startswith("2 copies are left as they were: ")
-    assert said[0].endswith(f"; --copies {verb} them, too")
     assert names is None or names in said[0]
-    if verb == "changes":
-        assert said[1:] == ["'skill-registry copies pdf' shows what differs."]
+    if verb == "deletes":
+        assert said[0].endswith("; the same with --copies deletes them, too")
+    else:
+        again = "To change them, too: 'skill-registry undo', then the same with --copies."
+        assert said[1:] == [again, "'skill-registry copies pdf' shows what differs."]
         assert cli("copies", "pdf").output.startswith("pdf\tdiffering\t")
 
 
@@ -102,9 +104,18 @@ def test_with_copies_all_are_changed_and_that_is_said(tripled, cli, change):
 
 
 def test_one_copy_is_told_as_one(copied, cli):
-    assert cli("update", "pdf", "--tag", "x").stderr.splitlines()[0] == (
-        "1 copy is left as it was: two/pdf; --copies changes it, too"
-    )
+    assert cli("update", "pdf", "--tag", "x").stderr.splitlines()[:2] == [
+        "1 copy is left as it was: two/pdf",
+        "To change it, too: 'skill-registry undo', then the same with --copies.",
+    ]
+
+
+def test_what_is_said_of_the_copies_that_were_left_can_be_done(tripled, cli):
+    cli("update", "pdf", "--add-tag", "x")
+    assert cli("undo", "--yes").exit_code == 0
+    assert cli("update", "pdf", "--add-tag", "x", "--copies").exit_code == 0
+    [found] = json.loads(cli("copies", "pdf", "--json").stdout)
+    assert found["relation"] == "identical"
 
 
 def test_a_skill_without_copies_says_nothing_of_them(copied, cli):

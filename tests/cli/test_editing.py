@@ -1,6 +1,7 @@
 """`edit`: an editor on the skill's file, then what changed and what is to be said of it."""
 
 import os
+import shutil
 
 import pytest
 
@@ -91,3 +92,13 @@ def test_a_skill_that_is_not_there_is_told_before_any_editor(library, cli, edito
     assert ran.exit_code == 1
     assert "'haiku'" in ran.stderr
     assert not (tmp_path / "started").exists()
+
+
+def test_the_copies_that_an_edit_leaves_are_named(library, cli, editor, tmp_path):
+    shutil.copytree(library / "haiku", tmp_path / "other" / "haiku")
+    cli("sync", str(tmp_path / "other"), "--name", "other")
+    said = cli("edit", "haiku", env={"EDITOR": editor('echo More. >> "$1"')}).stderr.splitlines()
+    assert said[1:] == [
+        "1 copy is left as it was: other/haiku",
+        "'skill-registry copies haiku' shows what differs.",
+    ]

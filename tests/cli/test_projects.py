@@ -35,6 +35,24 @@ def test_a_listing_says_in_one_line_what_it_leaves_out(cli, project):
     assert "1 skill of projects elsewhere is left out; --all lists it.\n" in result.stderr
 
 
+def test_a_search_that_finds_nothing_says_what_was_left_out(cli, project):
+    assert cli("search", "release").stderr.splitlines()[-1] == (
+        "2 skills of projects elsewhere are left out; --all finds them."
+    )
+    assert cli("search", "release", "--all").stdout.startswith("release")
+
+
+def test_where_all_is_left_out_nothing_is_called_unusable(cli, project):
+    cli("source", "remove", "user")
+    assert cli("list").stderr == LEFT_OUT
+
+
+def test_copies_of_projects_elsewhere_are_not_called_listed(cli, project, terminal, database):
+    shown = terminal("--db", str(database), "copies", "review").out
+    assert "of a project elsewhere" in shown
+    assert shown.count("listed") == 1
+
+
 @pytest.mark.parametrize(
     "options", [["--source", "user"], ["--scope", "personal"], ["--all"], ["--tag", "none"]]
 )
@@ -81,3 +99,27 @@ def test_a_tool_is_called_for_the_folder_that_is_named(cli, project):
     call = ("tools", "call", "--toolset", "wave", "Skill", '{"skill_name": "release"}')
     assert cli(*call).exit_code == 1
     assert cli(*call[:2], "--workdir", str(project), *call[2:]).exit_code == 0
+
+
+def test_a_checkouts_folder_that_becomes_a_source_for_everywhere_is_named(cli, tmp_path):
+    home = tmp_path / "app" / ".claude" / "skills"
+    (tmp_path / "app" / ".git").mkdir(parents=True)
+    write_skill(home / "release")
+    said = cli("sync", str(home)).stderr
+    assert f"{home} lies in the checkout {tmp_path / 'app'}" in said
+    assert "with --scope project only there" in said
+    assert "checkout" not in cli("sync", str(home)).stderr  # it is a source by now
+    assert cli("sync", str(home), "--scope", "project").stderr == ""
+    assert cli("list").stdout == ""
+
+
+@pytest.mark.parametrize(
+    "agent", [".opencode/skills", ".roo/skills", ".kilo/skill", ".claude/skills"]
+)
+def test_whichever_agents_folder_it_is_the_project_is_what_holds_it(
+    cli, tmp_path, agent, monkeypatch
+):
+    write_skill(tmp_path / "app" / agent / "release")
+    assert cli("sync", str(tmp_path / "app" / agent), "--scope", "project").exit_code == 0
+    monkeypatch.chdir(tmp_path / "app")
+    assert cli("list", "--format", "names").stdout == "release\n"

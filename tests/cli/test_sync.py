@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from registry.cli.commands.sync import report_record
 from registry.model import Diagnostic
 from registry.sync.report import SourceReport, SyncReport
 from registry.sync.watch import Watcher
@@ -163,8 +162,8 @@ def test_an_interrupted_sync_says_that_nothing_was_published(root, skill, cli, m
 
 def test_places_that_were_passed_over_are_told_with_their_folders():
     notice = Diagnostic("link-outside", "warning", "it leads out", fix="copy it")
-    part = SourceReport("mine", "/skills", notices=[("link", notice)])
-    (source,) = report_record(SyncReport(sources=[part]))["sources"]
+    part = SourceReport("mine", "/skills", notices=(("link", notice),))
+    (source,) = SyncReport(sources=(part,)).to_dict()["sources"]
     assert source["notices"] == [
         {
             "folder": "link",

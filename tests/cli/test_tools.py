@@ -39,12 +39,26 @@ class TestTools:
             ("openai", {"type", "function"}),
             ("anthropic", {"name", "description", "input_schema"}),
             ("mcp", {"name", "description", "inputSchema", "annotations", "outputSchema"}),
+            ("gemini", {"name", "description", "parameters"}),
         ],
     )
     def test_schemas_come_in_each_frameworks_envelope(self, cli, library, style, keys):
         tools = json.loads(cli("tools", "schema", "--style", style).stdout)
         assert len(tools) == 9
         assert all(set(tool) == keys for tool in tools)
+
+    def test_schemas_for_a_strict_mode_say_so(self, cli, library):
+        tools = json.loads(cli("tools", "schema", "--strict", "--read-only").stdout)
+        assert [tool["function"]["strict"] for tool in tools] == [True] * 4
+
+    def test_tools_that_write_are_left_out_for_readers(self, cli, library):
+        listed = json.loads(cli("tools", "list", "--read-only", "--json").stdout)
+        assert {one["read_only"] for one in listed} == {True}
+        assert {one["toolset"] for one in listed} >= {"native", "miniclaw", "wave"}
+        refused = cli("tools", "call", "--read-only", "delete_skill", '{"name": "haiku"}')
+        assert refused.exit_code == 1
+        assert "No tool 'delete_skill'" in refused.stdout
+        assert cli("tools", "call", "--read-only", "read_skill", '{"name": "haiku"}').exit_code == 0
 
     def test_the_schema_of_wave_lists_the_skills_there_are(self, cli, library):
         (tool,) = json.loads(cli("tools", "schema", "--toolset", "wave").stdout)

@@ -29,7 +29,7 @@ def test_a_hidden_skill_is_seen_again_when_the_stronger_source_goes(two):
     two.remove_source("project")
     assert refs(two) == refs(two, EVERYTHING) == ["alpha", "review"]
     assert two.list()[1].description == "Of mine."
-    assert two.search("project")[1] == 0
+    assert two.search("project").total == 0
     assert two.core.reader.rows("SELECT count(*) FROM skills") == [(2,)]
 
 
@@ -133,7 +133,7 @@ def test_what_is_gone_is_not_found_by_its_words_under_the_next_one(registry, roo
         registry.delete(name)
         skill("next", description="Nothing of that.", age=None)
         registry.sync()
-        assert (registry.search("天气")[1], registry.search("forecasts")[1]) == (0, 0)
+        assert (registry.search("天气").total, registry.search("forecasts").total) == (0, 0)
         assert registry.check_database() == []
         registry.delete("next")
 

@@ -49,7 +49,7 @@ def test_a_change_made_while_a_sync_reads_wins(synced, root, sync_while):
     write_skill(root / "beta", description="By hand.", age=OLD + 5)
     report = sync_while(lambda other: other.update("alpha", description="Later.", force=True))
     assert described(synced) == {"alpha": "Later.", "beta": "By hand."}
-    assert report.updated == ["beta"]
+    assert report.updated == ("beta",)
     assert synced.sync().unchanged == 2
 
 
@@ -57,7 +57,7 @@ def test_a_skill_deleted_while_a_sync_reads_stays_deleted(synced, root, sync_whi
     write_skill(root / "alpha", description="By hand.", age=OLD + 5)
     report = sync_while(lambda other: other.delete("alpha", force=True))
     assert described(synced) == {"beta": "Does one thing well."}
-    assert report.updated == []
+    assert report.updated == ()
     assert synced.restore("alpha").description == "By hand."
 
 
@@ -70,7 +70,7 @@ def test_a_skill_created_while_a_sync_reads_is_there_once_and_new(synced, root, 
 
     report = sync_while(create)
     assert described(synced)["gamma"] == "Created."
-    assert (report.added, len(synced.list())) == ([], 3)
+    assert (report.added, len(synced.list())) == ((), 3)
 
 
 def test_a_place_taken_while_a_moved_skill_is_read_stays_taken(synced, root, sync_while):
@@ -82,7 +82,7 @@ def test_a_place_taken_while_a_moved_skill_is_read_stays_taken(synced, root, syn
 
     report = sync_while(create)
     assert described(synced) == {"beta": "Does one thing well.", "gamma": "Created."}
-    assert report.moved == []
+    assert report.moved == ()
 
 
 def test_skills_that_change_places_do_so_in_one_sync(synced, root):

@@ -4,6 +4,7 @@ import json
 
 import jsonschema
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from registry.errors import UsageProblem
 from registry.mcp.server import Serving, SkillServer
@@ -80,12 +81,24 @@ def test_a_read_only_server_has_no_tool_that_writes(talk, library):
     async def conversation(client):
         names = {one.name for one in (await client.list_tools()).tools}
         assert names == {"list_skills", "search_skills", "read_skill", "read_skill_file"}
-        answer = await client.call_tool("create_skill", {"name": "x", "description": "D."})
-        assert answer.is_error
-        assert "There is no tool 'create_skill'" in answer.content[0].text
+        with pytest.raises(MCPError, match="There is no tool 'create_skill'"):
+            await client.call_tool("create_skill", {"name": "x", "description": "D."})
 
     talk(conversation, ("http", "auto"), "--read-only")
     assert not (library / "x").exists()
+
+
+@pytest.mark.reads
+def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(talk, library, mode):
+    async def conversation(client):
+        for name in ("nothing", "", "x" * 10_000):
+            with pytest.raises(MCPError, match="There is no tool") as caught:
+                await client.call_tool(name, {})
+            assert caught.value.code == -32602
+            assert "search_skills" in caught.value.message
+            assert len(caught.value.message) < 1000
+
+    talk(conversation, ("http", mode))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import time
 import anyio
 import pytest
 from mcp.client import Client
+from mcp.shared.exceptions import MCPError
 
 from registry.api import SkillRegistry
 from registry.settings import Settings
@@ -52,8 +53,12 @@ def test_a_thousand_hostile_calls_get_answers_and_the_memory_stays_flat(serve, l
                 if number == 200:
                     before = resident(process.pid)
                 name, arguments = hostile(rng)
-                answer = await client.call_tool(name, arguments)
-                text = answer.content[0].text
+                try:
+                    answer = await client.call_tool(name, arguments)
+                    text = answer.content[0].text
+                except MCPError as error:
+                    assert name in NAMES
+                    text = error.message
                 assert len(text) < 2_000_000
                 assert not any(secret in text for secret in SECRETS), (name, arguments, text)
             assert resident(process.pid) - before < 40
@@ -98,7 +103,7 @@ def test_a_server_killed_in_the_middle_of_a_create_leaves_disk_and_database_in_a
         with SkillRegistry.open(database, settings=Settings()) as registry:
             assert registry.check_database() == []
             report = registry.sync(verify=True)
-            assert (report.added, report.updated, report.removed) == ([], [], [])
+            assert (report.added, report.updated, report.removed) == ((), (), ())
             made = {skill.name for skill in registry.list() if skill.name.startswith("made-")}
             on_disk = {path.name for path in library.iterdir() if path.name.startswith("made-")}
             assert made == on_disk

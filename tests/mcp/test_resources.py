@@ -101,6 +101,8 @@ def test_what_is_not_served_is_invalid_and_tells_no_path(talk, library, uri):
         with pytest.raises(Exception, match="There is no resource") as caught:
             await client.read_resource(uri)
         assert str(library) not in str(caught.value)
+        assert caught.value.error.code == -32602
+        assert caught.value.error.data == {"uri": uri}
 
     talk(conversation)
 
@@ -134,11 +136,10 @@ def test_the_extension_lists_skills_with_front_matter_and_a_complete_manifest(ta
                 assert file["size"] == len(data)
                 assert file["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
         assert skills["skill://mine/typed/SKILL.md"]["frontmatter"]["metadata"] == {
-            "version": 1.1,
+            "version": "1.10",
             "when": "2026-01-02",
             "on": "yes",
-            "n": 3,
-            "x": None,
+            "n": "3",
         }
         files = [f["uri"] for f in skills["skill://mine/outer/SKILL.md"]["resources"]]
         assert files == ["skill://mine/outer/SKILL.md", "skill://mine/outer/inner/SKILL.md"]
@@ -155,6 +156,7 @@ def test_the_extension_refuses_what_it_does_not_know(talk, library):
             with pytest.raises(Exception, match="There is no skill") as caught:
                 await got(client, uri)
             assert caught.value.error.code == -32602
+            assert caught.value.error.data == {"uri": uri}
 
     talk(conversation)
 

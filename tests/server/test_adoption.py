@@ -86,7 +86,7 @@ def test_what_is_claimed_to_lie_there_is_not_read_either(victim, private):
 
 def test_it_is_synced_once_it_was_adopted_here_and_not_under_another_path(victim, machine, private):
     assert victim.adopt_source("private").path == str(private)
-    assert victim.sync().added == ["diary"]
+    assert victim.sync().added == ("diary",)
     assert uploaded(victim) != []
     other = write_skill(private.parent / "other" / "more").parent
     with victim.core.writer.transaction() as connection:
@@ -126,7 +126,7 @@ def test_a_stranger_takes_nothing_out_of_a_walk_by_adding_what_lies_in_it(victim
     with machine("victim", "mallory") as stranger:
         stranger.add_source(str(own / "alpha"), name="hole")
     mine = machine("victim", "ann")
-    assert mine.sync(verify=True, allow_prune=True).removed == []
+    assert mine.sync(verify=True, allow_prune=True).removed == ()
     assert mine.get("alpha").source == "own"
     assert mine.delete("alpha").source == "own"
 

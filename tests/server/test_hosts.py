@@ -59,7 +59,7 @@ def test_a_source_belongs_to_the_machine_that_synced_it(publisher, reader):
 
 def test_a_machine_without_the_folder_reads_and_searches_every_skill(reader):
     assert [skill.name for skill in reader.list(Filters(tags=["git"]))] == ["beta"]
-    assert [hit.name for hit in reader.search("alpha")[0]] == ["alpha"]
+    assert [hit.name for hit in reader.search("alpha")] == ["alpha"]
     assert reader.read("alpha").endswith("# Alpha\n")
     assert reader.get("alpha").body == "\n# Alpha\n"
     assert reader.read_file("alpha", "scripts/run.sh") == b"echo \x00\xff\n"
@@ -173,7 +173,7 @@ def test_a_sync_whose_lock_was_lost_publishes_nothing(machine, publisher, root, 
         publisher.sync()
     monkeypatch.undo()
     assert [skill.name for skill in publisher.list()] == ["alpha", "beta"]
-    assert publisher.sync().added == ["gamma"]
+    assert publisher.sync().added == ("gamma",)
 
 
 def test_what_was_not_stored_is_said_with_the_machine_that_has_it(machine, root, tmp_path):

@@ -47,7 +47,7 @@ def project(tmp_path):
 
 def seen(registry):
     found = [(skill.ref, skill.source) for skill in registry.list()]
-    assert {(hit.ref, hit.source) for hit in registry.search("team stranger")[0]} == set(found)
+    assert {(hit.ref, hit.source) for hit in registry.search("team stranger")} == set(found)
     return found
 
 

@@ -56,13 +56,13 @@ def test_links_that_led_out_are_settled_by_the_next_sync_of_either_source(homes,
     homes.registry.add_source(str(homes.agents))
     targets = {"the target": [homes.agents], "the links": [homes.claude], "all": []}[second]
     report = homes.sync(*targets)
-    assert (report.removed, report.complete) == ([], True)
+    assert (report.removed, report.complete) == ((), True)
     assert all(not place.startswith("claude/") for place, _ in homes.places())
     assert homes.notices("claude") == [("doc", "link-known"), ("pdf", "link-known")]
     homes.sync()
     assert homes.places() == [("agents/doc", "ok"), ("agents/pdf", "ok")]
     again = homes.sync()
-    assert (again.added, again.removed, again.unchanged, again.invalid) == ([], [], 2, 0)
+    assert (again.added, again.removed, again.unchanged, again.invalid) == ((), (), 2, 0)
     # What is still there is not gone: nothing of it could be brought back.
     assert homes.registry.core.reader.rows("SELECT uid FROM gone") == []
 

@@ -98,7 +98,7 @@ def test_skills_below_a_folder_that_can_not_be_listed_stay_and_others_go(
         when=lambda number: closed != "." or number == 2,
     )
     report = registry.sync()
-    assert report.removed == ([] if closed == "." else ["writing-tools"])
+    assert report.removed == (() if closed == "." else ("writing-tools",))
     assert refused == ["scandir"]
     assert report.unchanged == (3 if closed == "." else 2)
     assert len(registry.list()) == report.unchanged
@@ -128,7 +128,7 @@ class TestTheBrake:
         report = registry.sync()
         assert source(report) == ("shrunk", 21, 11, [])
         assert report.sources[0].message == "11 of 21 skills are gone from the folder"
-        assert (report.updated, report.unchanged) == (["skill-20"], 9)
+        assert (report.updated, report.unchanged) == (("skill-20",), 9)
         report = registry.sync(allow_prune=True)
         assert (source(report), len(report.removed)) == (("ok", 10, 0, []), 11)
 
@@ -141,7 +141,7 @@ class TestTheBrake:
             folder.rename(other / folder.name)
         report = registry.sync()
         assert [one.outcome for one in report.sources] == ["ok", "ok"]
-        assert (len(report.moved), report.removed) == (12, [])
+        assert (len(report.moved), report.removed) == (12, ())
 
     def test_a_source_that_never_held_a_skill_may_be_empty(self, registry, root):
         (root / "folder").mkdir()
@@ -157,7 +157,7 @@ def test_a_dry_run_tells_moves_apart_from_what_is_new_and_gone(library, root, sk
     shutil.rmtree(root / "beta")
     write_skill(root / "delta", body="Longer than the others are.\n")
     report = library.sync(dry_run=True)
-    assert (report.added, report.removed) == (["mine/delta"], ["beta"])
+    assert (report.added, report.removed) == (("mine/delta",), ("beta",))
     assert [(one.ref, one.before, one.after) for one in report.moved] == [
         ("mine/writing/alpha", "alpha", "writing/alpha")
     ]
@@ -167,7 +167,7 @@ def test_a_folder_that_became_empty_and_one_that_got_a_skill_change_places(libra
     (root / "alpha" / "SKILL.md").unlink()
     write_skill(root / "empty", body="Not empty any more.\n")
     report = library.sync()
-    assert (len(report.updated), report.added, report.removed) == (2, [], [])
+    assert (len(report.updated), report.added, report.removed) == (2, (), ())
     assert {one.name: one.status for one in library.list(Filters(all=True))} == {
         "beta": "ok",
         "broken": "invalid",

@@ -67,8 +67,8 @@ def test_a_removed_source_is_told_with_the_skills_it_had(two):
 def test_a_sync_of_one_source_leaves_the_others_for_later(two, tmp_path):
     for name in ("one", "other"):
         write_skill(tmp_path / name / f"new-{name}")
-    assert two.sync("one").added == ["new-one"]
-    assert two.sync(str(tmp_path / "other")).added == ["new-other"]
+    assert two.sync("one").added == ("new-one",)
+    assert two.sync(str(tmp_path / "other")).added == ("new-other",)
 
 
 def test_the_folder_of_a_skill_means_its_source_and_no_other(two, tmp_path):
@@ -113,7 +113,7 @@ def test_a_source_of_another_machine_is_left_to_it(two, change, tmp_path):
     with pytest.raises(SourceElsewhere):
         two.sync("one")
     assert two.create("new", description="D.").source == "other"
-    assert two.sync(str(tmp_path / "one"), name="mine").added == ["mine/of-one"]
+    assert two.sync(str(tmp_path / "one"), name="mine").added == ("mine/of-one",)
 
 
 class TestTarget:

@@ -70,14 +70,14 @@ class TestUnchanged:
             return real(home, path, *more)
 
         monkeypatch.setattr(hashing, "read_inside", read)
-        assert registry.sync().updated == ["alpha"]
+        assert registry.sync().updated == ("alpha",)
         assert "SKILL.md" in reads
         assert "run.sh" not in reads
         assert stored(registry) == [FOUND]
 
     def test_a_file_that_is_mended_loses_its_finding(self, registry, alpha):
         (alpha / "run.sh").write_text("#!/bin/sh\necho tea\n")
-        assert registry.sync().updated == ["alpha"]
+        assert registry.sync().updated == ("alpha",)
         assert stored(registry) == []
 
     def test_another_topic_of_the_skill_has_its_files_judged_anew(self, registry, alpha):
@@ -98,9 +98,9 @@ class TestUnchanged:
         assert stored(registry) == []  # nothing changed: nothing is read
         monkeypatch.setattr(fingerprint, "_MARK", "newer:")
         foretold = registry.sync(dry_run=True)
-        assert (foretold.updated, foretold.unchanged) == ([], 1)
+        assert (foretold.updated, foretold.unchanged) == ((), 1)
         report = registry.sync()
-        assert (report.updated, report.unchanged) == ([], 1)
+        assert (report.updated, report.unchanged) == ((), 1)
         assert stored(registry) == [FOUND]
         assert registry.sync().unchanged == 1
 

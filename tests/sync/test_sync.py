@@ -24,10 +24,10 @@ def names(registry, filters=None):
 
 def counts(report):
     return (
-        report.added,
-        report.updated,
+        list(report.added),
+        list(report.updated),
         [move.ref for move in report.moved],
-        report.removed,
+        list(report.removed),
         report.unchanged,
     )
 
@@ -87,7 +87,7 @@ def test_an_edit_that_keeps_size_and_time_is_seen(registry, root, skill):
         file.seek(0)
         file.write(text)
     os.utime(document, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    assert registry.sync().updated == ["alpha"]
+    assert registry.sync().updated == ("alpha",)
     assert registry.list()[0].description == "two"
 
 
@@ -97,9 +97,9 @@ def test_verify_reads_every_file_and_finds_nothing_new(synced):
 
 def test_a_change_of_a_supporting_file_is_an_update(synced, root):
     (root / "alpha" / "notes.md").write_text("x")
-    assert synced.sync().updated == ["alpha"]
+    assert synced.sync().updated == ("alpha",)
     (root / "alpha" / "notes.md").chmod(0o755)
-    assert synced.sync().updated == ["alpha"]
+    assert synced.sync().updated == ("alpha",)
 
 
 def test_created_at_stays_when_the_front_matter_changes_its_mind(registry, root, skill):
@@ -125,7 +125,7 @@ def test_a_skill_moved_to_another_source_keeps_its_identity(registry, tmp_path):
     (tmp_path / "one" / "alpha").rename(tmp_path / "two" / "alpha")
     report = registry.sync()
     assert [move.ref for move in report.moved] == ["alpha"]
-    assert (report.added, report.removed) == ([], [])
+    assert (report.added, report.removed) == ((), ())
 
 
 class TestTheBrake:
@@ -155,7 +155,7 @@ class TestTheBrake:
         for number in range(11):
             shutil.rmtree(root / f"skill-{number:02}")
         report = registry.sync()
-        assert (report.sources[0].outcome, report.removed) == ("shrunk", [])
+        assert (report.sources[0].outcome, report.removed) == ("shrunk", ())
         assert len(registry.list()) == 20
         skill("skill-00", age=OLD + 3)
         report = registry.sync()
@@ -170,7 +170,7 @@ class TestTheBrake:
         for number in range(20):
             (root / f"skill-{number:02}").rename(root / "category" / f"skill-{number:02}")
         report = registry.sync()
-        assert (len(report.moved), report.added, report.removed) == (20, [], [])
+        assert (len(report.moved), report.added, report.removed) == (20, (), ())
 
 
 class TestDryRun:

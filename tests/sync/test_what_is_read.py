@@ -68,7 +68,7 @@ class TestRead:
 
     def test_only_the_document_and_what_changed_are_read(self, registry, alpha, reads):
         (alpha / "more.md").write_text("two")
-        assert registry.sync().updated == ["alpha"]
+        assert registry.sync().updated == ("alpha",)
         assert reads.taken() == ["SKILL.md", "SKILL.md", "more.md", "more.md"]
 
     def test_a_touched_file_is_read_once_and_believed_from_then_on(self, registry, alpha, reads):
@@ -92,13 +92,13 @@ class TestRead:
         (alpha / "notes.md").chmod(0o645)
         assert registry.sync().unchanged == 1
         (alpha / "notes.md").chmod(0o744)
-        assert registry.sync().updated == ["alpha"]
+        assert registry.sync().updated == ("alpha",)
 
     def test_a_skill_that_got_a_link_is_changed_though_its_files_are_not(self, registry, alpha):
         (alpha / "dead").symlink_to("nowhere")
-        assert registry.sync().updated == ["alpha"]
+        assert registry.sync().updated == ("alpha",)
         os.utime(alpha / "notes.md", (OLD + 9, OLD + 9))
-        assert registry.sync().updated == []
+        assert registry.sync().updated == ()
 
 
 class TestUnreadable:
@@ -108,10 +108,10 @@ class TestUnreadable:
         reads.failing["SKILL.md"] = FileChanging(path="SKILL.md")
         write_skill(alpha, description="Half written.", age=OLD + 5)
         report = registry.sync()
-        assert (report.updated, report.unchanged, report.invalid) == ([], 1, 0)
+        assert (report.updated, report.unchanged, report.invalid) == ((), 1, 0)
         assert registry.list()[0].description == "Does one thing well."
         reads.failing.clear()
-        assert registry.sync().updated == ["alpha"]
+        assert registry.sync().updated == ("alpha",)
 
     def test_a_new_skill_that_can_not_be_read_yet_is_listed_as_such_and_read_later(
         self, registry, root, reads
@@ -122,7 +122,7 @@ class TestUnreadable:
         write_skill(root / "later")
         assert registry.sync().invalid == 1
         reads.failing.clear()
-        assert registry.sync().updated == ["later"]
+        assert registry.sync().updated == ("later",)
         assert registry.list()[0].status == "ok"
 
     def test_a_document_that_grew_over_the_limit_is_not_served_as_it_was(
@@ -135,7 +135,7 @@ class TestUnreadable:
             registry.sync(str(root))
             skill("alpha", body="x" * 200)
             report = registry.sync()
-            assert (report.updated, report.invalid) == (["alpha"], 1)
+            assert (report.updated, report.invalid) == (("alpha",), 1)
             assert [one.code for one in registry.get("alpha").diagnostics] == ["document-too-large"]
             report = registry.sync()
             assert (report.unchanged, report.invalid) == (1, 1)
@@ -148,7 +148,7 @@ class TestKept:
         assert stored(registry, b"one")
         with SkillRegistry.open(database, settings=Settings(store_files=False)) as other:
             (alpha / "notes.md").write_text("not kept")
-            assert other.sync().updated == ["alpha"]
+            assert other.sync().updated == ("alpha",)
             (alpha / "more.md").write_text("nor this")
             assert other.get("alpha").status == "ok"
             assert other.sync(verify=True).unchanged == 1

@@ -81,6 +81,14 @@ def decide_document(
     return decide(facts, personality, Host(environ))
 
 
+def decided(core: Core, name: str | None) -> list[tuple[Skill, Decision]]:
+    """Decide about every visible skill for the personality of this name, if any.
+
+    Raises `PersonalityNotFound`.
+    """
+    return decide_all(core.reader, None if name is None else personality(core.settings, name))
+
+
 def seen_by(core: Core, name: str, filters: Filters) -> Filters:
     """Return ``filters`` of only what the personality of this name sees now.
 

@@ -1,6 +1,7 @@
 """`skill-registry copies`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,7 +49,7 @@ def command(session: Session, *, name: str | None, style: str | None) -> None:
         found,
         COLUMNS,
         to_record=_record,
-        draw=_draw,
+        draw=partial(_draw, elsewhere=_elsewhere(session)),
         name=lambda one: one.name,
     )
     if not found:
@@ -60,7 +61,15 @@ def _record(one: "Copies") -> dict[str, Any]:
     return {"name": one.name, "relation": one.relation, "skills": record(one.skills)}
 
 
-def _draw(console: Console, found: "Sequence[Copies]") -> Iterator[str]:
+def _elsewhere(session: Session) -> set[str]:
+    """Return the names of the sources of projects that are not seen from here."""
+    registry = session.registry
+    shows = registry.core.reader.sight.shows
+    sources = registry.sources(counted=False)
+    return {source.name for source in sources if not shows(source.id, source.scope)}
+
+
+def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str]) -> Iterator[str]:
     now = time() if console.is_terminal else None
     for index, one in enumerate(found):
         if index:
@@ -70,7 +79,9 @@ def _draw(console: Console, found: "Sequence[Copies]") -> Iterator[str]:
         for skill in one.skills:
             mark = _mark(one, skill)
             changed = skill.updated_at if now is None else words.ago(skill.updated_at, now)
-            facts = [changed, mark, "" if skill.shadowed else "listed"]
+            listed = "" if skill.shadowed else "listed"
+            where = "of a project elsewhere" if skill.source in elsewhere else listed
+            facts = [changed, mark, where]
             told = ", ".join(fact for fact in facts if fact)
             yield f"  {escape.line(skill.ref)}  {console.style(told, 'dim')}"
             yield f"    {escape.line(skill.path)}"

@@ -10,6 +10,7 @@ import click
 from registry.cli import complete, escape, options
 from registry.cli.commands.history import painted
 from registry.cli.console import Console
+from registry.cli.copied import told
 from registry.cli.findings_view import draw_findings
 from registry.cli.group import session_command
 from registry.cli.run import Status
@@ -44,12 +45,13 @@ def command(session: Session, *, name: str) -> None:
     path, place = _writable(session, skill), f"{skill.source}/{skill.folder}"
     before = registry.read_bytes(place)
     console.note(f"Editing {escape.line(path)}")
-    try:
-        status = subprocess.run([*editor, path], check=False).returncode  # noqa: S603  # the user's
-    except OSError as error:
-        console.error(f"The editor {editor[0]!r} can't be started: {error.strerror}.")
-        raise click.exceptions.Exit(Status.FAILED) from error
-    now = registry.get(place)
+    with told(session, place, "changes", copies=None):
+        try:
+            status = subprocess.run([*editor, path], check=False).returncode  # noqa: S603  # theirs
+        except OSError as error:
+            console.error(f"The editor {editor[0]!r} can't be started: {error.strerror}.")
+            raise click.exceptions.Exit(Status.FAILED) from error
+        now = registry.get(place)
     after = registry.read_bytes(place)
     if before == after:
         console.note("Nothing was changed.")

@@ -8,7 +8,7 @@ import click
 from registry.cli import options, words
 from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import session_command
-from registry.cli.listing import emit, tell_nothing_found
+from registry.cli.listing import emit, tell_left_out, tell_nothing_found
 from registry.cli.session import Session
 from registry.model import Skill
 
@@ -81,7 +81,4 @@ def command(session: Session, /, *, style: str | None, **given: Any) -> None:
         tell_nothing_found(session, chosen, narrowed=False)
     elif told:
         session.console.note(f"{len(page):,} of {page.total:,} skills", "dim")
-    if elsewhere := session.registry.left_out(chosen):
-        are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
-        left = f"{words.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
-        session.console.note(f"{left}; --all lists {them}.")
+    tell_left_out(session, chosen, "lists")

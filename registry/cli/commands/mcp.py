@@ -63,7 +63,6 @@ class Serving(Command, click.Group):
     help="Whose tools to serve (repeatable, where no two tools have one name).",
 )
 @binding_options
-@click.option("--read-only", is_flag=True, help="Leave out all tools that change something.")
 @click.option(
     "--no-watch",
     is_flag=True,
@@ -82,7 +81,6 @@ def command(
     /,
     *,
     toolsets: tuple[str, ...],
-    read_only: bool,
     no_watch: bool,
     address: tuple[str, int] | None,
     **limits: Any,
@@ -115,7 +113,6 @@ def command(
         workdir=limits.pop("workdir"),
         limits=limits,
         roots=address is None,
-        read_only=read_only,
         watch=not no_watch,
     )
     server = SkillServer(session.registry, serving)

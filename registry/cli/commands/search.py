@@ -11,7 +11,7 @@ from registry.cli import escape, options, words
 from registry.cli.column import Column
 from registry.cli.console import Console, Style
 from registry.cli.group import session_command
-from registry.cli.listing import emit, tell_nothing_found
+from registry.cli.listing import emit, tell_left_out, tell_nothing_found
 from registry.cli.session import Session
 from registry.cli.width import fit, width_of
 from registry.model import SearchHit
@@ -67,17 +67,18 @@ def command(
     if limit is None:
         height = session.console.height if style in {None, "table"} else None
         limit = min(MAX_HITS, max(1, (height - BELOW) // 2)) if height else MAX_HITS
-    hits, total = session.registry.search(text, chosen, limit=limit, **given)
+    hits = session.registry.search(text, chosen, limit=limit, **given)
     wanted = matcher(text)
     columns = (
         Column[SearchHit]("SKILL", lambda hit: hit.ref),
         Column[SearchHit]("MATCH", lambda hit: _match(hit, wanted), prose=True),
     )
     told = emit(session.console, style, hits, columns, draw=partial(draw_hits, wanted=wanted))
-    if not total:
+    if not hits.total:
         tell_nothing_found(session, chosen, narrowed=True)
+        tell_left_out(session, chosen, "finds")
     elif told:
-        session.console.note(f"{len(hits):,} of {words.count(total, 'hit')}", "dim")
+        session.console.note(f"{len(hits):,} of {words.count(hits.total, 'hit')}", "dim")
 
 
 def draw_hits(

@@ -10,10 +10,10 @@ from registry.cli import complete, escape, options, words
 from registry.cli.console import Console, Style
 from registry.cli.findings_view import finding_line
 from registry.cli.group import session_command
-from registry.cli.nested import tell_nesting
+from registry.cli.nested import tell_nesting, tell_project
 from registry.cli.run import Status
 from registry.cli.session import Session
-from registry.model import SCOPES, record
+from registry.model import SCOPES
 
 if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
@@ -76,6 +76,8 @@ def command(
         )
         raise click.exceptions.Exit(Status.FAILED)
     tell_nesting(session, targets)
+    if given["scope"] is None:
+        tell_project(session, targets)
     try:
         with SyncProgress(console) as progress:
             report = registry.sync(*targets, progress=progress, **given)
@@ -83,7 +85,7 @@ def command(
         console.note("Interrupted: nothing was published, the registry lists what it did before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
     limit = None if session.verbose else MAX_SHOWN
-    console.answer(report_record(report), draw_report(console, report, limit), as_json=as_json)
+    console.answer(report.to_dict(), draw_report(console, report, limit), as_json=as_json)
     _tell(session, report, hints=not as_json)
     if not targets:
         _tell_unadopted(session)
@@ -115,7 +117,7 @@ def _watch(session: Session, *, as_json: bool) -> None:
 
     def show(report: "SyncReport") -> None:
         if as_json:
-            console.write(console.json_lines([report_record(report)]), json_text=True)
+            console.write(console.json_lines([report.to_dict()]), json_text=True)
         else:
             console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
         console.flush()
@@ -132,14 +134,6 @@ def _watch(session: Session, *, as_json: bool) -> None:
         pass
     finally:
         watcher.stop()
-
-
-def report_record(report: "SyncReport") -> dict[str, Any]:
-    """Return a report as JSON: moved skills by ref, each notice with its folder."""
-    made: dict[str, Any] = record(report)
-    for source in made["sources"]:
-        source["notices"] = [{"folder": folder, **notice} for folder, notice in source["notices"]]
-    return made | {"moved": [move["ref"] for move in made["moved"]]}
 
 
 def draw_report(console: Console, report: "SyncReport", limit: int | None) -> Iterator[str]:

@@ -12,12 +12,15 @@ from registry.cli.listing import emit
 from registry.cli.session import Session
 from registry.model import SCOPES
 from registry.toolsets.open import TOOLSETS
-from registry.toolsets.schemas import STYLES
+from registry.toolsets.schemas import STYLES, Style
 
 if TYPE_CHECKING:
     from registry.toolsets.base import Tool
 
 
+read_only_option: Final = click.option(
+    "--read-only", is_flag=True, help="Leave out all tools that change something."
+)
 binding_options: Final = options.stack(
     options.source_option(
         help="Only skills of this source, and write to it. The toolset basic needs one."
@@ -30,6 +33,7 @@ binding_options: Final = options.stack(
         type=click.Path(exists=True, file_okay=False),
         help="Of projects the skills of that which holds this folder: by default the current one.",
     ),
+    read_only_option,
 )
 toolset_option: Final = click.option(
     "--toolset",
@@ -60,13 +64,16 @@ def command() -> None:
 
 @session_command("skill-registry tools list --toolset native", group=command, starts_new=True)
 @click.option("--toolset", type=click.Choice(TOOLSETS), help="Only this toolset.")
+@read_only_option
 @options.format_options
-def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
+def list_(session: Session, *, toolset: str | None, read_only: bool, style: str | None) -> None:
     """List the toolsets and their tools."""
     from registry.toolsets.open import tools_of
 
     chosen = TOOLSETS if toolset is None else (toolset,)
-    tools = [(one, tool) for one in chosen for tool in tools_of(one)]
+    tools = [
+        (one, tool) for one in chosen for tool in tools_of(one) if tool.read_only or not read_only
+    ]
     emit(session.console, style, tools, COLUMNS, to_record=_record)
 
 
@@ -79,16 +86,17 @@ def list_(session: Session, *, toolset: str | None, style: str | None) -> None:
     show_default=True,
     help="Whose way of describing a tool.",
 )
+@click.option("--strict", is_flag=True, help="For the strict mode of OpenAI or Anthropic.")
 @binding_options
-def schema(session: Session, /, *, toolset: str, style: str, **binding: Any) -> None:
+def schema(
+    session: Session, /, *, toolset: str, style: Style, strict: bool, **binding: Any
+) -> None:
     """Print the JSON Schemas of a toolset, as a framework takes them.
 
     Descriptions are those of this moment: that of the toolset wave lists the skills there are.
     """
-    from registry.toolsets.schemas import described
-
-    tools = session.registry.toolset(toolset, **binding).tools()
-    session.console.json([described(tool, style) for tool in tools])
+    chosen = session.registry.toolset(toolset, **binding)
+    session.console.json(chosen.schemas(style, strict=strict))
 
 
 @session_command(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, TypedDict, get_args
 
 from registry.db.interface import Reader
 from registry.db.sight import USABLE, Sight
@@ -90,6 +90,39 @@ class Filters:
                 object.__setattr__(self, key, _moment(key, value))
 
 
+class Wanted(TypedDict, total=False):
+    """The values of `Filters` as keywords of a method."""
+
+    tags: Sequence[str]
+    any_tags: Sequence[str]
+    kind: str | None
+    category: str | None
+    scope: str | None
+    source: str | None
+    status: str | None
+    created_since: Time | None
+    created_until: Time | None
+    updated_since: Time | None
+    updated_until: Time | None
+    unused_since: Time | None
+    offered: bool
+    ids: Collection[int] | None
+    all: bool
+
+
+def filters_of(filters: Filters | None, wanted: Wanted) -> Filters:
+    """Return what was given as one value or as keywords. Raises `UsageProblem` for both at once."""
+    if filters is not None:
+        if wanted:
+            given = ", ".join(wanted)
+            raise UsageProblem(message=f"give {given} within the filters, not beside them")
+        return filters
+    if unknown := wanted.keys() - Wanted.__annotations__.keys():
+        known = ", ".join(Wanted.__annotations__)
+        raise UsageProblem(message=f"there is no filter {min(unknown)}; there are: {known}")
+    return Filters(**wanted)
+
+
 def check_page(sort: str, limit: int | None, offset: int) -> None:
     """Raise `UsageProblem` for a page that there can't be."""
     if sort not in get_args(Sort):
@@ -162,6 +195,26 @@ def where(
             clauses.append(f"{column} {operator} ?")
             values.append(value)
     return " AND ".join(clauses), values
+
+
+def keys(sort: Sort) -> list[str]:
+    """Return the columns that tell the place of a skill in a sort."""
+    return [term.split()[0] for term in ORDER[sort]]
+
+
+def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, list[Any]]:
+    """Return the condition that a skill comes behind a place (`keys`), and its parameters.
+
+    Only the first column of an order may go another way than all others.
+    """
+    down = [term.endswith("DESC") != reverse for term in ORDER[sort]]
+    columns, first, rest = keys(sort), "<" if down[0] else ">", "<" if down[-1] else ">"
+    if first == rest:
+        marks = ", ".join("?" * len(columns))
+        return f"({', '.join(columns)}) {first} ({marks})", list(place)
+    tail, marks = ", ".join(columns[1:]), ", ".join("?" * len(columns[1:]))
+    condition = f"{columns[0]} {first}= ? AND ({columns[0]} {first} ? OR ({tail}) {rest} ({marks}))"
+    return condition, [place[0], *place]
 
 
 def order(sort: Sort, *, reverse: bool) -> str:

@@ -1,11 +1,13 @@
 """Listings, counts and facets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import FROM, NO_LIMIT, Filters, Sort, order, where
-from registry.db.queries.rows import columns, skills
-from registry.model import Page
+from registry.db.queries.filters import FROM, NO_LIMIT, Filters, Sort, behind, keys, order, where
+from registry.db.queries.rows import columns, skill_of, skills
+from registry.model import Page, Skill
 
 
 def list_skills(
@@ -16,7 +18,7 @@ def list_skills(
     reverse: bool = False,
     limit: int | None = None,
     offset: int = 0,
-) -> Page:
+) -> Page[Skill]:
     """Return one page of the skills that pass the filters, with the true total."""
     sight = reader.sight
     condition, values = where(reader, filters, sight)
@@ -31,6 +33,33 @@ def list_skills(
         bounds = [*values, NO_LIMIT if limit is None else limit, offset]
         items = skills(reader.rows(f"{sql} LIMIT ? OFFSET ?", bounds))
         return Page(items, _count(reader, condition, values))
+
+
+def next_skills(
+    reader: Reader,
+    filters: Filters,
+    place: Sequence[Any] | None,
+    *,
+    sort: Sort,
+    reverse: bool,
+    limit: int,
+) -> list[tuple[Sequence[Any], Skill]]:
+    """Return the skills behind a place in a listing (None: from its beginning), each with its own.
+
+    What was deleted or added since then moves nothing, as it would with an offset.
+    """
+    sight = reader.sight
+    condition, values = where(reader, filters, sight)
+    if place is not None:
+        further, more = behind(sort, place, reverse=reverse)
+        condition, values = f"{condition} AND {further}", [*values, *more]
+    places = keys(sort)
+    rows = reader.rows(
+        f"SELECT {', '.join(places)}, {columns(sight)} FROM {FROM} WHERE {condition} "
+        f"ORDER BY {order(sort, reverse=reverse)} LIMIT ?",
+        [*values, limit],
+    )
+    return [(row[: len(places)], skill_of(row[len(places) :])) for row in rows]
 
 
 def left_out(reader: Reader, filters: Filters) -> int:

@@ -85,7 +85,9 @@ class SqliteBackend(Backend):
             try:
                 with (
                     busy,
-                    closing(sqlite3.connect(self.path, wait, isolation_level=None)) as connection,
+                    closing(
+                        sqlite3.connect(self.path, timeout=wait, isolation_level=None)
+                    ) as connection,
                 ):
                     connection.execute("BEGIN IMMEDIATE")
                     connection.executemany(sql, rows)
@@ -123,7 +125,7 @@ class SqliteBackend(Backend):
             with (
                 busy,
                 closing(
-                    sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None)
+                    sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
                 ) as connection,
             ):
                 return list(_problems(connection, self.path))

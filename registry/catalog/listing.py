@@ -1,0 +1,75 @@
+"""Which skills are meant by filters: a page of them, what is found, or all of them in turn."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from registry.catalog.search import search
+from registry.core import Core
+from registry.db.queries.filters import Filters, Sort, Wanted, check_page, filters_of
+from registry.db.queries.listing import list_skills, next_skills
+from registry.errors import UsageProblem
+from registry.model import Page, SearchHit, Skill
+
+STEP: Final = 500
+"""So many skills are held at once."""
+
+
+def chosen(core: Core, filters: Filters | None, wanted: Wanted) -> Filters:
+    """Return filters of a source that is there, if any is named, by its name.
+
+    Raises `SourceNotFound`, and `UsageProblem` for filters that are given in both ways.
+    """
+    found = filters_of(filters, wanted)
+    if found.source is None:
+        return found
+    from registry.sync.sources import find
+
+    return replace(found, source=find(core, found.source).name)
+
+
+def listed(
+    core: Core,
+    filters: Filters | None,
+    wanted: Wanted,
+    *,
+    sort: Sort,
+    reverse: bool,
+    limit: int | None,
+    offset: int,
+) -> Page[Skill]:
+    """Return a page of skills; see `SkillRegistry.list`."""
+    check_page(sort, limit, offset)
+    found = chosen(core, filters, wanted)
+    return list_skills(core.reader, found, sort=sort, reverse=reverse, limit=limit, offset=offset)
+
+
+def searched(
+    core: Core, query: str, filters: Filters | None, wanted: Wanted, *, limit: int, offset: int
+) -> Page[SearchHit]:
+    """Return a page of hits; see `SkillRegistry.search`."""
+    check_page("name", limit, offset)
+    found = chosen(core, filters, wanted)
+    hits, total = search(core.reader, query, found, limit=limit, offset=offset)
+    return Page(tuple(hits), total)
+
+
+def iterate(
+    core: Core, filters: Filters | None, wanted: Wanted, *, sort: Sort, reverse: bool
+) -> Iterator[Skill]:
+    """Yield the skills of a listing; see `SkillRegistry.iter`. What is wrong is raised at once."""
+    check_page(sort, None, 0)
+    return _stepwise(core, chosen(core, filters, wanted), sort, reverse=reverse)
+
+
+def _stepwise(core: Core, filters: Filters, sort: Sort, *, reverse: bool) -> Iterator[Skill]:
+    place: Sequence[Any] | None = None
+    while True:
+        if core.closed:
+            raise UsageProblem(message="the registry is closed; open it again")
+        with core.explained():
+            found = next_skills(core.reader, filters, place, sort=sort, reverse=reverse, limit=STEP)
+        yield from (skill for _, skill in found)
+        if len(found) < STEP:
+            return
+        place = found[-1][0]

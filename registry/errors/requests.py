@@ -1,0 +1,68 @@
+"""What can be wrong with a request, before anything is looked at."""
+
+from collections.abc import Sequence
+
+from registry.errors.base import Invalid, NotFound
+
+
+class UsageProblem(Invalid):
+    """A request that can't be understood: ``message`` says why."""
+
+    code = "usage"
+    sentence = "{message}"
+
+    message: str
+
+
+class SettingsProblem(Invalid):
+    """The settings file can't be used: ``path`` and ``message``."""
+
+    code = "settings_invalid"
+    sentence = "The settings file {path} can't be used: {message}."
+
+    path: str
+    message: str
+
+
+class PersonalityNotFound(NotFound):
+    """The settings know no personality of this name: ``name``, ``similar``, ``known``."""
+
+    sentence = "No personality named {name:q}."
+
+    name: str
+    similar: Sequence[str]
+    known: Sequence[str]
+
+    def _details(self) -> str:
+        if self.facts["similar"]:
+            return ""
+        if self.facts["known"]:
+            return self.fill(" The settings have {known:or}.")
+        return " The settings have none: add it under personalities."
+
+
+class ToolsetNotFound(NotFound):
+    """There is no toolset of this name: ``name``, ``similar``, ``known``."""
+
+    sentence = "No toolset named {name:q}. There are {known:list}."
+
+    name: str
+    similar: Sequence[str]
+    known: Sequence[str]
+
+
+class FindingUnknown(NotFound):
+    """No finding has this code, or a code that begins like this: ``name``, ``similar``."""
+
+    sentence = "There are no findings with the code {name:q}."
+
+    name: str
+    similar: Sequence[str]
+
+
+class FolderMissing(NotFound):
+    """A path was given, and nothing is there: ``path``."""
+
+    sentence = "There is no folder {path:q}."
+
+    path: str

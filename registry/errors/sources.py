@@ -1,0 +1,79 @@
+"""What can be the matter with sources and their sync."""
+
+from collections.abc import Sequence
+
+from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Unavailable
+
+
+class SourceUnclear(RegistryError):
+    """Several sources could be meant, or there is none: ``known``."""
+
+    sentence = ""
+
+    known: Sequence[str]
+
+    def _details(self) -> str:
+        if self.facts["known"]:
+            return self.fill("Several sources could be written to: {known:or}.")
+        return "No sources are registered yet."
+
+
+class SourceNotFound(NotFound):
+    """No source has this name or path: ``name``, ``known``."""
+
+    sentence = "{name:q} is neither a source nor a folder."
+
+    name: str
+    known: Sequence[str]
+
+    def _details(self) -> str:
+        if self.facts.get("known"):
+            return self.fill(" Registered are {known:or}.")
+        return " No sources are registered yet."
+
+
+class SourceElsewhere(RegistryError):
+    """The source belongs to another machine: ``name``, ``host``."""
+
+    sentence = (
+        "The source {name:q} belongs to {host:q}: sync and change it there. What is read here"
+        " comes from the database."
+    )
+
+    name: str
+    host: str
+
+
+class SourceNotAdopted(SourceElsewhere):
+    """The source claims to be of this host, and this user did not add it: ``name``, ``host``."""
+
+    sentence = (
+        "The source {name:q} was added elsewhere under this host's name ({host:q}): what is in its"
+        " folder here is not read, synced or changed."
+    )
+
+
+class SourceExists(Conflict):
+    """A source of that name or path is registered already: ``name``, ``path``."""
+
+    sentence = "There is a source {name:q} already, at {path}."
+
+    name: str
+    path: str
+
+
+class SourceInvalid(Invalid):
+    """The folder can't be a source: ``path``, ``reason``."""
+
+    sentence = "{path:q} can't be a source: {reason}."
+
+    path: str
+    reason: str
+
+
+class SyncRunning(Unavailable):
+    """Another process syncs this registry: ``owner``."""
+
+    sentence = "Another sync of this registry is running: {owner}."
+
+    owner: str

@@ -1,0 +1,222 @@
+"""The tools as frameworks take them: what their public documents, and their converters, accept.
+
+The rules are written down here one by one, so that a schema which breaks one names it:
+
+- OpenAI, "Structured Outputs", "Supported schemas": the root is an object; every object has
+  ``additionalProperties: false`` and requires all its properties; what is optional is a union with
+  null; ``default`` is refused; at most 5 levels of objects and 5,000 properties.
+- Anthropic, "Strict tool use": the same shape; bounds of numbers and lengths of texts are refused.
+- Gemini API, `Schema`: a part of OpenAPI 3.0; one ``type``, ``nullable``, an ``enum`` only of
+  texts, no empty object; any other field is refused, and with it the request.
+- MCP, tools/list: ``inputSchema`` is a JSON Schema of an object; clients hand it on to any of the
+  above.
+"""
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from registry.errors import UsageProblem
+from registry.toolsets.open import TOOLSETS
+from registry.toolsets.schemas import STYLES
+
+STRICT_KEYS = {
+    "type",
+    "description",
+    "enum",
+    "properties",
+    "required",
+    "items",
+    "additionalProperties",
+}
+GEMINI_KEYS = {
+    "type",
+    "description",
+    "enum",
+    "properties",
+    "required",
+    "items",
+    "nullable",
+    "minimum",
+    "maximum",
+}
+NAMES = {"openai": "function", "anthropic": "input_schema", "mcp": "inputSchema"}
+
+
+@pytest.fixture
+def toolsets(registry, root, skill):
+    skill("haiku", description="Write a haiku.")
+    registry.sync(str(root), name="mine")
+    return {name: registry.toolset(name) for name in TOOLSETS}
+
+
+def parameters(entry, style):
+    """Return the schema of the arguments in an entry of a style, None where it has none."""
+    if style == "openai":
+        return entry["function"]["parameters"]
+    return entry.get({"gemini": "parameters"}.get(style, NAMES.get(style)))
+
+
+def parts(schema, depth=1):
+    """Yield a schema and all schemas in it, with how deep they are."""
+    yield schema, depth
+    for one in schema.get("properties", {}).values():
+        yield from parts(one, depth + 1)
+    if "items" in schema:
+        yield from parts(schema["items"], depth)
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from parts(schema["additionalProperties"], depth + 1)
+
+
+def each(toolset, style, *, strict=False):
+    """Yield every part of every schema of a toolset, with the tool's name and the depth."""
+    for entry in toolset.schemas(style, strict=strict):
+        schema = parameters(entry, style)
+        name = entry.get("name") or entry["function"]["name"]
+        for part, depth in () if schema is None else parts(schema):
+            yield name, part, depth
+
+
+EVERY = [(style, strict) for style in STYLES for strict in (False, True)]
+
+
+@pytest.mark.parametrize("name", TOOLSETS)
+@pytest.mark.parametrize(("style", "strict"), EVERY)
+class TestEveryStyle:
+    def test_it_is_json_schema_of_an_object_and_json(self, toolsets, name, style, strict):
+        entries = toolsets[name].schemas(style, strict=strict)
+        assert entries
+        assert json.loads(json.dumps(entries, allow_nan=False)) == entries
+        for entry in entries:
+            schema = parameters(entry, style)
+            if schema is None:
+                assert style == "gemini"
+                continue
+            jsonschema.Draft202012Validator.check_schema(schema)
+            assert schema["type"] == "object"
+
+    def test_every_value_has_a_type_and_every_name_is_one_that_all_take(
+        self, toolsets, name, style, strict
+    ):
+        for tool, part, _ in each(toolsets[name], style, strict=strict):
+            assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", tool)
+            assert part.get("type"), (tool, part)
+            for key in part.get("properties", {}):
+                assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", key)
+            if part["type"] == "array" or "array" in part["type"]:
+                assert "items" in part
+
+    def test_what_is_returned_is_the_callers_own(self, toolsets, name, style, strict):
+        toolset = toolsets[name]
+        before = json.dumps(toolset.schemas(style, strict=strict))
+        entries = toolset.schemas(style, strict=strict)
+        for entry in entries:
+            spoil(entry)
+        assert json.dumps(entries) != before
+        assert json.dumps(toolset.schemas(style, strict=strict)) == before
+
+
+def spoil(value):
+    """Change every object and list in a value."""
+    for inner in list(value.values() if isinstance(value, dict) else value):
+        if isinstance(inner, dict | list):
+            spoil(inner)
+    if isinstance(value, dict):
+        value["spoilt"] = True
+    else:
+        value.append("spoilt")
+
+
+@pytest.mark.parametrize("name", TOOLSETS)
+def test_the_tools_are_the_callers_own(registry, toolsets, name):
+    before = [(one.parameters, one.result, one.meta) for one in toolsets[name].tools()]
+    kept = json.dumps(before)
+    for facts in before:
+        for value in facts:
+            if value is not None:
+                spoil(value)
+    for toolset in (toolsets[name], registry.toolset(name)):
+        again = [(one.parameters, one.result, one.meta) for one in toolset.tools()]
+        assert json.dumps(again) == kept
+
+
+@pytest.mark.parametrize("name", TOOLSETS)
+@pytest.mark.parametrize("style", ["openai", "anthropic", "mcp"])
+class TestPlain:
+    def test_nothing_is_said_of_other_properties_and_no_value_has_several_types(
+        self, toolsets, name, style
+    ):
+        for tool, part, _ in each(toolsets[name], style):
+            assert "additionalProperties" not in part, tool
+            assert isinstance(part["type"], str), tool
+
+
+@pytest.mark.parametrize("name", TOOLSETS)
+@pytest.mark.parametrize("style", ["openai", "anthropic", "mcp"])
+class TestStrict:
+    def test_objects_are_closed_and_all_their_properties_required(self, toolsets, name, style):
+        seen = 0
+        for tool, part, depth in each(toolsets[name], style, strict=True):
+            assert set(part) <= STRICT_KEYS, (tool, part)
+            assert depth <= 5
+            if "object" in part["type"]:
+                assert part["additionalProperties"] is False
+                assert part["required"] == list(part["properties"])
+                seen += 1
+        assert seen
+
+    def test_what_is_optional_may_be_null_and_nothing_else_may(self, toolsets, name, style):
+        required = {
+            tool.name: tool.parameters.get("required", []) for tool in toolsets[name].tools()
+        }
+        for entry in toolsets[name].schemas(style, strict=True):
+            tool = entry.get("name") or entry["function"]["name"]
+            for key, part in parameters(entry, style)["properties"].items():
+                nullable = isinstance(part["type"], list) and "null" in part["type"]
+                assert nullable == (key not in required[tool]), (tool, key)
+                if "enum" in part:
+                    assert (None in part["enum"]) == nullable
+
+    def test_the_mode_is_named_where_the_api_has_a_key_for_it(self, toolsets, name, style):
+        for entry in toolsets[name].schemas(style, strict=True):
+            marked = entry["function"] if style == "openai" else entry
+            assert marked.get("strict") == (None if style == "mcp" else True)
+        for entry in toolsets[name].schemas(style):
+            assert "strict" not in (entry["function"] if style == "openai" else entry)
+
+
+@pytest.mark.parametrize("name", TOOLSETS)
+@pytest.mark.parametrize("strict", [False, True])
+class TestGemini:
+    def test_only_what_its_schema_has_is_said(self, toolsets, name, strict):
+        for tool, part, _ in each(toolsets[name], "gemini", strict=strict):
+            assert set(part) <= GEMINI_KEYS, (tool, part)
+            assert isinstance(part["type"], str)
+            if "enum" in part:
+                assert part["type"] == "string"
+                assert all(isinstance(one, str) and one for one in part["enum"])
+            if part["type"] == "object":
+                assert part["properties"], tool
+                assert set(part.get("required", ())) <= set(part["properties"])
+
+    def test_what_is_optional_is_nullable(self, toolsets, name, strict):
+        for _, part, _ in each(toolsets[name], "gemini", strict=strict):
+            for key, one in part.get("properties", {}).items():
+                if key not in part.get("required", ()):
+                    assert one["nullable"] is True
+
+
+@pytest.mark.parametrize("style", ["openai", "gemini"])
+def test_what_a_shape_cannot_say_stands_in_the_description(toolsets, style):
+    entries = toolsets["native"].schemas(style, strict=True)
+    listing = next(one for one in entries if "list_skills" in json.dumps(one)[:80])
+    told = parameters(listing, style)["properties"]["limit"]["description"]
+    assert "default: 20" in told
+    assert ("most: 200" in told) == (style == "openai")
+
+
+def test_a_style_that_there_is_not_is_refused(toolsets):
+    with pytest.raises(UsageProblem, match="known are openai, anthropic, mcp, gemini"):
+        toolsets["native"].schemas("cohere")
