@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
     from registry.changes.fix import Fix
-    from registry.changes.trash import Trashed
+    from registry.changes.trashed import Trashed
     from registry.db.interface import DatabaseInfo
     from registry.db.queries.listing import Facet
     from registry.db.queries.revisions import Revision
@@ -368,7 +368,7 @@ class SkillRegistry:
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
-        from registry.changes.trash import list_trash
+        from registry.changes.trashed import list_trash
 
         return list_trash(self.core)
 

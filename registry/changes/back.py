@@ -8,7 +8,7 @@ from registry.catalog.resolve import resolve
 from registry.changes import trash
 from registry.changes.history import History
 from registry.changes.state import is_together, new_numbers
-from registry.changes.trash import Trashed, find_trashed, list_trash
+from registry.changes.trashed import Trashed, find_trashed, list_trash
 from registry.core import Core
 from registry.db.queries.gone import latest_gone
 from registry.db.queries.skills import StoredSkill

@@ -1,9 +1,7 @@
 """Deleted skills: into the trash, back from it, and away for good."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from typing import Final
 
 from registry.catalog.links import links_to
 from registry.changes.context import ChangeContext
@@ -11,8 +9,8 @@ from registry.changes.copied import Which, change_together, with_copies
 from registry.changes.create import kept
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.signed import Seal
-from registry.changes.state import META, TREE, StateFolder, open_if_there, open_place
+from registry.changes.state import META, TREE, open_place
+from registry.changes.trashed import NOTED, Trashed, list_trash, note_of
 from registry.changes.update import base_of, compare, not_as_stored
 from registry.core import Core
 from registry.db.queries.journal import Entry, Kind
@@ -22,49 +20,18 @@ from registry.disk.atomic import (
     Place,
     digest_of,
     exists,
-    is_gone,
     make_folder,
     remove_tree,
     rename_new,
 )
-from registry.disk.beneath import Folder
 from registry.disk.links import is_dangling
-from registry.disk.paths import ROOT, is_safe_relative, join
+from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.errors import (
     ChangeRefused,
-    NotInTrash,
-    RegistryError,
     SkillExists,
 )
-from registry.model import Source
 from registry.sync.sources import own_sources
-
-_NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
-"""What is signed beside a deleted folder; the rest follows from where it lies."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trashed:
-    """A deleted skill that can be restored; ``path`` is where its folder is kept."""
-
-    id: str
-    name: str
-    source: str
-    folder: str
-    deleted_at: str
-    created_at: str
-    uid: str
-    path: str
-
-    @property
-    def place(self) -> str:
-        """Where it was, source/folder."""
-        return f"{self.source}/{self.folder}"
-
-    def is_called(self, name: str) -> bool:
-        """Tell whether a name, trash id or source/folder may mean it."""
-        return name in {self.name, self.id, self.place}
 
 
 def delete(
@@ -146,30 +113,6 @@ def _stage(
     return entry, trashed
 
 
-def find_trashed(
-    core: Core,
-    name: str,
-    *,
-    source: str | None = None,
-    among: Collection[str] | None = None,
-    without: Collection[str] = (),
-) -> Trashed:
-    """Return what was deleted last of this name (or trash id, or source/folder).
-
-    ``among``: the sources whose skills may come back; None: all. ``without``: uids of skills that
-    are not meant. Raises `NotInTrash`.
-    """
-    for one in list_trash(core):
-        if (
-            one.is_called(name)
-            and source in {None, one.source}
-            and (among is None or one.source in among)
-            and one.uid not in without
-        ):
-            return one
-    raise NotInTrash(name[:200])
-
-
 def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSkill:
     """Bring a deleted skill back, byte for byte, with the ``created_at`` it had.
 
@@ -207,22 +150,6 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
     return kept(core, under_lock(core, source_id, change), trashed.folder)
 
 
-def list_trash(core: Core) -> list[Trashed]:
-    """Return what this user deleted, by whatever database, the latest first.
-
-    Of copies that were deleted together the one that was named comes first.
-    """
-    found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
-    # The time that is signed has whole seconds.
-    found.sort(key=lambda one: (one[1].deleted_at, one[0], one[1].id), reverse=True)
-    return [trashed for _, trashed in found]
-
-
-def foreign_trash(core: Core) -> list[str]:
-    """Return where folders lie in the trash that this user did not delete."""
-    return sorted(path for source in own_sources(core) for path in _kept(core, source)[1])
-
-
 def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
     """Remove deleted skills (None: all) for good; return how many."""
     chosen = list_trash(core) if chosen is None else chosen
@@ -230,7 +157,7 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
     for trashed in chosen:
 
         def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
-            if _note(context.seal, context.state.trash, trashed.id) is None:
+            if note_of(context.seal, context.state.trash, trashed.id) is None:
                 raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
             # Out of the trash in one step: what is removed by half must not look restorable.
             with new_operation(context) as (number, operation):
@@ -250,43 +177,6 @@ def _source_ids(core: Core) -> dict[str, int]:
     return {source.name: source.id for source in own_sources(core)}
 
 
-def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[str]]:
-    """Return what the trash of a source holds: what can be restored, and paths of all else.
-
-    With the former goes when it came there, in nanoseconds.
-    """
-    ours: list[tuple[int, Trashed]] = []
-    foreign: list[str] = []
-    with suppress(RegistryError, OSError):
-        state = StateFolder.open(source.path)
-        if state is None:
-            return ours, foreign
-        with state:
-            seal = Seal.known(core, source)
-            for entry in state.trash.entries():
-                facts = None if seal is None else _note(seal, state.trash, entry.name)
-                path = state.trash.path_of(entry.name)
-                if facts is not None:
-                    more = {"id": entry.name, "source": source.name, "path": f"{path}/{TREE}"}
-                    moment = entry.stat(follow_symlinks=False).st_mtime_ns
-                    ours.append((moment, Trashed(**facts, **more)))
-                else:
-                    foreign.append(path)
-    return ours, foreign
-
-
-def _note(seal: Seal, trash: Folder, number: str) -> dict[str, str] | None:
-    """Return what we signed of a deleted folder that is there; None: nothing that we did."""
-    kept = open_if_there(trash, number)
-    if kept is None:
-        return None
-    with kept:
-        facts = seal.read(Place(kept, META), "trash", number)
-        if facts is None or is_gone(Place(kept, TREE)) or facts.keys() != set(_NOTED):
-            return None
-    return dict(facts) if is_safe_relative(facts["folder"]) else None
-
-
 def _refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
     walk = Walk(base.root, context.core.settings.limits, context.roots)
     found = {one.folder for one in walk.below(base.folder) if one.is_skill}
@@ -302,7 +192,7 @@ def _refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
 def _write_note(context: ChangeContext, trashed: Trashed) -> None:
     trash = context.state.trash
     with make_folder(Place(trash, trashed.id), 0o700) as kept:
-        facts = {key: getattr(trashed, key) for key in _NOTED}
+        facts = {key: getattr(trashed, key) for key in NOTED}
         context.seal.write(Place(kept, META), "trash", trashed.id, facts)
         kept.sync()
     trash.sync()

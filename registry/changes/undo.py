@@ -13,7 +13,7 @@ from registry.changes.copied import Which
 from registry.changes.history import History
 from registry.changes.signed import Seal
 from registry.changes.state import StateFolder, is_together, new_numbers
-from registry.changes.trash import Trashed, list_trash
+from registry.changes.trashed import Trashed, list_trash
 from registry.core import Core
 from registry.db.queries.changes import MadeChange, facts_of, is_elsewhere, last_changes
 from registry.db.queries.gone import latest_gone

@@ -15,7 +15,7 @@ from registry.cli.session import Session
 from registry.cli.several import each, each_of
 
 if TYPE_CHECKING:
-    from registry.changes.trash import Trashed
+    from registry.changes.trashed import Trashed
     from registry.model import SkillDetail
 
 
@@ -149,7 +149,7 @@ def list_(session: Session, *, style: str | None) -> None:
 
 def _tell_foreign(session: Session) -> None:
     """Say what lies in the trash and is not listed, since this user did not delete it here."""
-    from registry.changes.trash import foreign_trash
+    from registry.changes.trashed import foreign_trash
 
     if left := foreign_trash(session.registry.core):
         held = words.count(len(left), "folder")

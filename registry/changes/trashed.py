@@ -1,0 +1,119 @@
+"""What the trash holds: folders that were deleted, as they were signed then."""
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from registry.changes.signed import Seal
+from registry.changes.state import META, TREE, StateFolder, open_if_there
+from registry.core import Core
+from registry.disk.atomic import Place, is_gone
+from registry.disk.beneath import Folder
+from registry.disk.paths import is_safe_relative
+from registry.errors import NotInTrash, RegistryError
+from registry.model import Source
+from registry.sync.sources import own_sources
+
+NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
+"""What is signed beside a deleted folder; the rest follows from where it lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trashed:
+    """A deleted skill that can be restored; ``path`` is where its folder is kept."""
+
+    id: str
+    name: str
+    source: str
+    folder: str
+    deleted_at: str
+    created_at: str
+    uid: str
+    path: str
+
+    @property
+    def place(self) -> str:
+        """Where it was, source/folder."""
+        return f"{self.source}/{self.folder}"
+
+    def is_called(self, name: str) -> bool:
+        """Tell whether a name, trash id or source/folder may mean it."""
+        return name in {self.name, self.id, self.place}
+
+
+def find_trashed(
+    core: Core,
+    name: str,
+    *,
+    source: str | None = None,
+    among: Collection[str] | None = None,
+    without: Collection[str] = (),
+) -> Trashed:
+    """Return what was deleted last of this name (or trash id, or source/folder).
+
+    ``among``: the sources whose skills may come back; None: all. ``without``: uids of skills that
+    are not meant. Raises `NotInTrash`.
+    """
+    for one in list_trash(core):
+        if (
+            one.is_called(name)
+            and source in {None, one.source}
+            and (among is None or one.source in among)
+            and one.uid not in without
+        ):
+            return one
+    raise NotInTrash(name[:200])
+
+
+def list_trash(core: Core) -> list[Trashed]:
+    """Return what this user deleted, by whatever database, the latest first.
+
+    Of copies that were deleted together the one that was named comes first.
+    """
+    found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
+    # The time that is signed has whole seconds.
+    found.sort(key=lambda one: (one[1].deleted_at, one[0], one[1].id), reverse=True)
+    return [trashed for _, trashed in found]
+
+
+def foreign_trash(core: Core) -> list[str]:
+    """Return where folders lie in the trash that this user did not delete."""
+    return sorted(path for source in own_sources(core) for path in _kept(core, source)[1])
+
+
+def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[str]]:
+    """Return what the trash of a source holds: what can be restored, and paths of all else.
+
+    With the former goes when it came there, in nanoseconds.
+    """
+    ours: list[tuple[int, Trashed]] = []
+    foreign: list[str] = []
+    with suppress(RegistryError, OSError):
+        state = StateFolder.open(source.path)
+        if state is None:
+            return ours, foreign
+        with state:
+            seal = Seal.known(core, source)
+            for entry in state.trash.entries():
+                facts = None if seal is None else note_of(seal, state.trash, entry.name)
+                path = state.trash.path_of(entry.name)
+                if facts is not None:
+                    more = {"id": entry.name, "source": source.name, "path": f"{path}/{TREE}"}
+                    moment = entry.stat(follow_symlinks=False).st_mtime_ns
+                    ours.append((moment, Trashed(**facts, **more)))
+                else:
+                    foreign.append(path)
+    return ours, foreign
+
+
+def note_of(seal: Seal, trash: Folder, number: str) -> dict[str, str] | None:
+    """Return what we signed of a deleted folder that is there; None: nothing that we did."""
+    kept = open_if_there(trash, number)
+    if kept is None:
+        return None
+    with kept:
+        facts = seal.read(Place(kept, META), "trash", number)
+        if facts is None or is_gone(Place(kept, TREE)) or facts.keys() != set(NOTED):
+            return None
+    return dict(facts) if is_safe_relative(facts["folder"]) else None
