@@ -25,10 +25,10 @@ WRITES = int(os.environ.get("SKILL_REGISTRY_TEST_WRITES", "2000"))
 EXCHANGER = """
 import ctypes, os, select, sys
 renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-one, other = map(os.fsencode, sys.argv[1:])
+one, other = map(os.fsencode, sys.argv[1:3])
 print("ready", flush=True)
 count = 0
-while not select.select([sys.stdin], [], [], 0)[0]:
+while not select.select([sys.stdin], [], [], float(sys.argv[3]))[0]:
     for _ in range(20):
         count += renameat2(-100, one, -100, other, 2) == 0
 print(count)
@@ -36,10 +36,13 @@ print(count)
 
 
 @contextmanager
-def exchanging(one: Path, other: Path, counts: list[int]):
-    """Exchange two names as fast as possible, in a process of its own."""
+def exchanging(one: Path, other: Path, counts: list[int], pause: float):
+    """Exchange two names as fast as possible, in a process of its own.
+
+    ``pause``: seconds between bursts of it, in which a longer write may come to its end.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-c", EXCHANGER, str(one), str(other)],
+        [sys.executable, "-c", EXCHANGER, str(one), str(other), str(pause)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -74,21 +77,25 @@ def test_no_write_leaves_a_source_whose_folders_turn_into_links(place, several):
     before, counts, outcomes = seen(outside), [], Counter()
     with SkillRegistry.open(place / "registry.db", settings=Settings(store_files=False)) as mine:
         mine.sync(str(root), name="mine")
-        with exchanging(alpha / "ref", alpha / "link", counts):
-            for number in range(WRITES // 10 if several else WRITES):
+        pause = 0.002 if several else 0
+        with exchanging(alpha / "ref", alpha / "link", counts, pause):
+            for number in range(WRITES // 2 if several else WRITES):
                 edits = {"ref/notes.txt": str(number).encode()}
                 if several:
                     edits["ref/more.txt"] = b"more"
                 try:
                     update_files(mine.core, resolve(mine.core.reader, "alpha"), edits, force=True)
                 except RegistryError as error:
-                    outcomes[type(error).__name__] += 1
+                    ended = type(error).__name__
                 else:
-                    outcomes["written"] += 1
+                    ended = "written"
+                outcomes[ended] += 1
         assert seen(outside) == before
-        assert counts[0] > WRITES
+        assert counts[0] > WRITES // 2
         assert outcomes["written"] > 0
         assert outcomes.total() > outcomes["written"]
         mine.sync(allow_prune=True)
-        assert mine.finish_changes() == 0
+        # Only the last may have been left: each change finishes what the one before could not.
+        assert mine.finish_changes() <= (ended == "ChangePending")
+        assert seen(outside) == before
         assert mine.check_database() == []
