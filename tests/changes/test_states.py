@@ -20,7 +20,13 @@ from registry.catalog.resolve import resolve
 from registry.changes.create import create_files
 from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
-from registry.errors import ChangeRefused, SkillChangedOnDisk, SkillExists, SkillNotFound
+from registry.errors import (
+    ChangeRefused,
+    SkillChangedOnDisk,
+    SkillExists,
+    SkillMissing,
+    SkillNotFound,
+)
 from registry.settings import Settings
 
 names = st.sampled_from(["alpha", "beta", "gamma"])
@@ -76,6 +82,9 @@ class Registry(RuleBasedStateMachine):
             )
         except SkillNotFound:
             assert name not in self.known
+        except SkillMissing:
+            assert name in self.known
+            assert name not in self.disk
         except (SkillChangedOnDisk, ChangeRefused):
             assert self.disk.get(name) != self.known[name]
         else:
@@ -88,6 +97,9 @@ class Registry(RuleBasedStateMachine):
             self.registry.delete(name)
         except SkillNotFound:
             assert name not in self.known
+        except SkillMissing:
+            assert name in self.known
+            assert name not in self.disk
         except SkillChangedOnDisk:
             assert self.disk.get(name) != self.known[name]
         else:
