@@ -4,8 +4,8 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final, Self
+from dataclasses import dataclass, field
+from typing import Final, Protocol, Self
 
 from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
@@ -26,12 +26,20 @@ UNEXPECTED: Final = (
 """What a value of a wrong kind brings about, wherever it came from."""
 
 
+class Follower(Protocol):
+    """Something that works with an open database by itself, in a thread of its own."""
+
+    def end(self) -> None:
+        """Stop, and wait until it has."""
+
+
 @dataclass(slots=True)
 class _Shared:
     """What is one and the same from wherever an open database is looked at."""
 
     writer: Writer | None = None
     closed: bool = False
+    followers: set[Follower] = field(default_factory=set)
 
 
 class Core:
@@ -77,12 +85,19 @@ class Core:
         return core
 
     def close(self) -> None:
-        """Write down what was counted, and close all connections."""
+        """End what follows it, write down what was counted, and close all connections."""
+        for follower in tuple(self.followers):
+            follower.end()
         self._shared.closed = True
         self.usage.close()
         self.backend.close()
         if self._shared.writer is not None:
             self._shared.writer.close()
+
+    @property
+    def followers(self) -> set[Follower]:
+        """What is ended when it is closed."""
+        return self._shared.followers
 
     @property
     def closed(self) -> bool:
