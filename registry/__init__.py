@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     )
     from registry.model import (
         Diagnostic,
+        Found,
         Page,
         Parameter,
         SearchHit,
@@ -111,6 +112,7 @@ __all__ = [
     "Filters",
     "FindingUnknown",
     "FolderMissing",
+    "Found",
     "Invalid",
     "InvalidName",
     "LockFileInvalid",

@@ -43,7 +43,7 @@ def test_the_migrations_build_exactly_the_schema_of_the_code(database):
             connection,
             opts={
                 "include_name": lambda name, kind, _: (
-                    not (kind == "table" and name.startswith("skill_search"))
+                    not (kind == "table" and name.startswith("search_"))
                 )
             },
         )

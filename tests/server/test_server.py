@@ -86,7 +86,7 @@ def test_the_migrated_schema_is_the_one_in_the_code(server_database):
             opts={
                 "compare_type": True,
                 "include_name": lambda name, kind, _: (
-                    not (kind == "table" and name in {"skill_search", "data_version"})
+                    not (kind == "table" and name in {"search_texts", "data_version"})
                 ),
             },
         )
@@ -218,7 +218,7 @@ def test_the_facts_tell_the_server_and_never_the_password(filled, server_databas
 
 def test_lost_index_entries_are_found(filled, server_database):
     with driver(server_database) as connection:
-        connection.execute("DELETE FROM skill_search")
+        connection.execute("DELETE FROM search_texts")
     assert "alpha has no entry in the full-text index" in " ".join(filled.check_database())
 
 
