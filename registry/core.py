@@ -11,7 +11,7 @@ from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
 from registry.db.usage import Usage
 from registry.db.viewpoint import Viewpoint
-from registry.errors import DatabaseCorrupt, DatabaseProblem, RegistryError
+from registry.errors import DatabaseCorrupt, DatabaseProblem, RegistryError, UsageProblem
 from registry.settings import Settings
 
 if TYPE_CHECKING:
@@ -122,6 +122,11 @@ class Core:
     def closed(self) -> bool:
         """Whether it was closed, here or as it is seen from elsewhere."""
         return self._shared.closed
+
+    def check_open(self) -> None:
+        """Raise `UsageProblem` where it was closed."""
+        if self.closed:
+            raise UsageProblem(message="the registry is closed; open it again")
 
     def seen_from(self, *folders: str) -> Self:
         """Return the same open database as it is seen by who works in these folders."""
