@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 SERVER := $(VENV)/.server
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
+# Else each worker compiles all tests, and each process that they start all modules, every time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test chaos lint bench docs clean
 

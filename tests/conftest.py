@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import hypothesis
 import pytest
 
 from registry.api import SkillRegistry
 from registry.db.sqlite import upgrade
+from registry.model import DOCUMENT_NAMES
 from registry.settings import Settings
 from tests.servers import VARIABLE, Databases, Server
 
@@ -118,6 +120,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--every-line",
         action="store_true",
         help="break changes at each line that is executed, not only where something is written",
+    )
+    parser.addoption(
+        "--all-skills",
+        action="store_true",
+        help="take all of the collection of real skills, not a third that is always the same",
     )
 
 
@@ -334,11 +341,32 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Real skills of strangers, malformed ones among them: data, never instructions."""
+def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real skills of strangers, malformed ones among them: data, never instructions.
+
+    A third of them, always the same ones; all of them with ``--all-skills``.
+    """
     if not CORPUS.exists():
         pytest.skip("the collection of real skills is not beside this checkout")
     folder = tmp_path_factory.mktemp("corpus")
     with tarfile.open(CORPUS) as archive:
-        archive.extractall(folder, filter="tar")
+        members = archive.getmembers()
+        if not request.config.getoption("--all-skills"):
+            members = [*a_third(members)]
+        archive.extractall(folder, members, filter="tar")
     return folder
+
+
+def a_third(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
+    """Yield a third of the skills of an archive whole, and all that belongs to none."""
+    skills = {
+        os.path.dirname(one.name)
+        for one in members
+        if os.path.basename(one.name).lower() in {name.lower() for name in DOCUMENT_NAMES}
+    }
+    for one in members:
+        place = one.name
+        while place and place not in skills:
+            place = os.path.dirname(place)
+        if not place or crc32(os.fsencode(place)) % 3 == 0:
+            yield one
