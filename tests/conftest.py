@@ -189,11 +189,12 @@ def is_for_a_server(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is about the other database, and on a server what says nothing about it."""
-    if config.getoption("--backend") == "postgresql":
-        chosen = [item for item in items if is_for_a_server(item)]
-    else:
-        chosen = [item for item in items if item.get_closest_marker("server") is None]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    on_a_server = config.getoption("--backend") == "postgresql"
+    chosen, others = [], []
+    for item in items:
+        fits = is_for_a_server(item) if on_a_server else not item.get_closest_marker("server")
+        (chosen if fits else others).append(item)
+    config.hook.pytest_deselected(items=others)
     items[:] = sorted(chosen, key=lambda item: item.path.name not in LONG)
 
 
