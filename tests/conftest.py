@@ -221,7 +221,7 @@ def server_database(databases: Databases) -> Iterator[str]:
     """The address of a database of its own on a server, with the schema in place."""
     url = databases.new()
     yield url
-    databases.drop(url)
+    databases.give_back(url)
 
 
 @pytest.fixture(scope="session")
