@@ -6,7 +6,7 @@ import secrets
 import signal
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
@@ -178,7 +178,7 @@ def is_for_a_server(item: pytest.Item) -> bool:
     """Tell whether a test says something about a server."""
     if item.get_closest_marker("server") is not None:
         return True
-    needed = {"database", "new_database", "server_database", "databases"}
+    needed = {"database", "lent_database", "new_database", "server_database", "databases"}
     if item.get_closest_marker("file") is not None or not needed & set(
         getattr(item, "fixturenames", ())
     ):
@@ -242,6 +242,26 @@ def new_database(
     yield make
     for url in made:
         databases.drop(url)
+
+
+@pytest.fixture(scope="session")
+def lent_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], AbstractContextManager[Path | str]]:
+    """Lend one database after the other: for a test of many examples."""
+    on_a_server = request.config.getoption("--backend") == "postgresql"
+    databases = request.getfixturevalue("databases") if on_a_server else None
+
+    @contextmanager
+    def lend() -> Iterator[Path | str]:
+        if databases is None:
+            yield tmp_path_factory.mktemp("database") / "registry.db"
+        else:
+            url = databases.new()
+            yield url
+            databases.give_back(url)
+
+    return lend
 
 
 @pytest.fixture(scope="session")
