@@ -269,15 +269,21 @@ class Databases:
     def empty(self, template: str | None = None) -> str:
         """Return the address of a database without a schema."""
         name = f"registry_{secrets.token_hex(6)}"
-        self._do(
-            f"CREATE DATABASE {name} TEMPLATE {template or 'template0'} ENCODING 'UTF8' "
-            "STRATEGY FILE_COPY"  # nothing of a few megabytes need be in the log
-        )
+        self._create(name, template or "template0")
         return (
             self._url.set(database=name)
             .set(drivername="postgresql+psycopg")
             .render_as_string(hide_password=False)
         )
+
+    def saved(self, url: str) -> str:
+        """Return the address of a copy of a database, to which nobody is connected."""
+        return self.empty(make_url(url).database)
+
+    def put(self, url: str, saved: str) -> None:
+        """Let a database be as it was saved, whoever is in it."""
+        self.drop(url)
+        self._create(make_url(url).database, make_url(saved).database)
 
     def drop(self, url: str) -> None:
         """Remove a database, whoever is still in it."""
@@ -323,6 +329,12 @@ class Databases:
                     connection.execute(f"INSERT INTO {table} VALUES ({places})", row)
             connection.execute(COUNTERS)
         return True
+
+    def _create(self, name: str | None, template: str | None) -> None:
+        self._do(
+            f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' "
+            "STRATEGY FILE_COPY"  # nothing of a few megabytes need be in the log
+        )
 
     def _do(self, sql: str) -> None:
         address = self._url.render_as_string(hide_password=False)
