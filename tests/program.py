@@ -6,16 +6,19 @@ encodings that an interpreter chooses, needs one that really starts.
 """
 
 import ctypes
+import json
 import multiprocessing
 import os
 import signal
+import socket
 import struct
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -104,6 +107,62 @@ def run(
         printed = list(pool.map(lambda stream: stream.read(), (first, second)))
     process.join()
     return Ran(process.exitcode, *printed)
+
+
+KNOCK = """
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as door:
+    door.connect(sys.argv[1])
+    said = json.dumps([sys.argv[2:], dict(os.environ), os.getcwd()]).encode()
+    socket.send_fds(door, [len(said).to_bytes(4, "big")], [0, 1, 2])
+    door.sendall(said)
+    sys.exit(int(door.recv(9) or b"1"))
+"""
+
+
+@contextmanager
+def command() -> Iterator[list[str]]:
+    """Yield a command that starts the program, for what starts its own processes.
+
+    It hands its streams, environment and folder to a process of this module, and ends with it.
+    """
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        socket.socket(socket.AF_UNIX) as door,
+        ThreadPoolExecutor() as pool,
+    ):
+        door.bind(f"{folder}/door")
+        door.listen()
+        running = []
+
+        def open_door() -> None:
+            while True:
+                try:
+                    visitor, _ = door.accept()
+                except OSError:  # shut below
+                    return
+                running.append(pool.submit(_let_in, visitor))
+
+        opened = pool.submit(open_door)
+        try:
+            yield [sys.executable, "-I", "-S", "-c", KNOCK, f"{folder}/door"]
+        finally:
+            door.shutdown(socket.SHUT_RDWR)
+            for each in (opened, *running):
+                each.result(60)
+
+
+def _let_in(visitor: socket.socket) -> None:
+    with visitor:
+        length, streams, *_ = socket.recv_fds(visitor, 4, 3)
+        with visitor.makefile("rb") as said:
+            arguments, environ, cwd = json.loads(said.read(int.from_bytes(length, "big")))
+        process = start(arguments, environ=environ, cwd=cwd, streams=tuple(streams))
+        for stream in streams:
+            os.close(stream)
+        process.join()
+        with suppress(OSError):  # who knocked was ended first
+            visitor.sendall(str(process.exitcode % 256).encode())
 
 
 class Script:
