@@ -2,14 +2,17 @@
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import sysconfig
+from contextlib import closing
 
 import pytest
 
 from tests.conftest import REPOSITORY, write_skill
 
+VIEWS = "SELECT name FROM sqlite_master WHERE type = 'view'"
 FENCE = re.compile(r"```(\w*)$")
 
 
@@ -50,11 +53,26 @@ def run(page, folder, *before):
 
 
 @pytest.mark.file
-def test_the_tutorial_prints_what_it_says(tmp_path):
-    page = REPOSITORY / "docs" / "python.md"
+@pytest.mark.parametrize(("name", "lines"), [("python.md", 20), ("database.md", 8)])
+def test_a_page_prints_what_it_says(tmp_path, name, lines):
+    page = REPOSITORY / "docs" / name
     told = re.findall(r"^# -> (.*)$", script_of(page.read_text(encoding="utf-8")), re.MULTILINE)
-    assert len(told) > 20
+    assert len(told) > lines
     assert run(page, tmp_path) == told
+
+
+@pytest.mark.file
+def test_the_page_of_the_database_names_the_columns_of_each_view(registry):
+    page = (REPOSITORY / "docs" / "database.md").read_text(encoding="utf-8")
+    registry.create_database()
+    with closing(sqlite3.connect(registry.path)) as connection:
+        views = [name for (name,) in connection.execute(VIEWS)]
+        assert len(views) == 4
+        for view in views:
+            (row,) = re.findall(rf"^\| `{view}` \| [^|]+ \| (.*) \|$", page, re.MULTILINE)
+            named = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", row))
+            found = connection.execute(f"SELECT * FROM {view}")
+            assert named == [column[0] for column in found.description]
 
 
 @pytest.mark.file
