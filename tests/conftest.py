@@ -169,10 +169,10 @@ to see that its way to a server is not broken.
 
 
 LONG = """
-test_faults.py test_exchanged_links.py test_kills.py test_pull.py test_corpus.py test_many.py test_states.py
-test_processes.py test_client.py test_notices.py test_resources.py
+test_faults.py test_kills.py test_power_cuts.py test_many.py test_pull.py test_damaged.py
+test_forks.py test_miniclaw.py test_projects.py test_corpus.py test_states.py test_processes.py
 """.split()
-"""Files that take long, which come first: then all workers end at the same time."""
+"""Files that take long, the longest first: they begin, and all workers end at the same time."""
 
 
 def is_for_a_server(item: pytest.Item) -> bool:
@@ -196,7 +196,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fits = is_for_a_server(item) if on_a_server else not item.get_closest_marker("server")
         (chosen if fits else others).append(item)
     config.hook.pytest_deselected(items=others)
-    items[:] = sorted(chosen, key=lambda item: item.path.name not in LONG)
+    places = {name: place for place, name in enumerate(LONG)}
+    items[:] = sorted(chosen, key=lambda item: places.get(item.path.name, len(LONG)))
 
 
 def pytest_collection_finish() -> None:
