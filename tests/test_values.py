@@ -1,8 +1,7 @@
 """Public values: as JSON, as times, as what a web framework makes of them."""
 
 import json
-import subprocess
-import sys
+import os
 from dataclasses import FrozenInstanceError, fields, replace
 from datetime import UTC, datetime
 
@@ -10,7 +9,8 @@ import pytest
 
 from registry.model import Diagnostic, Page, Parameter, SearchHit, Skill, SkillDetail, Source
 from registry.sync.report import Moved, SourceReport, SyncReport
-from tests.conftest import REPOSITORY, write_skill
+from tests import program
+from tests.conftest import write_skill
 
 EXTRA = """created_at: 2024-05-06T07:08:09Z
 tags: [office, pdf]
@@ -30,13 +30,9 @@ def filled(registry, root):
 @pytest.mark.file
 def test_a_value_as_a_dict_is_the_json_of_its_command(filled, root, database):
     def told(*arguments):
-        run = subprocess.run(
-            [sys.executable, "-m", "registry", "--db", str(database), *arguments, "--json"],
-            capture_output=True,
-            check=True,
-            cwd=REPOSITORY,
-        )
-        return json.loads(run.stdout)
+        ran = program.run(["--db", str(database), *arguments, "--json"], environ=os.environ)
+        assert ran.status == 0
+        return json.loads(ran.stdout)
 
     def as_json(value):
         return json.loads(json.dumps(value))

@@ -1,7 +1,6 @@
 """What only a server does: connections that break, other clients, schemas made at once."""
 
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -22,7 +21,8 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.settings import Settings
-from tests.conftest import REPOSITORY, write_skill
+from tests.conftest import write_skill
+from tests.program import Script
 
 pytestmark = pytest.mark.server
 
@@ -67,10 +67,8 @@ def test_many_processes_make_the_schema_at_once(databases):
         "import sys; from registry import Settings, SkillRegistry\n"
         "with SkillRegistry.open(sys.argv[1], settings=Settings()) as r: r.create_database()"
     )
-    running = [
-        subprocess.Popen([sys.executable, "-c", script, url], cwd=REPOSITORY) for _ in range(4)
-    ]
-    assert [process.wait(60) for process in running] == [0, 0, 0, 0]
+    running = [Script(script, url) for _ in range(4)]
+    assert [one.end(60).status for one in running] == [0, 0, 0, 0]
     databases.drop(url)
 
 
