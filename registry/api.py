@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from registry.catalog.copies import Copies
     from registry.catalog.links import LinkTo
     from registry.catalog.prompt import PromptText, Style
+    from registry.catalog.search.explain import Placed
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
     from registry.changes.fix import Fix
@@ -224,6 +225,22 @@ class SkillRegistry:
         from registry.catalog.why import explain
 
         return explain(self.core, subject, personality)
+
+    def why_found(
+        self,
+        subject: str,
+        query: str,
+        filters: Filters | None = None,
+        personality: str | None = None,
+        **wanted: Unpack[Wanted],
+    ) -> "Sequence[Placed]":
+        """Say where a skill stands among what a query finds, and what its description lacks.
+
+        ``filters`` and ``wanted`` as for `search`. Raises as `why`, and `SourceNotFound`.
+        """
+        from registry.catalog.search.explain import placed
+
+        return placed(self.core, subject, query, filters, wanted, personality)
 
     def check(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()

@@ -19,6 +19,7 @@ READING = [
     ["search", "forms"],
     ["show", "haiku"],
     ["why", "haiku"],
+    ["why", "haiku", "--query", "poems"],
     ["tags"],
     ["kinds"],
     ["categories"],

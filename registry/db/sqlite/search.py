@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.asked import PARTS, Condition, Part, Pattern, Place, Question
 from registry.db.interface import Reader, TextIndex
 from registry.db.queries.filters import FROM
 
@@ -45,6 +45,18 @@ class Fts5Index(TextIndex):
             ):
                 return [some[:most] for some in found]
             looked_at *= 16
+
+    def parts(
+        self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
+    ) -> list[tuple[Part, ...]]:
+        """Return for each pattern the parts of one skill in which it stands."""
+
+        def holds(part: Part, pattern: Pattern) -> bool:
+            place: Place = "bodies" if part == "body" else "heads"
+            sql = f"SELECT 1 FROM {_matching(place)} AND rowid = ?"
+            return bool(reader.rows(sql, [f"{part} : {expression([pattern])}", skill_id]))
+
+        return [tuple(part for part in PARTS if holds(part, one)) for one in patterns]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
         """Return the words of heads, as the index holds them, that begin so."""
