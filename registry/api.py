@@ -18,6 +18,7 @@ from registry.toolsets.kinds import explaining
 if TYPE_CHECKING:
     from registry.catalog.check import Checked
     from registry.catalog.copies import Copies
+    from registry.catalog.evals.run import Evaluation
     from registry.catalog.links import LinkTo
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.search.explain import Placed
@@ -234,13 +235,18 @@ class SkillRegistry:
         personality: str | None = None,
         **wanted: Unpack[Wanted],
     ) -> "Sequence[Placed]":
-        """Say where a skill stands among what a query finds, and what its description lacks.
-
-        ``filters`` and ``wanted`` as for `search`. Raises as `why`, and `SourceNotFound`.
-        """
+        """Say where a skill stands for a query, and what it lacks. Raises as `why`, `search`."""
         from registry.catalog.search.explain import placed
 
         return placed(self.core, subject, query, filters, wanted, personality)
+
+    def evaluate(
+        self, names: Sequence[str] = (), filters: Filters | None = None, **wanted: Unpack[Wanted]
+    ) -> "Evaluation":
+        """Ask the prompts that skills ship, and say how often each is found. Raises as `get`."""
+        from registry.catalog.evals.run import evaluate
+
+        return evaluate(self.core, names, filters, wanted)
 
     def check(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()

@@ -20,6 +20,7 @@ READING = [
     ["show", "haiku"],
     ["why", "haiku"],
     ["why", "haiku", "--query", "poems"],
+    ["eval"],
     ["tags"],
     ["kinds"],
     ["categories"],

@@ -19,7 +19,7 @@ from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, Wanted, where
 from registry.db.queries.listing import list_skills
 from registry.db.queries.skills import hits, refs_seen
-from registry.model import Diagnostic
+from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 
 MAX_AHEAD: Final = 5
@@ -30,7 +30,7 @@ MAX_TO_WRITE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class AskedWord:
+class AskedWord(Value):
     """A word that was looked for, and the parts of the skill that have it, whatever its ending.
 
     ``said`` is what was typed where that is something else: ``word`` is what authors write for it,
@@ -50,7 +50,7 @@ class AskedWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class Ahead(Value):
     """A skill that comes before another one, and why.
 
     ``words``: those of its head that the other's lacks; ``stronger``: those of its name or tags
@@ -67,7 +67,7 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Value):
     """Where a skill stands among what a query finds; the first ``place`` is 1, None: nowhere.
 
     ``ref``, ``path``, ``listed`` and ``reasons`` as `SkillRegistry.why` says them, and what keeps

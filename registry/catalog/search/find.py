@@ -88,28 +88,25 @@ def answers(
     reader: Reader, queries: Sequence[str], condition: Condition, most: int = MAX_RANKED
 ) -> tuple[list[Match], list[Asked]]:
     """Return what queries find in turn, the best first, and how each was understood."""
-    understood = [understand(reader, one) for one in queries]
-    lists = [
-        _ranked(reader, query, asked, condition, most)
-        for query, asked in zip(queries, understood, strict=True)
-    ]
-    return _gathered(reader, _in_turn(lists)), understood
+    lists = [ranked(reader, query, condition, most) for query in queries]
+    return _gathered(reader, _in_turn([found for found, _ in lists])), [one for _, one in lists]
 
 
-def _ranked(
-    reader: Reader,
-    query: str,
-    asked: Asked,
-    condition: Condition,
-    most: int,
-) -> list[Match]:
-    """Return what a query finds, first that whose name is exactly what was typed."""
+def ranked(
+    reader: Reader, query: str, condition: Condition, most: int = MAX_RANKED
+) -> tuple[list[Match], Asked]:
+    """Return what a query finds, first that whose name is exactly what was typed.
+
+    Each has a place of its own, near copies, too. How it was understood comes second.
+    """
+    asked = understand(reader, query)
     if not asked.terms:
-        return []
+        return [], asked
     scores = rank(reader, asked, condition, most)
     named = ids_named(reader, name_key(" ".join(query.split())), condition)
     first = {one: scores.get(one, 0.0) + NAMED for one in named}
-    return [Match(one, score, asked) for one, score in {**first, **scores, **first}.items()]
+    found = {**first, **scores, **first}
+    return [Match(one, score, asked) for one, score in found.items()], asked
 
 
 def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:

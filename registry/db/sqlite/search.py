@@ -30,21 +30,26 @@ class Fts5Index(TextIndex):
         self, reader: Reader, asked: Sequence[Question], condition: Condition, most: int
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
-        looked_at = most
-        while True:
-            lists = [_ranked(reader, *one, looked_at) for one in asked]
+        found: list[list[int]] = [[] for _ in asked]
+        left = list(range(len(asked)))
+        # A few more, since nearly always some are shadowed or invalid.
+        looked_at = most + most // 4
+        while left:
+            lists = {place: _ranked(reader, *asked[place], looked_at) for place in left}
             passing = reader.rows(
                 f"SELECT s.id FROM {FROM} WHERE s.id IN {reader.in_json_array} AND {condition[0]}",
-                [json.dumps(list({one for ids in lists for one in ids})), *condition[1]],
+                [json.dumps(list({one for ids in lists.values() for one in ids})), *condition[1]],
             )
             seen = {row[0] for row in passing}
-            found = [[one for one in ids if one in seen] for ids in lists]
-            if all(
-                len(some) >= most or len(ids) < looked_at
-                for some, ids in zip(found, lists, strict=True)
-            ):
-                return [some[:most] for some in found]
+            for place, ids in lists.items():
+                found[place] = [one for one in ids if one in seen][:most]
+            left = [
+                place
+                for place, ids in lists.items()
+                if len(found[place]) < most and len(ids) == looked_at
+            ]
             looked_at *= 16
+        return found
 
     def parts(
         self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
