@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 DEMO := .demo/registry.db
 READY := $(VENV)/.ready
 SERVER := $(VENV)/.server
+FRAMEWORKS := $(VENV)/.frameworks
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
 
@@ -20,6 +21,10 @@ $(SERVER): $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group server
 	@touch $@
 
+$(FRAMEWORKS): $(READY)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group frameworks
+	@touch $@
+
 demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them
 	@rm -f $(DEMO)* && mkdir -p $(dir $(DEMO))
 	$(BIN)/skill-registry --db $(DEMO) sync examples/skills --scope bundled
@@ -32,7 +37,7 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint $(SERVER)  ## everything that must hold, with a file and with a server as the database
+test: lint $(SERVER) $(FRAMEWORKS)  ## everything that must hold, with a file and with a server as the database
 	$(BIN)/python -m pytest $(WORKERS)
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
 
