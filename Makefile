@@ -9,7 +9,7 @@ FRAMEWORKS := $(VENV)/.frameworks
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test chaos lint bench docs clean
+.PHONY: demo test chaos lint bench clients docs clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ chaos: $(READY)  ## cut the power at every call of every operation; `make test` 
 
 bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py
+
+clients: $(READY)  ## run real MCP clients against the server; writes the table in docs/agents.md
+	$(BIN)/python benchmarks/clients/run.py
 
 docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/tour.md
 	$(BIN)/python -m registry.cli.reference docs/commands.md

@@ -115,6 +115,7 @@ class SkillServer:
             lifespan=self._lifespan,
             on_list_tools=first(self._list_tools),
             on_call_tool=first(self._call_tool),
+            on_list_prompts=guarded(self._list_prompts),
             on_list_resources=first(self._list_resources),
             on_list_resource_templates=guarded(self._list_templates),
             on_read_resource=first(self._read_resource),
@@ -229,6 +230,10 @@ class SkillServer:
         with self._registry.core.explained():
             answer = toolset.call(tool, arguments)
             return answer, json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+    async def _list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
+        """Answer that there are none: clients that ask all servers take an error for a failure."""
+        return types.ListPromptsResult(prompts=[])
 
     async def _list_resources(
         self, _context: Any, params: types.PaginatedRequestParams | None
