@@ -6,6 +6,7 @@ DEMO := .demo/registry.db
 READY := $(VENV)/.ready
 SERVER := $(VENV)/.server
 FRAMEWORKS := $(VENV)/.frameworks
+CONFORMANCE := $(VENV)/.conformance
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
 
@@ -25,6 +26,12 @@ $(FRAMEWORKS): $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group frameworks
 	@touch $@
 
+# MCP's own tests of servers, where there is npm; an alpha, so that it stays the same one.
+$(CONFORMANCE): $(READY)
+	-npm install --prefix $(VENV)/node --silent --no-fund --no-audit \
+		@modelcontextprotocol/conformance@0.2.0-alpha.12
+	@touch $@
+
 demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them
 	@rm -f $(DEMO)* && mkdir -p $(dir $(DEMO))
 	$(BIN)/skill-registry --db $(DEMO) sync examples/skills --scope bundled
@@ -37,7 +44,7 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint $(SERVER) $(FRAMEWORKS)  ## everything that must hold, with a file and with a server as the database
+test: lint $(SERVER) $(FRAMEWORKS) $(CONFORMANCE)  ## everything that must hold, with a file and with a server as the database
 	$(BIN)/python -m pytest $(WORKERS)
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
 

@@ -108,6 +108,7 @@ class SkillServer:
             on_list_tools=first(self._list_tools),
             on_call_tool=first(self._call_tool),
             on_list_prompts=guarded(self._list_prompts),
+            on_get_prompt=guarded(self._get_prompt),
             on_list_resources=first(self._list_resources),
             on_list_resource_templates=guarded(self._list_templates),
             on_read_resource=first(self._read_resource),
@@ -222,6 +223,11 @@ class SkillServer:
     async def _list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
         """Answer that there are none: clients that ask all servers take an error for a failure."""
         return types.ListPromptsResult(prompts=[])
+
+    async def _get_prompt(
+        self, _context: Any, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        raise MCPError(types.INVALID_PARAMS, f"There is no prompt '{shown(params.name)}'.")
 
     async def _list_resources(
         self, _context: Any, params: types.PaginatedRequestParams | None
