@@ -1,13 +1,13 @@
 """`SkillRegistry`: the facade. Every operation is one method, and nothing else is here."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from registry.catalog.listing import chosen, iterate, listed, searched
 from registry.core import Core
-from registry.db.queries import listing, summary
+from registry.db.queries import listing, summary, usage
 from registry.db.queries.filters import Filters, Sort, Wanted
 from registry.db.queries.journal import has_entries
 from registry.db.queries.sources import list_sources
@@ -23,16 +23,19 @@ if TYPE_CHECKING:
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
     from registry.changes.fix import Fix
+    from registry.changes.history import History
     from registry.changes.trashed import Trashed
     from registry.db.interface import DatabaseInfo
     from registry.db.queries.listing import Facet
     from registry.db.queries.revisions import Revision
+    from registry.db.queries.skills import StoredSkill
     from registry.db.queries.summary import Stats
     from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
     from registry.exchange.pull import Pulled
     from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
+    from registry.sync.watching import Watching
     from registry.toolsets.toolset import Toolset
 
 # Operations are imported by the methods that need them: a listing needs few of them.
@@ -59,11 +62,10 @@ class SkillRegistry:
     ) -> Self:
         """Open the registry at a path or URL; None: the platform's default.
 
-        A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older database is upgraded
-        (of a file, a copy is kept). A missing one is created by the first operation that writes. A
-        change that a dead process left unfinished is finished or undone. Of projects the skills of
-        those are seen that hold ``workdir``, by default the process's working directory. Raises
-        `DatabaseProblem` and its subclasses.
+        A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older database is upgraded (of
+        a file, a copy is kept), a missing one made by what writes first. What a dead process left
+        unfinished is finished or undone. Of projects the skills of those are seen that hold
+        ``workdir``, by default the process's. Raises `DatabaseProblem` and its subclasses.
         """
         registry = cls(Core.open(path_or_url, settings or load_settings(None), workdir))
         try:
@@ -198,9 +200,7 @@ class SkillRegistry:
 
     def resolve(self, name: str) -> Skill:
         """Return the listing's view of the skill that a name or ref means, from the database."""
-        from registry.catalog.resolve import resolve
-
-        return resolve(self.core.reader, name).skill
+        return self._stored(name).skill
 
     def links(self, name: str) -> "Sequence[LinkTo]":
         """Return the links in this machine's sources by which a skill is found, too, by path.
@@ -208,9 +208,8 @@ class SkillRegistry:
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
         from registry.catalog.links import links_to
-        from registry.catalog.resolve import resolve
 
-        return links_to(self.core, resolve(self.core.reader, name))
+        return links_to(self.core, self._stored(name))
 
     def why(self, subject: str, personality: str | None = None) -> "Sequence[Explanation]":
         """Explain why a skill (by name, ref or path) is, or isn't, listed for a personality.
@@ -243,10 +242,9 @@ class SkillRegistry:
         return fixes(self.core, targets, select=select, ignore=ignore)
 
     def fix(self, one: "Fix") -> None:
-        """Mend a SKILL.md as `fixes` said; every other byte stays.
+        """Mend a SKILL.md as `fixes` said; every other byte stays. `restore_revision` undoes it.
 
-        Of a registered skill it is a change like any other, which `restore_revision` undoes. Raises
-        `SkillChangedOnDisk` where the file is another by now, and as `update`.
+        Raises `SkillChangedOnDisk` where the file is another by now, and as `update`.
         """
         from registry.changes.fix import apply
 
@@ -270,9 +268,12 @@ class SkillRegistry:
 
     def usage_counts(self) -> "Sequence[UsageCount]":
         """Return how often tools listed, found and read each skill, the most read first."""
-        from registry.db.queries.usage import usage
+        return usage.usage(self.core.reader)
 
-        return usage(self.core.reader)
+    def _stored(self, name: str) -> "StoredSkill":
+        from registry.catalog.resolve import resolve
+
+        return resolve(self.core.reader, name)
 
     # Changes: disk and database together or not at all
 
@@ -326,12 +327,11 @@ class SkillRegistry:
         `SkillChangedOnDisk` where the SKILL.md is not ``if_hash`` (by default: what the last sync
         saw) unless ``force``, and what `get` and `create` raise.
         """
-        from registry.catalog.resolve import resolve
         from registry.changes.update import update_skill
 
         return update_skill(
             self.core,
-            resolve(self.core.reader, name),
+            self._stored(name),
             description=description,
             body=body,
             tags=tags,
@@ -340,26 +340,24 @@ class SkillRegistry:
             files=files,
             if_hash=if_hash,
             force=force,
-            copies=_every if copies else None,
+            copies=_every(copies),
         )
 
     def delete(
         self, name: str, *, if_hash: str | None = None, force: bool = False, copies: bool = False
     ) -> "Trashed":
         """Move a skill to the trash, with its ``copies`` as `update` does. Raises as `update`."""
-        from registry.catalog.resolve import resolve
         from registry.changes.trash import delete
 
-        stored = resolve(self.core.reader, name)
-        which = _every if copies else None
-        return delete(self.core, stored, if_hash=if_hash, force=force, copies=which)
+        stored = self._stored(name)
+        return delete(self.core, stored, if_hash=if_hash, force=force, copies=_every(copies))
 
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Bring back what was deleted last under a name, trash id, or source/folder.
 
-        What was removed by hand, or with its source, is written back as the database kept it: into
-        ``source``, by default the one that it was in. Raises `NotInTrash`, `SkillExists`,
-        `NotAllKept`, `SourceUnclear`.
+        What was removed by hand, or with its source, is written back as the database kept it, into
+        ``source``, by default that it was in. Raises `NotInTrash`, `SkillExists`, `NotAllKept`,
+        `SourceUnclear`.
         """
         from registry.changes.back import bring_back
         from registry.changes.create import told
@@ -391,32 +389,29 @@ class SkillRegistry:
 
         Raises as `get`.
         """
-        from registry.changes.history import History
-
-        return History.of(self.core, name).revisions
+        return self._history(name).revisions
 
     def read_revision(self, name: str, number: int, path: str | None = None) -> bytes:
         """Return the bytes of a file of a revision, the skill file by default.
 
         Raises `RevisionNotFound`, `ContentMissing`, and as `get`.
         """
-        from registry.changes.history import History
-
-        return History.of(self.core, name).read(number, path)
+        return self._history(name).read(number, path)
 
     def diff(self, name: str, old: int | None = None, new: int | None = None) -> str:
         """Return what is different between two revisions; see `History.diff`."""
-        from registry.changes.history import History
-
-        return History.of(self.core, name).diff(old, new)
+        return self._history(name).diff(old, new)
 
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
         """Make a skill what it was, as one change; see `History.restore`, for copies `update`."""
         from registry.changes.create import told
+
+        return told(self.core, self._history(name).restore(number, copies=_every(copies)))
+
+    def _history(self, name: str) -> "History":
         from registry.changes.history import History
 
-        which = _every if copies else None
-        return told(self.core, History.of(self.core, name).restore(number, copies=which))
+        return History.of(self.core, name)
 
     def prune(self, *, keep: int = 20, before: str | None = None) -> tuple[int, int]:
         """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.
@@ -470,10 +465,9 @@ class SkillRegistry:
     ) -> "Toolset":
         """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
 
-        It shows the skills of one source, scope or personality, where that is given, and of
-        projects those that hold ``workdir``, by default what this registry was opened with.
-        ``read_only``: only its tools that change nothing. Raises `ToolsetNotFound`,
-        `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
+        It shows the skills of one source, scope or personality, where that is given, and of those
+        projects that hold ``workdir``, by default the registry's. ``read_only``: it changes
+        nothing. Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
         """
         from registry.toolsets.base import Context
         from registry.toolsets.open import open_toolset
@@ -580,6 +574,15 @@ class SkillRegistry:
             self.core, targets, options, scope=scope, name=name, wait=wait, progress=progress
         )
 
+    def watch(self, on_change: "Callable[[SyncReport], object]") -> "Watching":
+        """Sync whenever something changes, in a thread, and tell ``on_change`` what did each time.
+
+        It ends with its ``with`` block, which raises what ``on_change`` raised. See `Watching`.
+        """
+        from registry.sync.watching import Watching
+
+        return Watching(self.core, on_change)
+
     # The database itself
 
     def create_database(self) -> None:
@@ -591,10 +594,7 @@ class SkillRegistry:
         return self.core.backend.info()
 
     def check_database(self) -> Sequence[str]:
-        """Return what is wrong with the database, nothing where it is sound.
-
-        What its journal tells of changes that are not this user's to finish is said, too.
-        """
+        """Return what is wrong with the database: damage, and changes not ours to finish."""
         from registry.changes.pending import foreign
 
         return [*self.core.backend.check(), *foreign(self.core)]
@@ -606,5 +606,5 @@ class SkillRegistry:
         self.core.backend.backup(file_path(target), overwrite=overwrite)
 
 
-def _every(_copy: object) -> bool:
-    return True
+def _every(copies: bool) -> Callable[[object], bool] | None:
+    return (lambda _copy: True) if copies else None

@@ -4,14 +4,14 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final, Self
+from dataclasses import dataclass, field
+from typing import Final, Protocol, Self
 
 from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
 from registry.db.usage import Usage
 from registry.db.viewpoint import Viewpoint
-from registry.errors import DatabaseCorrupt, DatabaseProblem, RegistryError
+from registry.errors import DatabaseCorrupt, DatabaseProblem, RegistryError, UsageProblem
 from registry.settings import Settings
 
 UNEXPECTED: Final = (
@@ -26,12 +26,20 @@ UNEXPECTED: Final = (
 """What a value of a wrong kind brings about, wherever it came from."""
 
 
+class Follower(Protocol):
+    """Something that works with an open database by itself, in a thread of its own."""
+
+    def end(self) -> None:
+        """Stop, and wait until it has."""
+
+
 @dataclass(slots=True)
 class _Shared:
     """What is one and the same from wherever an open database is looked at."""
 
     writer: Writer | None = None
     closed: bool = False
+    followers: set[Follower] = field(default_factory=set)
 
 
 class Core:
@@ -77,7 +85,9 @@ class Core:
         return core
 
     def close(self) -> None:
-        """Write down what was counted, and close all connections."""
+        """End what follows it, write down what was counted, and close all connections."""
+        for follower in tuple(self.followers):
+            follower.end()
         self._shared.closed = True
         self.usage.close()
         self.backend.close()
@@ -85,9 +95,19 @@ class Core:
             self._shared.writer.close()
 
     @property
+    def followers(self) -> set[Follower]:
+        """What is ended when it is closed."""
+        return self._shared.followers
+
+    @property
     def closed(self) -> bool:
         """Whether it was closed, here or as it is seen from elsewhere."""
         return self._shared.closed
+
+    def check_open(self) -> None:
+        """Raise `UsageProblem` where it was closed."""
+        if self.closed:
+            raise UsageProblem(message="the registry is closed; open it again")
 
     def seen_from(self, *folders: str) -> Self:
         """Return the same open database as it is seen by who works in these folders."""

@@ -149,6 +149,7 @@ ON_A_SERVER = {
     "test_hostile.py": "texts that a database may not hold as they are",
     "test_reading.py": "what is on disk is compared with what is stored",
     "test_usage.py": "counts of many writers are added up by the database",
+    "test_views.py": "views are SQL that each database runs its own way",
     "test_visibility.py": "what a personality sees is a query",
     "test_why.py": "explanations are queries",
 }

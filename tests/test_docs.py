@@ -1,16 +1,37 @@
 """The Python on the pages runs as it stands there, from the first block to the last."""
 
+import re
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from tests.conftest import REPOSITORY, write_skill
 from tests.pages import run, told
 
+VIEWS = "SELECT name FROM sqlite_master WHERE type = 'view'"
+
 
 @pytest.mark.file
-def test_the_tutorial_prints_what_it_says(tmp_path):
-    page = REPOSITORY / "docs" / "python.md"
-    assert len(told(page)) > 20
+@pytest.mark.parametrize(("name", "lines"), [("python.md", 20), ("database.md", 8)])
+def test_a_page_prints_what_it_says(tmp_path, name, lines):
+    page = REPOSITORY / "docs" / name
+    assert len(told(page)) > lines
     assert run(page, tmp_path) == told(page)
+
+
+@pytest.mark.file
+def test_the_page_of_the_database_names_the_columns_of_each_view(registry):
+    page = (REPOSITORY / "docs" / "database.md").read_text(encoding="utf-8")
+    registry.create_database()
+    with closing(sqlite3.connect(registry.path)) as connection:
+        views = [name for (name,) in connection.execute(VIEWS)]
+        assert len(views) == 4
+        for view in views:
+            (row,) = re.findall(rf"^\| `{view}` \| [^|]+ \| (.*) \|$", page, re.MULTILINE)
+            named = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", row))
+            found = connection.execute(f"SELECT * FROM {view}")
+            assert named == [column[0] for column in found.description]
 
 
 @pytest.mark.file

@@ -1,21 +1,27 @@
 """The registry follows the disk by itself."""
 
 import os
+import queue
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 import watchfiles
 
+from registry.errors import UsageProblem
 from registry.model import Source
 from registry.sync import watch as watching
 from registry.sync.touched import by_source, touched_skills
 from registry.sync.watch import Watcher
 from tests.conftest import hearing_interrupts, write_skill
+
+WAIT = 120
+"""Seconds after which what was waited for counts as not happening."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -212,3 +218,189 @@ class TestTouched:
         (root / "alpha" / "SKILL.md").unlink()
         gone = str(root / "alpha" / "SKILL.md")
         assert touched_skills(registry.core.reader, source, [gone]) is None
+
+
+class TestOfAProgram:
+    """`SkillRegistry.watch`: a callback of a program, in a thread, until it is stopped."""
+
+    @pytest.fixture
+    def filled(self, registry, root, skill):
+        skill("alpha")
+        registry.sync(str(root), name="mine")
+        return registry
+
+    @pytest.fixture
+    def reports(self):
+        return queue.Queue()
+
+    def test_each_sync_that_finds_something_is_reported_as_sync_returns_it(
+        self, filled, root, reports
+    ):
+        with filled.watch(reports.put) as watching:
+            write_skill(root / "beta", age=None)
+            report = reports.get(timeout=WAIT)
+            assert type(report) is type(filled.sync(dry_run=True))
+            assert report.added == ("beta",)
+            assert [part.outcome for part in report.sources] == ["ok"]
+            until(lambda: watching._next_full > 0)
+            write_skill(root / "alpha", description="Edited.", age=None)
+            assert reports.get(timeout=WAIT).updated == ("alpha",)
+            assert filled.resolve("alpha").description == "Edited."
+            shutil.rmtree(root / "beta")
+            assert reports.get(timeout=WAIT).removed == ("beta",)
+        assert not watching.running
+        assert reports.empty()
+
+    def test_what_changed_since_the_last_sync_is_reported_first(self, filled, root, reports):
+        write_skill(root / "early")
+        with filled.watch(reports.put):
+            assert reports.get(timeout=WAIT).added == ("early",)
+
+    def test_what_fails_in_the_callback_is_raised_at_the_end_and_keeps_nothing_from_being_told(
+        self, filled, root, reports, caplog
+    ):
+        def fail(report):
+            reports.put(report)
+            raise LookupError(report.added[0])
+
+        watching = filled.watch(fail)
+        write_skill(root / "first", age=None)
+        reports.get(timeout=WAIT)
+        write_skill(root / "second", age=None)
+        assert reports.get(timeout=WAIT).added == ("second",)
+        with pytest.raises(LookupError, match="first"), watching:
+            pass
+        assert not watching.running
+        watching.stop()  # told once
+        assert [record.exc_info[1].args for record in caplog.records] == [("first",), ("second",)]
+
+    def test_an_error_of_the_block_itself_is_the_one_that_is_raised(self, filled, root, reports):
+        def fail(report):
+            reports.put(report)
+            raise LookupError
+
+        watching = filled.watch(fail)
+        write_skill(root / "first", age=None)
+        reports.get(timeout=WAIT)
+        with pytest.raises(ZeroDivisionError), watching:
+            raise ZeroDivisionError
+        assert not watching.running
+
+    def test_what_ends_the_watching_itself_is_raised(self, filled, monkeypatch, caplog):
+        def break_down(*_given, **_more):
+            raise MemoryError
+
+        monkeypatch.setattr(watching, "sync", break_down)
+        following = filled.watch(lambda _: None)
+        following.join()
+        with pytest.raises(MemoryError):
+            following.stop()
+        assert "the watching has ended" in caplog.text
+
+    def test_the_callback_may_stop_it(self, filled, root):
+        def once(_report):
+            told.append(following.stop())
+
+        told = []
+        following = filled.watch(once)
+        write_skill(root / "beta", age=None)
+        following.join()
+        following.stop()
+        assert told == [None]
+
+    def test_the_callback_may_use_change_and_close_the_registry(self, filled, root):
+        told = []
+
+        def use(report):
+            told.append([skill.name for skill in filled.list()])
+            filled.update(report.added[0], description="By the callback.")
+            told.append(filled.resolve(report.added[0]).description)
+            filled.close()
+
+        following = filled.watch(use)
+        write_skill(root / "beta", age=None)
+        following.join()
+        following.stop()
+        assert told == [["alpha", "beta"], "By the callback."]
+        with pytest.raises(UsageProblem, match="closed"):
+            filled.list()
+
+    def test_closing_the_registry_ends_it_and_waits_for_a_callback_under_way(
+        self, filled, root, reports
+    ):
+        entered, leave, left = threading.Event(), threading.Event(), threading.Event()
+
+        def slow(_report):
+            entered.set()
+            leave.wait(WAIT)
+            assert filled.resolve("beta").name == "beta"  # it is not closed before this ends
+            left.set()
+
+        following = filled.watch(slow)
+        write_skill(root / "beta", age=None)
+        assert entered.wait(WAIT)
+        closer = threading.Thread(target=filled.close)
+        closer.start()
+        until(following._stop.is_set)
+        leave.set()
+        closer.join()
+        assert left.is_set()
+        assert not following.running
+        following.stop()
+
+    def test_what_is_no_function_and_a_closed_registry_are_refused(self, filled):
+        with pytest.raises(UsageProblem, match="on_change"):
+            filled.watch("alpha")
+        filled.close()
+        with pytest.raises(UsageProblem, match="closed"):
+            filled.watch(lambda _: None)
+
+    @pytest.mark.parametrize("held", [False, True], ids=["idle", "amid a callback"])
+    def test_a_forked_child_watches_nothing_and_its_parent_goes_on(
+        self, filled, root, reports, held
+    ):
+        entered, leave = threading.Event(), threading.Event()
+
+        def tell(report):
+            reports.put(report)
+            entered.set()
+            leave.wait(WAIT)
+
+        with filled.watch(tell) as watching:
+            if held:
+                write_skill(root / "beta", age=None)
+                assert entered.wait(WAIT)
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    assert not watching.running
+                    watching.join()
+                    watching.stop()
+                    filled.close()
+                    code = 0
+                finally:
+                    os._exit(code)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            leave.set()
+            assert watching.running
+            write_skill(root / "gamma", age=None)
+            told = set()
+            while "gamma" not in told:
+                told.update(reports.get(timeout=WAIT).added)
+
+    def test_several_may_watch_at_once(self, filled, root, reports):
+        with filled.watch(reports.put), filled.watch(reports.put):
+            write_skill(root / "beta", age=None)
+            assert reports.get(timeout=WAIT).added == ("beta",)
+            until(lambda: "beta" in names(filled))
+
+
+def test_sync_watch_ends_when_nobody_reads_on(root, following):
+    assert following.stdout.readline() == "+ alpha\n"
+    following.stdout.readline()
+    assert following.stderr.readline() == "Watching 1 source; Ctrl-C ends it.\n"
+    following.stdout.close()
+    write_skill(root / "beta", age=None)
+    assert following.wait(WAIT) == 0
+    assert "Traceback" not in following.stderr.read()

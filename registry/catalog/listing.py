@@ -8,7 +8,6 @@ from registry.catalog.search import search
 from registry.core import Core
 from registry.db.queries.filters import Filters, Sort, Wanted, check_page, filters_of
 from registry.db.queries.listing import list_skills, next_skills
-from registry.errors import UsageProblem
 from registry.model import Page, SearchHit, Skill
 
 STEP: Final = 500
@@ -65,8 +64,7 @@ def iterate(
 def _stepwise(core: Core, filters: Filters, sort: Sort, *, reverse: bool) -> Iterator[Skill]:
     place: Sequence[Any] | None = None
     while True:
-        if core.closed:
-            raise UsageProblem(message="the registry is closed; open it again")
+        core.check_open()
         with core.explained():
             found = next_skills(core.reader, filters, place, sort=sort, reverse=reverse, limit=STEP)
         yield from (skill for _, skill in found)

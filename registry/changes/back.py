@@ -28,27 +28,35 @@ def find(
     *,
     source: str | None = None,
     among: Collection[str] | None = None,
-    without: Collection[str] = (),
 ) -> Found:
     """Return what `bring_back` would bring back. Raises `NotInTrash`, `SkillNotDeleted`.
 
     What this user deleted comes first: it is signed, and what the database says is not.
-    ``without``: uids of skills that are not meant.
     """
+    return _find(core, list_trash(core), name, source=source, among=among)
+
+
+def _find(
+    core: Core,
+    held: Sequence[Trashed],
+    name: str,
+    *,
+    source: str | None,
+    among: Collection[str] | None = None,
+    without: Collection[str] = (),
+) -> Found:
+    """As `find`; ``held``: what the trash holds; ``without``: uids of what is not meant."""
     try:
-        return find_trashed(core, name, source=source, among=among, without=without)
+        return find_trashed(held, name, source=source, among=among, without=without)
     except NotInTrash:
         found = History.of_gone(core, name, source=source, among=among, without=without)
-        if found is not None and found.gone is not None and not _is_held(core, found.gone.trash):
+        # What the trash holds comes back from there to where it was, or not at all.
+        numbers = {one.id for one in held}
+        if found is not None and found.gone is not None and found.gone.trash not in numbers:
             return found
         if among is None and _is_there(core, name):
             raise SkillNotDeleted(name[:200]) from None
         raise
-
-
-def _is_held(core: Core, number: str | None) -> bool:
-    """Tell whether the trash holds this, from which it comes back to where it was or not at all."""
-    return number is not None and any(one.id == number for one in list_trash(core))
 
 
 def _is_there(core: Core, name: str) -> bool:
@@ -65,16 +73,18 @@ def find_all(core: Core, names: Iterable[str], *, source: str | None = None) -> 
     Trash ids and places are looked up first, then bare names among the rest. Raises as `find`, and
     where one can't come back: `SkillExists`, and as `History.restore`.
     """
+    held = list_trash(core)
     chosen = list(dict.fromkeys(names))
     exact = {name for name in chosen if "/" in name}
-    exact |= {one.id for one in list_trash(core)}.intersection(chosen)
+    exact |= {one.id for one in held}.intersection(chosen)
     found: dict[str, Found] = {}
     taken: set[str] = set()
     for name in sorted(chosen, key=lambda name: name not in exact):
         try:
-            one = find(core, name, source=source, without=() if name in exact else taken)
+            without = () if name in exact else taken
+            one = _find(core, held, name, source=source, without=without)
         except NotInTrash:
-            if name not in exact and _uid(find(core, name, source=source)) in taken:
+            if name not in exact and _uid(_find(core, held, name, source=source)) in taken:
                 continue  # it was named twice
             raise
         if _uid(one) not in taken:
@@ -165,9 +175,10 @@ def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None
     """Say what else, ``found`` having come back from the trash, could be meant by its name."""
     if isinstance(found, History):
         return
-    held = [one for one in list_trash(core) if among is None or one.source in among]
-    copies = [one.id for one in held if _are_together(found, one)]
-    others = [one.id for one in held if one.is_called(name) and one.id not in copies]
+    held = list_trash(core)
+    seen = [one for one in held if among is None or one.source in among]
+    copies = [one.id for one in seen if _are_together(found, one)]
+    others = [one.id for one in seen if one.is_called(name) and one.id not in copies]
     if copies:
         what = "A copy is" if len(copies) == 1 else f"{len(copies)} copies are"
         core.warn(f"{what} still in the trash: {_named(copies)}.")
@@ -175,8 +186,7 @@ def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None
         what = "Another" if len(others) == 1 else f"{len(others)} others"
         verb = "is" if len(others) == 1 else "are"
         core.warn(f"{what} named {quoted(name)} {verb} still in the trash: {_named(others)}.")
-    numbers = {one.id for one in list_trash(core)}
-    later = latest_gone(core.reader, name, among, trash=numbers)
+    later = latest_gone(core.reader, name, among, trash={one.id for one in held})
     if later is not None and later.since >= found.deleted_at:
         core.warn(
             f"The trash came first; another {quoted(later.name)} is gone since {later.since}: by "

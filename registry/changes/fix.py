@@ -11,14 +11,12 @@ from typing import ClassVar, Final
 
 from registry.catalog.check import Checked, check
 from registry.catalog.codes import chooser
+from registry.changes.protocol import swap
 from registry.changes.update import update_files
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill, by_place
 from registry.disk.atomic import (
-    ExchangeUnsupported,
     Place,
-    exchange,
-    rename_new,
     sync_folder,
     write_file,
 )
@@ -143,9 +141,9 @@ def _replace(core: Core, fix: Fix, home: Folder) -> None:
     staged = Place(home, f".{fix.document}.{secrets.token_hex(8)}")
     write_file(staged, fix.data, facts.st_mode & 0o777)
     try:
-        displaced = _swap(staged, live)
+        displaced = swap(staged, live, staged.name + OLD)
         if _hash(core, displaced) != fix.base:
-            _swap(displaced, live)
+            swap(displaced, live, displaced.name + OLD)
             raise SkillChangedOnDisk(name=fix.name, path=fix.path)
         sync_folder(home)
     finally:
@@ -154,18 +152,6 @@ def _replace(core: Core, fix: Fix, home: Folder) -> None:
 
 def _hash(core: Core, place: Place) -> str:
     return digest(read_below(place.folder, place.name, core.settings.limits.document_bytes).data)
-
-
-def _swap(new: Place, live: Place) -> Place:
-    """Put a file in the place of another, and return where that is now."""
-    try:
-        exchange(new, live)
-    except ExchangeUnsupported:
-        old = Place(new.folder, new.name + OLD)
-        rename_new(live, old)
-        rename_new(new, live)
-        return old
-    return new
 
 
 def _clear(core: Core, fix: Fix, home: Folder, staged: str) -> None:

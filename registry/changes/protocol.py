@@ -190,7 +190,7 @@ def publish(entry: Entry, at: Ends, name: str) -> None:
     elif entry.deletes:
         rename_new(at.live, at.staged)
     else:
-        displaced = _swap(at.staged, at.live)
+        displaced = swap(at.staged, at.live, OLD)
     if entry.kind != "create" and digest_of(displaced) != entry.base:
         # An edit slipped in between the comparison and the rename: recovery gives it back.
         raise SkillChangedOnDisk(name=name, path=path)
@@ -200,16 +200,19 @@ def publish(entry: Entry, at: Ends, name: str) -> None:
         sync_folder(place.folder)
 
 
-def _swap(staged: Place, live: Place) -> Place:
-    """Put what is staged in the place of what is live, and return where that is now."""
+def swap(new: Place, live: Place, old: str) -> Place:
+    """Put what is new in the place of what is live, and return where that is now.
+
+    Beside the new, under its name, or under ``old`` where the system knows no exchange.
+    """
     try:
-        exchange(staged, live)
+        exchange(new, live)
     except ExchangeUnsupported:
-        old = Place(staged.folder, OLD)
-        rename_new(live, old)
-        rename_new(staged, live)
-        return old
-    return staged
+        displaced = Place(new.folder, old)
+        rename_new(live, displaced)
+        rename_new(new, live)
+        return displaced
+    return new
 
 
 def roll_forward_or_back(

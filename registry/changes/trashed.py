@@ -1,6 +1,6 @@
 """What the trash holds: folders that were deleted, as they were signed then."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -43,19 +43,19 @@ class Trashed(Value):
 
 
 def find_trashed(
-    core: Core,
+    held: Iterable[Trashed],
     name: str,
     *,
     source: str | None = None,
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Trashed:
-    """Return what was deleted last of this name (or trash id, or source/folder).
+    """Return what was deleted last, of what is ``held``, of this name (or id, or source/folder).
 
     ``among``: the sources whose skills may come back; None: all. ``without``: uids of skills that
     are not meant. Raises `NotInTrash`.
     """
-    for one in list_trash(core):
+    for one in held:
         if (
             one.is_called(name)
             and source in {None, one.source}

@@ -48,11 +48,12 @@ class Undo:
         """
         known = {source.name: source for source in own_sources(core)}
         left = _signed(core, known)
+        held = _held(core) if left else {}
         while left:
             some = [one for one in left if is_together(one.number, left[0].number)]
             left = [one for one in left if one not in some]
             found = cls(core, some, known)
-            lost = {one: reason for one in some if (reason := found._never(one)) is not None}
+            lost = {one: reason for one in some if (reason := found._never(one, held)) is not None}
             for one, reason in lost.items():
                 core.warn(
                     f"The {one.kind} of {quoted(one.name)} ({one.made_at}) can never be taken "
@@ -163,15 +164,17 @@ class Undo:
                 return one.number
         return None
 
-    def _never(self, change: MadeChange) -> str | None:
+    def _never(self, change: MadeChange, held: Mapping[str, Trashed]) -> str | None:
         """Return why a change can never be taken back; None: it can, or may once more.
+
+        ``held``: what the trash holds, by uid.
 
         Where there is no state folder, what the source is on may only be away.
         """
         path = self.sources[change.source].path
         if not _has_state(path):
             return None
-        is_held = change.uid in _held(self.core)
+        is_held = change.uid in held
         if change.kind == "delete":
             return None if is_held else "the trash holds it no more"
         if change.kind == "update" and self._before(change) is None:

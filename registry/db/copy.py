@@ -76,6 +76,7 @@ class _Copy:
         contents = self._whole(schema.contents, "hash", size=PAGE // 10)
         revisions = self._whole(schema.revisions, "id")
         self._whole(schema.usage, "uid")
+        self._whole(schema.usage_days, "day, uid")
         self._whole(schema.gone, "uid")
         if self._connection.dialect.name == "postgresql":
             for table in ("sources", "skills", "diagnostics", "revisions"):
@@ -101,16 +102,17 @@ class _Copy:
     ) -> int:
         from registry.db.writes.statements import insert_rows
 
+        marks = ", ".join("?" for _ in key.split(", "))
         ending = f"ORDER BY {key} LIMIT {size}"
         total = self._source.reader.rows(f"SELECT count(*) FROM {table.name} WHERE {condition}")
         copied = 0
         rows = self._rows(table, f"{condition} {ending}")
         while rows:
-            last = rows[-1][key]
+            last = [rows[-1][column] for column in key.split(", ")]
             insert_rows(self._connection, table, [change(row) for row in rows])
             copied += len(rows)
             self._progress(f"copying {table.name}", copied, int(total[0][0]))
-            rows = self._rows(table, f"{condition} AND {key} > ? {ending}", [last])
+            rows = self._rows(table, f"{condition} AND ({key}) > ({marks}) {ending}", last)
         return copied
 
     def _rows(

@@ -35,33 +35,36 @@ class Busy:
         self.forked()
 
     def forked(self) -> None:
-        """Begin anew: of all threads that were inside, none is in this process."""
+        """Begin anew: of all threads that were inside, at most this one is in this process."""
         self._changed = threading.Condition(threading.Lock())
-        self._inside = 0
+        self._inside = int(self._depth > 0)
         self._shut_out = False
         self._idle = True
-        self._own.depth = 0
+
+    @property
+    def _depth(self) -> int:
+        """How many times this thread has entered."""
+        return getattr(self._own, "depth", 0)
 
     def __enter__(self) -> None:
-        depth = getattr(self._own, "depth", 0)
-        if not depth:
+        if not self._depth:
             with self._changed:
                 while self._shut_out:
                     self._changed.wait()
                 self._inside += 1
-        self._own.depth = depth + 1
+        self._own.depth = self._depth + 1
 
     def __exit__(self, *_: object) -> None:
-        depth = self._own.depth = getattr(self._own, "depth", 1) - 1
-        if depth == 0:
+        self._own.depth = self._depth - 1
+        if not self._depth:
             with self._changed:
-                self._inside = max(0, self._inside - 1)
+                self._inside -= 1
                 if self._shut_out:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
         """Keep other threads out, and wait until all that are inside have left."""
-        self._idle = self._shut() and not getattr(self._own, "depth", 0)
+        self._idle = self._shut() and not self._depth
 
     def after_fork(self) -> None:
         """Let the parent's threads in again."""
@@ -80,7 +83,7 @@ class Busy:
 
     def _shut(self) -> bool:
         """Keep other threads out until `after_fork`; False: some did not leave in time."""
-        mine = getattr(self._own, "depth", 0) > 0
+        mine = int(self._depth > 0)
         with self._changed:
             while self._shut_out:  # by another thread
                 self._changed.wait()

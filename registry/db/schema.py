@@ -1,5 +1,8 @@
 """What is stored (DESIGN.md, What is stored). Migrations build it; a test holds both together.
 
+The views that people read it by (docs/database.md) stand in the migration that made them: nothing
+here asks them.
+
 A row of ``skills`` is one version of a skill: a sync stages new versions with ``live`` 0, which no
 reader sees, and then makes all of them live at once. ``uid`` is what stays the same.
 """
@@ -199,6 +202,18 @@ usage = Table(
     Column("last_listed_at", Text),
     Column("last_found_at", Text),
     Column("last_read_at", Text),
+)
+
+# The same by the UTC day on which it was written down, of the last `writes.usage.DAYS`.
+usage_days = Table(
+    "usage_days",
+    metadata,
+    Column("day", Text, primary_key=True, nullable=False),
+    Column("uid", Text, primary_key=True, nullable=False),
+    Column("listed", BigInteger, nullable=False),
+    Column("found", BigInteger, nullable=False),
+    Column("read", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 # The bytes of files, once for each content hash; `packed`: compressed by zlib.

@@ -1,5 +1,6 @@
 """Count what tools do with each skill, without slowing them: in memory, written now and then."""
 
+import json
 import threading
 import time
 from collections import Counter
@@ -9,9 +10,9 @@ from operator import attrgetter
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from registry.db.forks import begin_anew
-from registry.db.interface import Backend, UsageRow
+from registry.db.interface import Backend, Reader, UsageRow
 from registry.errors import DatabaseProblem
-from registry.text import utc_text
+from registry.text import utc_now, utc_text
 
 UsageEvent: TypeAlias = Literal["listed", "found", "read"]
 EVENTS: Final[tuple[UsageEvent, ...]] = get_args(UsageEvent)
@@ -36,6 +37,21 @@ ON CONFLICT (uid) DO UPDATE SET
 """
 """Values: listed, found, read, when last each; source's name, folder. No skill: nothing added."""
 
+_ADD_OF_A_DAY: Final = """
+INSERT INTO usage_days (day, uid, listed, found, read)
+SELECT ?, s.uid, sum(c.listed), sum(c.found), sum(c.read)
+FROM (SELECT CAST({0} AS BIGINT) AS listed, CAST({1} AS BIGINT) AS found,
+    CAST({2} AS BIGINT) AS read, {3} AS source, {4} AS folder FROM {each} e) c
+  JOIN sources src ON src.name = c.source
+  JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
+WHERE s.live = 1 GROUP BY s.uid
+ON CONFLICT (day, uid) DO UPDATE SET
+  listed = usage_days.listed + excluded.listed,
+  found = usage_days.found + excluded.found,
+  read = usage_days.read + excluded.read
+"""
+"""Values: the day; a JSON array of arrays: listed, found, read; source's name, folder."""
+
 _place: Final = attrgetter("source", "folder")
 
 
@@ -56,6 +72,16 @@ class Place(NamedTuple):
 
     source: str
     folder: str
+
+
+def statements(
+    reader: Reader, rows: Sequence[UsageRow]
+) -> list[tuple[str, Sequence[Sequence[object]]]]:
+    """Return what adds counts of use: statements, each with the rows of values to run it with."""
+    items = [reader.json_item.format(number) for number in range(5)]
+    of_a_day = _ADD_OF_A_DAY.format(*items, each=reader.json_each.format("?"))
+    counted = json.dumps([(*row[:3], *row[6:]) for row in rows])
+    return [(ADD, rows), (of_a_day, [(utc_now()[:10], counted)])]
 
 
 class _Counts:

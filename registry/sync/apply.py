@@ -11,6 +11,7 @@ from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.writes.changes import drop_old_changes
 from registry.db.writes.sources import record_sync
+from registry.db.writes.usage import drop_old_days
 from registry.db.writes.versions import (
     NewVersion,
     add_notices,
@@ -95,6 +96,7 @@ def apply_plan(
             record_sync(connection, part.source.id, now, part.outcome)
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
+        drop_old_days(connection, now)
     clear(writer)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()

@@ -90,9 +90,19 @@ class Watcher:
         self._core, self._version = core, None
 
     def join(self) -> None:
-        """Wait until the watching ends."""
-        if self._thread is not None:
+        """Wait until the watching ends; not in its own thread, which would wait for itself."""
+        if self._thread is not None and not self.is_own_thread:
             self._thread.join()
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether this is asked in the thread that watches: by what is told of a change."""
+        return self._thread is threading.current_thread()
+
+    def abandon(self) -> None:
+        """Be one that has ended: of a forked process the child has no such thread."""
+        self._stop, self._thread = threading.Event(), None
+        self._stop.set()
 
     def stop(self) -> None:
         """End the watching, and wait for a sync that is under way."""
@@ -122,7 +132,7 @@ class Watcher:
             elif far and time.monotonic() >= self._next_poll:
                 self._owed.update(source.name for source in far)
             self._sync()
-            if changes := self._compare():
+            if not self._stop.is_set() and (changes := self._compare()):
                 self._on_change(changes)
             if self._stop.is_set() or self._sources() != sources:
                 return
@@ -171,6 +181,8 @@ class Watcher:
                 continue
             folders = touched_skills(self._core.reader, source, touched[source.name])
             for folder in folders or ():
+                if self._stop.is_set():
+                    return
                 try:
                     changed = self._refresh(source, folder)
                 except RegistryError:
@@ -191,7 +203,7 @@ class Watcher:
 
     def _sync(self) -> None:
         """Sync the sources that are owed one; what fails is noted, and tried at the next event."""
-        if not self._owed:
+        if not self._owed or self._stop.is_set():
             return
         started = time.monotonic()
         owed = sorted(self._owed)

@@ -5,7 +5,8 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from types import UnionType
+from itertools import chain
+from types import FunctionType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from registry.core import UNEXPECTED
@@ -30,19 +31,16 @@ def explaining(facade: type[C]) -> type[C]:
     return facade
 
 
-def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
-    positions = tuple(inspect.signature(method).parameters.items())[1:]
-    lists = [
-        (place, name) for place, (name, kind) in enumerate(positions) if _is_list(kind.annotation)
-    ]
+def _explaining(method: FunctionType) -> Callable[..., Any]:
+    code = method.__code__
+    positions = code.co_varnames[1 : code.co_argcount]
+    lists = {name for name, kind in method.__annotations__.items() if _is_list(kind)}
 
     @wraps(method)
     def call(registry: Any, *arguments: Any, **named: Any) -> Any:
-        if registry.core.closed:
-            raise UsageProblem(message="the registry is closed; open it again")
-        for place, name in lists:
-            given = arguments[place] if place < len(arguments) else named.get(name)
-            if isinstance(given, str | bytes | os.PathLike):
+        registry.core.check_open()
+        for name, given in chain(zip(positions, arguments, strict=False), named.items()):
+            if name in lists and isinstance(given, str | bytes | os.PathLike):
                 raise UsageProblem(message=f"{name} must be a list, not {_words(given)}")
         arguments = tuple(map(_as_text, arguments))
         named = {name: _as_text(value) for name, value in named.items()}

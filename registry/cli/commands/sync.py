@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -111,29 +112,26 @@ def _tell_unadopted(session: Session) -> None:
 
 def _watch(session: Session, *, as_json: bool) -> None:
     """Follow all sources until interrupted, and print what each sync changed."""
-    from registry.sync.watch import Watcher
-
     console = session.console
+    unwritable: list[OSError] = []
 
     def show(report: "SyncReport") -> None:
-        if as_json:
-            console.write(console.json_lines([report.to_dict()]), json_text=True)
-        else:
-            console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
-        console.flush()
+        try:
+            if as_json:
+                console.write(console.json_lines([report.to_dict()]), json_text=True)
+            else:
+                console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
+            console.flush()
+        except OSError as error:  # nobody reads on
+            unwritable.append(error)
+            watching.stop()
 
-    watcher = Watcher(
-        session.registry.core, on_sync=show, on_note=lambda text: console.note(escape.text(text))
-    )
     held = words.count(len(session.registry.own_sources()), "source")
     console.note(f"Watching {held}; Ctrl-C ends it.")
-    try:
-        watcher.start()
-        watcher.join()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        watcher.stop()
+    with suppress(KeyboardInterrupt), session.registry.watch(show) as watching:
+        watching.join()
+    if unwritable:
+        raise unwritable[0]
 
 
 def draw_report(console: Console, report: "SyncReport", limit: int | None) -> Iterator[str]:

@@ -16,7 +16,7 @@ from registry.db.postgres.dialect import (
 from registry.db.postgres.reader import PostgresReader
 from registry.db.queries.summary import problems, registered
 from registry.db.target import copy_target, unwritable
-from registry.db.usage import ADD
+from registry.db.usage import statements
 from registry.errors import DatabaseBusy
 
 _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
@@ -68,7 +68,8 @@ class PostgresBackend(Backend):
         """Add counts of use; False: the server was busy."""
         try:
             with self.open_writer().transaction(wait) as connection:
-                connection.exec_driver_sql(to_pyformat(ADD), list(rows))
+                for sql, values in statements(self.reader, rows):
+                    connection.exec_driver_sql(to_pyformat(sql), list(map(tuple, values)))
         except DatabaseBusy:
             return False
         return True

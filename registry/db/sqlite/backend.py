@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
 from registry.db.forks import busy
@@ -18,7 +18,7 @@ from registry.db.sqlite.dialect import (
 from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.target import copy_target
-from registry.db.usage import ADD
+from registry.db.usage import statements
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
 
@@ -66,15 +66,18 @@ class SqliteBackend(Backend):
         if not self.writable:
             return
         sql = "UPDATE sources SET last_sync_at = ?, last_result = 'ok' WHERE id = ?"
-        if not self._write(sql, [(now, source_id) for source_id in source_ids], BUSY_SECONDS):
+        rows = [(now, source_id) for source_id in source_ids]
+        if not self._write([(sql, rows)], BUSY_SECONDS):
             raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
         """Add counts of use; False: the file was busy for ``wait`` seconds."""
-        return self._write(ADD, rows, wait)
+        return self._write(statements(self.reader, rows), wait)
 
-    def _write(self, sql: str, rows: Sequence[Sequence[object]], wait: float) -> bool:
+    def _write(self, work: Iterable[tuple[str, Sequence[Sequence[object]]]], wait: float) -> bool:
         """Write without SQLAlchemy, under the file lock; False: it was held for ``wait`` seconds.
+
+        ``work``: statements, each with the rows of values to run it with.
 
         A tool call in a process of its own has counted something, and a sync that finds nothing to
         do has looked: neither may pay for an import to say so (DESIGN.md, "Two lanes").
@@ -90,7 +93,8 @@ class SqliteBackend(Backend):
                     ) as connection,
                 ):
                     connection.execute("BEGIN IMMEDIATE")
-                    connection.executemany(sql, rows)
+                    for sql, rows in work:
+                        connection.executemany(sql, rows)
                     connection.execute("COMMIT")
             except ERRORS as error:
                 raise translate(error, self.path) from error
