@@ -9,8 +9,10 @@ FRAMEWORKS := $(VENV)/.frameworks
 CONFORMANCE := $(VENV)/.conformance
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
+# Else each worker compiles all tests, and each process that they start all modules, every time.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test chaos lint bench clients docs clean
+.PHONY: demo test test-long chaos lint bench clients docs clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +49,10 @@ lint: $(READY)  ## style and types
 test: lint $(SERVER) $(FRAMEWORKS) $(CONFORMANCE)  ## everything that must hold, with a file and with a server as the database
 	$(BIN)/python -m pytest $(WORKERS)
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
+
+test-long: $(SERVER)  ## the same with all the real skills, and with more writes where it is about races
+	SKILL_REGISTRY_TEST_WRITES=2000 $(BIN)/python -m pytest $(WORKERS) --all-skills
+	$(BIN)/python -m pytest $(WORKERS) --backend postgresql --all-skills
 
 chaos: $(READY)  ## cut the power at every call of every operation; `make test` tries a part of it
 	$(BIN)/python -m tests.powerloss.chaos

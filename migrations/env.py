@@ -3,12 +3,12 @@
 from alembic import context
 
 from registry.db.migrate import engine_at
-from registry.db.schema import SEARCH_TABLE, metadata
+from registry.db.schema import SEARCH_TABLES, metadata
 
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:
     """Leave to the migrations what they write in SQL: full-text tables, a server's counter."""
-    own = (SEARCH_TABLE, "data_version")
+    own = (SEARCH_TABLES, "data_version")
     return not (kind == "table" and name is not None and name.startswith(own))
 
 

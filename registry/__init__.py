@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         DatabaseRefused,
         DatabaseTooNew,
         DatabaseUnreachable,
+        DialectNotFound,
+        DialectUnusable,
         ExportRefused,
         FileChanging,
         FileNotFoundInSkill,
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     )
     from registry.model import (
         Diagnostic,
+        Found,
         Page,
         Parameter,
         SearchHit,
@@ -104,6 +107,8 @@ __all__ = [
     "DatabaseTooNew",
     "DatabaseUnreachable",
     "Diagnostic",
+    "DialectNotFound",
+    "DialectUnusable",
     "ExportRefused",
     "FileChanging",
     "FileNotFoundInSkill",
@@ -111,6 +116,7 @@ __all__ = [
     "Filters",
     "FindingUnknown",
     "FolderMissing",
+    "Found",
     "Invalid",
     "InvalidName",
     "LockFileInvalid",

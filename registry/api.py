@@ -11,7 +11,7 @@ from registry.db.queries import listing, summary, usage
 from registry.db.queries.filters import Filters, Sort, Wanted
 from registry.db.queries.journal import has_entries
 from registry.db.queries.sources import list_sources
-from registry.model import Page, Parameter, Scope, SearchHit, Skill, SkillDetail, Source
+from registry.model import Found, Page, Parameter, Scope, Skill, SkillDetail, Source
 from registry.settings import Settings, load_settings
 from registry.toolsets.kinds import explaining
 
@@ -145,15 +145,20 @@ class SkillRegistry:
 
     def search(
         self,
-        query: str,
+        query: str | None = None,
         filters: Filters | None = None,
         *,
+        queries: Sequence[str] = (),
         limit: int = 20,
         offset: int = 0,
         **wanted: Unpack[Wanted],
-    ) -> Page[SearchHit]:
-        """Return a page of hits, the best first; ``wanted`` as for `list`."""
-        return searched(self.core, query, filters, wanted, limit=limit, offset=offset)
+    ) -> Found:
+        """Return a page of hits, the best first; ``wanted`` as for `list`.
+
+        The results of several ``queries``, up to 5, are taken in turn, each skill once.
+        """
+        asked = [*([] if query is None else [query]), *queries]
+        return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
         """Return the names that lie in several places; for one skill also what is nearly alike.

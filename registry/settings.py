@@ -62,7 +62,8 @@ class Settings:
     bytes of supporting files in the database; ``host``: what this machine is called on a server
     that several share, by default its network name; ``tool_description_chars``: how long a tool's
     description may get that lists the skills there are; ``strict``: whether MCP's ``skills/list``
-    keeps to the types that strict clients hold front matter to.
+    keeps to the types that strict clients hold front matter to; ``dialects``: which of those that
+    packages add are read, in the order in which they are asked (`document.dialects`).
     """
 
     default_source: str | None = None
@@ -71,6 +72,7 @@ class Settings:
     host: str | None = None
     tool_description_chars: int = 15_000
     strict: bool = True
+    dialects: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
@@ -154,6 +156,10 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
         lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
         "a list of names",
     ),
+    "dialects": (
+        lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+        "a list of names",
+    ),
     "default_source": (lambda value: isinstance(value, str), "a source's name"),
     "host": (
         lambda value: isinstance(value, str) and value.strip() != "",
@@ -197,7 +203,9 @@ def _value(kind: Any, value: Any, key: str, where: str) -> object:
         raise ValueError(f"{where} must be {wanted.format(value)}")
     if key.endswith("_tags"):
         return frozenset(" ".join(tag.casefold().split()) for tag in value)
-    return frozenset(value) if kind == Names else value
+    if isinstance(value, list):
+        return frozenset(value) if kind == Names else tuple(value)
+    return value
 
 
 def _personalities(data: object) -> Mapping[str, Personality]:

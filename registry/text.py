@@ -3,6 +3,7 @@
 Times are UTC, ISO 8601, in whole seconds, ending in ``Z``.
 """
 
+import operator
 import re
 import time
 import unicodedata
@@ -13,9 +14,11 @@ _SCRIPTS: Final = (
     "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d"  # Japanese kana
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Chinese characters
+    "\uac00-\ud7a3"  # Korean, whose particles stick to its words
     "\U00020000-\U0003ffff"
 )
-_UNSPACED: Final = re.compile(f"([{_SCRIPTS}])")
+_UNSPACED: Final = re.compile(f"[{_SCRIPTS}]")
+_RUN: Final = re.compile(f"([{_SCRIPTS}]+)")
 _WORD: Final = re.compile(r"\w+")
 
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
@@ -28,20 +31,43 @@ MAX_LEXEME: Final = 500
 
 
 def segment(text: str) -> str:
-    """Return ``text`` with each character of a script without spaces as a word of its own.
+    """Return ``text`` with each pair of neighbours in a script without spaces as a word of its own.
 
-    Such text is then found by substring, as a phrase of characters. The full-text index holds
-    segmented text, and its rows are deleted by giving the same text again: whoever changes this
-    function writes a migration that fills the index anew.
+    The last character of a run stands alone, so that any character begins a word. The full-text
+    index holds segmented text, and its rows are deleted by giving the same text again: whoever
+    changes this function writes a migration that fills the index anew.
     """
-    if text.isascii() or not _UNSPACED.search(text):
-        return text
-    return _UNSPACED.sub(r" \1 ", text)
+    return text if text.isascii() else _RUN.sub(_paired, text)
+
+
+def _paired(run: re.Match[str]) -> str:
+    found = letters(run[0])
+    return f" {' '.join([*pairs(found), found[-1:]])} "
+
+
+def letters(run: str) -> str:
+    """Return a run of a script without spaces without its marks, which no index holds."""
+    return run if run.isalnum() else "".join(filter(str.isalnum, run))
+
+
+def pairs(run: str) -> list[str]:
+    """Return the pairs of neighbouring characters of a run."""
+    return list(map(operator.add, run, run[1:]))
+
+
+def runs(text: str) -> list[str]:
+    """Split ``text`` where scripts with and without spaces meet; every second one is without."""
+    return _RUN.split(text)
 
 
 def words(text: str) -> list[str]:
     """Return the words of ``text`` as the full-text index would split them."""
-    return _WORD.findall(segment(text).replace("_", " "))
+    return split(segment(text))
+
+
+def split(text: str) -> list[str]:
+    """Return the words of a text without regard to scripts without spaces."""
+    return _WORD.findall(text.replace("_", " "))
 
 
 def fold(word: str) -> str:
@@ -49,7 +75,8 @@ def fold(word: str) -> str:
     if word.isascii():
         return word.lower()
     parts = unicodedata.normalize("NFKD", word)
-    return "".join(part for part in parts if not unicodedata.combining(part)).casefold()
+    bare = "".join(part for part in parts if not unicodedata.combining(part)).casefold()
+    return unicodedata.normalize("NFC", bare)
 
 
 def lexemes(text: str) -> str:

@@ -6,15 +6,17 @@ import secrets
 import signal
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import hypothesis
 import pytest
 
 from registry.api import SkillRegistry
 from registry.db.sqlite import upgrade
+from registry.model import DOCUMENT_NAMES
 from registry.settings import Settings
 from tests.servers import VARIABLE, Databases, Server
 
@@ -119,6 +121,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="break changes at each line that is executed, not only where something is written",
     )
+    parser.addoption(
+        "--all-skills",
+        action="store_true",
+        help="take all of the collection of real skills, not a third that is always the same",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -162,17 +169,17 @@ to see that its way to a server is not broken.
 
 
 LONG = """
-test_faults.py test_exchanged_links.py test_kills.py test_pull.py test_corpus.py test_many.py test_states.py
-test_processes.py test_client.py test_notices.py test_resources.py
+test_faults.py test_kills.py test_power_cuts.py test_many.py test_pull.py test_damaged.py
+test_forks.py test_miniclaw.py test_projects.py test_corpus.py test_states.py test_processes.py
 """.split()
-"""Files that take long, which come first: then all workers end at the same time."""
+"""Files that take long, the longest first: they begin, and all workers end at the same time."""
 
 
 def is_for_a_server(item: pytest.Item) -> bool:
     """Tell whether a test says something about a server."""
     if item.get_closest_marker("server") is not None:
         return True
-    needed = {"database", "new_database", "server_database", "databases"}
+    needed = {"database", "lent_database", "new_database", "server_database", "databases"}
     if item.get_closest_marker("file") is not None or not needed & set(
         getattr(item, "fixturenames", ())
     ):
@@ -183,12 +190,14 @@ def is_for_a_server(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is about the other database, and on a server what says nothing about it."""
-    if config.getoption("--backend") == "postgresql":
-        chosen = [item for item in items if is_for_a_server(item)]
-    else:
-        chosen = [item for item in items if item.get_closest_marker("server") is None]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = sorted(chosen, key=lambda item: item.path.name not in LONG)
+    on_a_server = config.getoption("--backend") == "postgresql"
+    chosen, others = [], []
+    for item in items:
+        fits = is_for_a_server(item) if on_a_server else not item.get_closest_marker("server")
+        (chosen if fits else others).append(item)
+    config.hook.pytest_deselected(items=others)
+    places = {name: place for place, name in enumerate(LONG)}
+    items[:] = sorted(chosen, key=lambda item: places.get(item.path.name, len(LONG)))
 
 
 def pytest_collection_finish() -> None:
@@ -214,7 +223,7 @@ def server_database(databases: Databases) -> Iterator[str]:
     """The address of a database of its own on a server, with the schema in place."""
     url = databases.new()
     yield url
-    databases.drop(url)
+    databases.give_back(url)
 
 
 @pytest.fixture(scope="session")
@@ -235,6 +244,26 @@ def new_database(
     yield make
     for url in made:
         databases.drop(url)
+
+
+@pytest.fixture(scope="session")
+def lent_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], AbstractContextManager[Path | str]]:
+    """Lend one database after the other: for a test of many examples."""
+    on_a_server = request.config.getoption("--backend") == "postgresql"
+    databases = request.getfixturevalue("databases") if on_a_server else None
+
+    @contextmanager
+    def lend() -> Iterator[Path | str]:
+        if databases is None:
+            yield tmp_path_factory.mktemp("database") / "registry.db"
+        else:
+            url = databases.new()
+            yield url
+            databases.give_back(url)
+
+    return lend
 
 
 @pytest.fixture(scope="session")
@@ -335,11 +364,32 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Real skills of strangers, malformed ones among them: data, never instructions."""
+def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real skills of strangers, malformed ones among them: data, never instructions.
+
+    A third of them, always the same ones; all of them with ``--all-skills``.
+    """
     if not CORPUS.exists():
         pytest.skip("the collection of real skills is not beside this checkout")
     folder = tmp_path_factory.mktemp("corpus")
     with tarfile.open(CORPUS) as archive:
-        archive.extractall(folder, filter="tar")
+        members = archive.getmembers()
+        if not request.config.getoption("--all-skills"):
+            members = [*a_third(members)]
+        archive.extractall(folder, members, filter="tar")
     return folder
+
+
+def a_third(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
+    """Yield a third of the skills of an archive whole, and all that belongs to none."""
+    skills = {
+        os.path.dirname(one.name)
+        for one in members
+        if os.path.basename(one.name).lower() in {name.lower() for name in DOCUMENT_NAMES}
+    }
+    for one in members:
+        place = one.name
+        while place and place not in skills:
+            place = os.path.dirname(place)
+        if not place or crc32(os.fsencode(place)) % 3 == 0:
+            yield one

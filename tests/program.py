@@ -6,14 +6,19 @@ encodings that an interpreter chooses, needs one that really starts.
 """
 
 import ctypes
+import json
 import multiprocessing
 import os
 import signal
+import socket
 import struct
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -22,13 +27,18 @@ from typing import NoReturn
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
+PRELOADED = (
+    *("catalog", "changes", "cli/commands", "db/postgres", "db/sqlite", "exchange"),
+    *("mcp", "sync", "toolsets"),
+)
+
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
         "registry.api",
         *(
             ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
-            for place in ("catalog", "changes", "cli/commands", "db/sqlite", "mcp", "toolsets")
+            for place in PRELOADED
             for path in sorted((REPOSITORY / "registry" / place).rglob("*.py"))
             if path.stem != "__init__"
         ),
@@ -60,15 +70,17 @@ def start(
     cwd: str | Path = REPOSITORY,
     streams: tuple[int, int, int],
     before: Callable[[], None] | None = None,
+    main: Callable[[list[str]], object] | None = None,
 ) -> ForkServerProcess:
     """Start the program with these descriptors as its streams, which stay open here.
 
-    ``before``: a function of this module, to be called in the process first.
+    ``before``: a function of a module, to be called in the process first. ``main``: one that is
+    called in the program's place.
     """
     handles = [Connection(os.dup(stream)) for stream in streams]
     process = FORKS.Process(
         target=_run,
-        args=([*map(os.fsdecode, arguments)], {**environ}, str(cwd), handles, before),
+        args=([*map(os.fsdecode, arguments)], {**environ}, str(cwd), handles, before, main),
         daemon=True,
     )
     process.start()
@@ -97,6 +109,105 @@ def run(
     return Ran(process.exitcode, *printed)
 
 
+KNOCK = """
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as door:
+    door.connect(sys.argv[1])
+    said = json.dumps([sys.argv[2:], dict(os.environ), os.getcwd()]).encode()
+    socket.send_fds(door, [len(said).to_bytes(4, "big")], [0, 1, 2])
+    door.sendall(said)
+    sys.exit(int(door.recv(9) or b"1"))
+"""
+
+
+@contextmanager
+def command() -> Iterator[list[str]]:
+    """Yield a command that starts the program, for what starts its own processes.
+
+    It hands its streams, environment and folder to a process of this module, and ends with it.
+    """
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        socket.socket(socket.AF_UNIX) as door,
+        ThreadPoolExecutor() as pool,
+    ):
+        door.bind(f"{folder}/door")
+        door.listen()
+        running = []
+
+        def open_door() -> None:
+            while True:
+                try:
+                    visitor, _ = door.accept()
+                except OSError:  # shut below
+                    return
+                running.append(pool.submit(_let_in, visitor))
+
+        opened = pool.submit(open_door)
+        try:
+            yield [sys.executable, "-I", "-S", "-c", KNOCK, f"{folder}/door"]
+        finally:
+            door.shutdown(socket.SHUT_RDWR)
+            for each in (opened, *running):
+                each.result(60)
+
+
+def _let_in(visitor: socket.socket) -> None:
+    with visitor:
+        length, streams, *_ = socket.recv_fds(visitor, 4, 3)
+        with visitor.makefile("rb") as said:
+            arguments, environ, cwd = json.loads(said.read(int.from_bytes(length, "big")))
+        process = start(arguments, environ=environ, cwd=cwd, streams=tuple(streams))
+        for stream in streams:
+            os.close(stream)
+        process.join()
+        with suppress(OSError):  # who knocked was ended first
+            visitor.sendall(str(process.exitcode % 256).encode())
+
+
+class Script:
+    """A script of Python in a process that has imported the program; its input is empty.
+
+    What it prints goes to files, and so nobody has to read it while it runs.
+    """
+
+    def __init__(
+        self, text: str, *arguments: object, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        self._out, self._err = (tempfile.TemporaryFile("w+") for _ in range(2))  # noqa: SIM115
+        with open(os.devnull, "rb") as nothing:
+            self.process = start(
+                [text, *map(str, arguments)],
+                environ=environ,
+                streams=(nothing.fileno(), self._out.fileno(), self._err.fileno()),
+                main=execute,
+            )
+
+    def end(self, seconds: float = 120) -> Ran:
+        """Wait for its end, and return what it printed."""
+        self.process.join(seconds)
+        assert self.process.exitcode is not None
+        printed = []
+        for file in (self._out, self._err):
+            with file:
+                file.seek(0)
+                printed.append(file.read().encode())
+        return Ran(self.process.exitcode, *printed)
+
+
+def execute(arguments: list[str]) -> None:
+    """Do what an interpreter does with ``-c``."""
+    text, sys.argv = arguments[0], ["-c", *arguments[1:]]
+    status = 0
+    try:
+        exec(compile(text, "<script>", "exec"), {"__name__": "__main__"})  # the tests' own
+    except Exception:  # noqa: BLE001  # as an interpreter tells of it
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    raise SystemExit(status)
+
+
 def patient() -> None:
     """Draw no bar, on a busy machine neither."""
     from registry.cli import progress
@@ -117,6 +228,7 @@ def _run(
     cwd: str,
     streams: list[Connection],
     before: Callable[[], None] | None,
+    main: Callable[[list[str]], object] | None,
 ) -> NoReturn:
     status: object = 70
     try:
@@ -134,8 +246,8 @@ def _run(
         os.chdir(cwd)
         if before is not None:
             before()
-        from registry.cli import main
-
+        if main is None:
+            from registry.cli import main
         main(arguments)
     except SystemExit as end:
         status = end.code

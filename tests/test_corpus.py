@@ -1,8 +1,7 @@
-"""Thousands of real skills, malformed ones among them: nothing is lost, nothing is repeated."""
+"""Many real skills, malformed ones among them: nothing is lost, nothing is repeated."""
 
 import os
 import shutil
-from zlib import crc32
 
 import pytest
 
@@ -14,26 +13,11 @@ from registry.settings import Limits, Settings
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def two_of_three(folder, names):
-    """Leave out the skills of two thirds of the names, always the same ones."""
-    return [
-        name
-        for name in names
-        if crc32(os.fsencode(name)) % 3
-        and any(os.path.lexists(os.path.join(folder, name, known)) for known in DOCUMENT_NAMES)
-    ]
-
-
 @pytest.fixture(scope="module")
-def real(request, corpus, tmp_path_factory, new_database):
-    """A copy that may be edited, in a registry that looks deep enough for all of it.
-
-    On a server a third of the skills: what a document says is read the same way, and what is asked
-    is whether texts of every kind go in and come out.
-    """
+def real(corpus, tmp_path_factory, new_database):
+    """A copy that may be edited, in a registry that looks deep enough for all of it."""
     root = tmp_path_factory.mktemp("real") / "skills"
-    on_a_server = request.config.getoption("--backend") == "postgresql"
-    shutil.copytree(corpus, root, symlinks=True, ignore=two_of_three if on_a_server else None)
+    shutil.copytree(corpus, root, symlinks=True)
     settings = Settings(limits=Limits(depth=12))
     with SkillRegistry.open(new_database(), settings=settings) as registry:
         yield registry, root, registry.sync(str(root))

@@ -44,7 +44,7 @@ def test_a_sound_database_passes_its_check(filled):
 @pytest.mark.file
 def test_lost_index_entries_and_dangling_rows_are_found(filled):
     with closing(sqlite3.connect(filled.path)) as connection:
-        connection.execute("DELETE FROM skill_search_docsize")
+        connection.execute("DELETE FROM search_bodies_docsize")
         connection.execute("INSERT INTO skill_tags VALUES ('lost', 999)")
         connection.commit()
     problems = " ".join(filled.check_database())

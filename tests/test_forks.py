@@ -143,7 +143,7 @@ def test_children_of_a_process_whose_threads_read_and_write_do_their_work(filled
             wrote.set()
 
     def read():
-        while not done.is_set():
+        while not done.wait(0.001):  # else the writer hardly comes to its turn
             filled.search("alpha")
 
     threads = [threading.Thread(target=work) for work in (write, read, read)]

@@ -1,7 +1,10 @@
 """docs/tour.md: a day's work in a realistic home, in which no command needs a second try."""
 
+import shlex
+
 import pytest
 
+from tests import program
 from tests.conftest import REPOSITORY
 from tests.home import make
 from tests.tour import Shell, answered
@@ -13,8 +16,14 @@ def test_the_tour_shows_what_the_program_says_today(tmp_path):
     page = (REPOSITORY / "docs" / "tour.md").read_text(encoding="utf-8")
     home = tmp_path / "ann"
     make(home)
-    shell = Shell(home)
-    today = answered(page, shell)
+    scripts = tmp_path / "bin"
+    scripts.mkdir()
+    script = scripts / "skill-registry"
+    with program.command() as command:
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        script.chmod(0o755)
+        shell = Shell(home, str(scripts))
+        today = answered(page, shell)
     assert shell.failed == []
     assert today == page
     assert page.count("\n$ ") > 30

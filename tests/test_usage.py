@@ -1,12 +1,8 @@
 """What tools do with each skill is counted, without slowing or failing anything."""
 
-import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +12,7 @@ from registry.db.queries.filters import Filters
 from registry.disk.locks import FileLock
 from registry.settings import Settings
 from tests.conftest import write_skill
-
-REPOSITORY = Path(__file__).resolve().parent.parent
+from tests.program import Script
 
 
 @pytest.fixture
@@ -124,12 +119,8 @@ def test_two_processes_lose_no_count(library, database):
         "        registry.toolset('native').call('read_skill', {'name': 'alpha'})\n"
         "        registry.core.usage.write()\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    children = [
-        subprocess.Popen([sys.executable, "-c", script, str(database)], env=environment)
-        for _ in range(2)
-    ]
-    assert [child.wait() for child in children] == [0, 0]
+    children = [Script(script, database) for _ in range(2)]
+    assert [child.end().status for child in children] == [0, 0]
     assert counts(library)["alpha"] == (0, 0, 40)
 
 

@@ -1,8 +1,7 @@
 """Public values: as JSON, as times, as what a web framework makes of them."""
 
 import json
-import subprocess
-import sys
+import os
 from dataclasses import FrozenInstanceError, fields, replace
 from datetime import UTC, datetime
 
@@ -19,11 +18,12 @@ from registry.db.queries.summary import Stats
 from registry.db.queries.usage import UsageCount
 from registry.exchange.export import Export
 from registry.exchange.pull import Pulled
-from registry.model import Diagnostic, Page, Parameter, SearchHit, Skill, SkillDetail, Source
+from registry.model import Diagnostic, Found, Page, Parameter, SearchHit, Skill, SkillDetail, Source
 from registry.settings import Settings
 from registry.sync.places import Discovered
 from registry.sync.report import Moved, SourceReport, SyncReport
-from tests.conftest import REPOSITORY, write_skill
+from tests import program
+from tests.conftest import write_skill
 
 EXTRA = """created_at: 2024-05-06T07:08:09Z
 tags: [office, pdf]
@@ -43,13 +43,9 @@ def filled(registry, root):
 @pytest.mark.file
 def test_a_value_as_a_dict_is_the_json_of_its_command(filled, root, database):
     def told(*arguments):
-        run = subprocess.run(
-            [sys.executable, "-m", "registry", "--db", str(database), *arguments, "--json"],
-            capture_output=True,
-            check=True,
-            cwd=REPOSITORY,
-        )
-        return json.loads(run.stdout)
+        ran = program.run(["--db", str(database), *arguments, "--json"], environ=os.environ)
+        assert ran.status == 0
+        return json.loads(ran.stdout)
 
     def as_json(value):
         return json.loads(json.dumps(value))
@@ -81,15 +77,11 @@ def test_a_value_as_a_dict_is_the_json_of_its_command(filled, root, database):
 def test_what_was_counted_is_the_json_of_its_command_too(filled, database):
     filled.toolset("native").call("read_skill", {"name": "alpha"})
     filled.close()
-    run = subprocess.run(
-        [sys.executable, "-m", "registry", "--db", str(database), "stats", "--usage", "--json"],
-        capture_output=True,
-        check=True,
-        cwd=REPOSITORY,
-    )
+    asked = ["--db", str(database), "stats", "--usage", "--json"]
+    ran = program.run(asked, environ=os.environ)
     with SkillRegistry.open(database, settings=Settings()) as again:
         [ours] = [one.to_dict() for one in again.usage_counts()]
-    assert json.loads(run.stdout) == [ours]
+    assert json.loads(ran.stdout) == [ours]
     assert ours["read"] == 1
 
 
@@ -128,7 +120,7 @@ def test_reports_do_not_change(filled, root):
 
 
 VALUES = [
-    Diagnostic, Parameter, Source, Skill, SearchHit, SkillDetail, Page[Skill], Page[SearchHit],
+    Diagnostic, Parameter, Source, Skill, SearchHit, SkillDetail, Page[Skill], Page[SearchHit], Found,
     SyncReport, SourceReport, Moved, Stats, Revision, Trashed, UsageCount, DatabaseInfo, Discovered,
     Checked, Fix, Pulled, Export,
 ]  # fmt: skip

@@ -389,6 +389,25 @@ class TestOfAProgram:
             while "gamma" not in told:
                 told.update(reports.get(timeout=WAIT).added)
 
+    def test_what_failed_in_the_parent_is_not_raised_in_a_forked_child(self, filled, root):
+        def fail(_report):
+            raise LookupError
+
+        watching = filled.watch(fail)
+        write_skill(root / "beta", age=None)
+        until(lambda: watching._failure is not None)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                watching.stop()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        with pytest.raises(LookupError):
+            watching.stop()
+
     def test_several_may_watch_at_once(self, filled, root, reports):
         with filled.watch(reports.put), filled.watch(reports.put):
             write_skill(root / "beta", age=None)

@@ -28,12 +28,15 @@ _TYPED = re.compile(r"^\$ (.*)$", re.MULTILINE)
 
 
 class Shell:
-    """Where commands are typed: a home, a folder, and no settings but these."""
+    """Where commands are typed: a home, a folder, and no settings but these.
 
-    def __init__(self, home: Path) -> None:
+    ``scripts``: the folder of the program, if not where it is installed.
+    """
+
+    def __init__(self, home: Path, scripts: str | None = None) -> None:
         self.home = self.folder = home
         self.failed: list[str] = []
-        self._scripts = sysconfig.get_path("scripts")
+        self._scripts = scripts or sysconfig.get_path("scripts")
         self.environ = {
             "HOME": str(home),
             "PATH": f"{self._scripts}:/usr/bin:/bin",

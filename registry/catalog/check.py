@@ -174,7 +174,8 @@ def _check_below(
     try:
         for found in _found(walk, folder, alone=alone):
             if found.is_skill:
-                reading = read_folder(root, found, core.settings.limits, {})
+                limits, dialects = core.settings.limits, core.dialects
+                reading = read_folder(root, found, limits, {}, dialects=dialects)
                 name = reading.document.name if reading.document else found.name
                 yield Checked(name, join(root, found.folder), _findings(reading), root)
     except RootMissing:

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from registry.catalog.resolve import resolve
-from registry.catalog.search import search
+from registry.catalog.search.find import search
 from registry.db.interface import Reader
 from registry.db.queries.copies import bodies, repeated, same_as
 from registry.db.queries.filters import Filters
@@ -110,7 +110,7 @@ def _related(name: str, skills: Sequence[Skill]) -> Copies:
 def _alike(reader: Reader, skill: Skill) -> Iterator[Skill]:
     """Return listed skills of other names whose text is nearly the same, the most similar first."""
     question = f"{skill.name} {skill.description}"[:MAX_QUESTION]
-    found, _ = search(reader, question, Filters(), limit=COMPARED)
+    found = search(reader, [question], Filters(), limit=COMPARED)
     others = [one.ref for one in found if one.name != skill.name]
     read = bodies(reader, [skill.ref, *others])
     texts = {one.ref: (one, _shingles(text)) for text, one in read}

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from registry.catalog.search import search
+from registry.catalog.search.find import search
 from registry.core import Core
 from registry.db.queries.filters import Filters, Sort, Wanted, check_page, filters_of
 from registry.db.queries.listing import list_skills, next_skills
-from registry.model import Page, SearchHit, Skill
+from registry.model import Found, Page, Skill
 
 STEP: Final = 500
 """So many skills are held at once."""
@@ -44,13 +44,18 @@ def listed(
 
 
 def searched(
-    core: Core, query: str, filters: Filters | None, wanted: Wanted, *, limit: int, offset: int
-) -> Page[SearchHit]:
+    core: Core,
+    queries: Sequence[str],
+    filters: Filters | None,
+    wanted: Wanted,
+    *,
+    limit: int,
+    offset: int,
+) -> Found:
     """Return a page of hits; see `SkillRegistry.search`."""
     check_page("name", limit, offset)
     found = chosen(core, filters, wanted)
-    hits, total = search(core.reader, query, found, limit=limit, offset=offset)
-    return Page(tuple(hits), total)
+    return search(core.reader, queries, found, limit=limit, offset=offset)
 
 
 def iterate(

@@ -117,7 +117,8 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
 
     try:
         folder_name = os.path.basename(current.stored.path)
-        document = parse_document(read_bytes(core, current), folder_name=folder_name)
+        data = read_bytes(core, current)
+        document = parse_document(data, folder_name=folder_name, dialects=core.dialects)
     except RegistryError:
         return known
     if not document.usable:

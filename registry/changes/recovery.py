@@ -252,7 +252,7 @@ def _read(context: ChangeContext, entry: Entry) -> Reading | None:
             raise _unanswered(entry, notice.diagnostic.message)
     if found is None:
         return None
-    return read_folder(entry.root, found, limits, {})
+    return read_folder(entry.root, found, limits, {}, dialects=context.core.dialects)
 
 
 def _unanswered(entry: Entry, reason: str) -> SkillInaccessible:

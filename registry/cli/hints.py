@@ -89,6 +89,10 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "Make it yours alone (chmod 600, of a folder 700), or move it away: then a new one is "
         "made, and what was signed with the old one is left alone."
     ),
+    errors.DialectNotFound: (
+        "Install the package that has it, or take it out of the settings: dialects."
+    ),
+    errors.DialectUnusable: "Correct its package, or take it out of the settings: dialects.",
     errors.SyncRunning: "Wait for it with --wait.",
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,

@@ -15,13 +15,13 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Final,
-    NamedTuple,
     Protocol,
     Self,
     TypeAlias,
     TypeVar,
 )
 
+from registry.db.asked import Condition, Pattern, Place, Question
 from registry.db.sight import EVERYTHING, Sight
 from registry.errors import DatabaseTooNew, RegistryError
 from registry.model import Value
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KNOWN_REVISIONS: Final = tuple("0001 0002 0003 0004 0005 0006 0007 0008 0009".split())
+KNOWN_REVISIONS: Final = tuple("0001 0002 0003 0004 0005 0006 0007 0008 0009 0010".split())
 """All migrations, the oldest first; a test holds them against the migrations folder."""
 
 SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
@@ -67,35 +67,24 @@ class State(Enum):
         return cls("current" if revision == SCHEMA_REVISION else "behind")
 
 
-class Pattern(NamedTuple):
-    """Words that stand one after the other; ``prefix``: the last one may go on."""
-
-    words: tuple[str, ...]
-    prefix: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Matches(ABC):
-    """The skills that match a pattern and a condition with its values (`filters.where`).
-
-    ``name`` is the key of the name that was asked for. Equal questions are equal values.
-    """
-
-    patterns: tuple[Pattern, ...]
-    condition: str
-    values: tuple[object, ...]
-    name: str
+class TextIndex(ABC):
+    """Asks the full-text index, which knows inflected English words by their stems."""
 
     @abstractmethod
-    def count(self, reader: "Reader") -> int:
-        """Return how many skills match."""
+    def counts(
+        self, reader: "Reader", place: Place, patterns: Sequence[Pattern], most: int
+    ) -> list[int]:
+        """Return in how many skills each pattern stands, counted up to ``most``."""
 
     @abstractmethod
-    def page(self, reader: "Reader", limit: int, offset: int) -> list[tuple[int, float]]:
-        """Return a page of (skill id, rank), the best (lowest) rank first.
+    def best(
+        self, reader: "Reader", asked: Sequence[Question], condition: Condition, most: int
+    ) -> list[list[int]]:
+        """Return for each question ids of skills that the condition holds for, the best first."""
 
-        Skills whose name's key is the one asked for come before all others.
-        """
+    @abstractmethod
+    def vocabulary(self, reader: "Reader", beginning: str) -> list[str]:
+        """Return the words of heads, as the index holds them, that begin so."""
 
 
 class Reader(ABC):
@@ -108,7 +97,7 @@ class Reader(ABC):
     in_json_array: str
     """The set of the numbers in a parameter that is a JSON array; to follow ``IN``."""
 
-    matches: type[Matches]
+    index: TextIndex
     """What asks the full-text index of this database."""
 
     json_each: str

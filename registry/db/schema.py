@@ -130,6 +130,14 @@ documents = Table(
     Column("indexed", Integer, nullable=False),
 )
 
+# What is kept of a text so that near copies are known; see `document.likeness`.
+sketches = Table(
+    "sketches",
+    metadata,
+    _skill_id(),
+    Column("data", LargeBinary, nullable=False),
+)
+
 skill_files = Table(
     "skill_files",
     metadata,
@@ -282,5 +290,5 @@ changes = Table(
 )
 Index("ix_changes_uid", changes.c.uid)
 
-SEARCH_TABLE = "skill_search"
-"""Full-text index over name, tags, description and body; see `registry.text.segment`."""
+SEARCH_TABLES = "search_"
+"""How the tables of the full-text indexes begin; see `db.interface.Place`, `text.segment`."""

@@ -34,7 +34,7 @@ class Viewpoint(Reader):
         self._folders = folders
         self._is_ours = is_ours
         self.path = reader.path
-        self.in_json_array, self.matches = reader.in_json_array, reader.matches
+        self.in_json_array, self.index = reader.in_json_array, reader.index
         self.json_each, self.json_item = reader.json_each, reader.json_item
 
     @property

@@ -67,7 +67,7 @@ def import_archive(
     home = target_source(core, source)
     files, executable = read_archive(path, core.settings.limits)
     document = next(one for one in DOCUMENT_NAMES if one in files)
-    parsed = parse_document(files[document], folder_name=name or "")
+    parsed = parse_document(files[document], folder_name=name or "", dialects=core.dialects)
     if not parsed.usable:
         raise SkillInvalid(name=path, problems=parsed.diagnostics)
     folder = name or parsed.name

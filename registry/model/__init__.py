@@ -202,12 +202,18 @@ class Skill(Value):
 
 @dataclass(frozen=True)
 class SearchHit(Skill):
-    """A skill that a search found; a higher ``score`` is a better match."""
+    """A skill that a search found; a higher ``score`` is a better match.
 
-    KEYS: ClassVar = (*Skill.KEYS, "score", "snippet")
+    ``confidence``: how much of what was asked its name, tags and description say, from 0 to 1.
+    ``alike``: refs of copies and near copies that matched, too, and are not shown beside it.
+    """
+
+    KEYS: ClassVar = (*Skill.KEYS, "score", "snippet", "confidence", "alike")
 
     score: float
     snippet: str
+    confidence: float
+    alike: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,3 +269,15 @@ class Page(Sequence[S_co], Generic[S_co]):
     def __getitem__(self, index: slice) -> tuple[S_co, ...]: ...
     def __getitem__(self, index: int | slice) -> S_co | tuple[S_co, ...]:
         return self.items[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Page[SearchHit]):
+    """A page of what a search found; copies and near copies are counted once in ``total``.
+
+    ``confidence``: the highest of the best hits. Where that says that perhaps nothing fits,
+    ``missing`` are the words that none of them names; else it is empty.
+    """
+
+    confidence: float
+    missing: tuple[str, ...]

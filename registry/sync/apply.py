@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
 from registry.core import Core
-from registry.db.interface import Reader, SyncLock, Writer
+from registry.db.interface import SyncLock, Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.writes.changes import drop_old_changes
@@ -26,7 +27,7 @@ from registry.disk.scanned import UNREADABLE, ScannedFolder
 from registry.disk.walk import Walk
 from registry.document.security import is_about_defence
 from registry.model import Diagnostic
-from registry.sync.fingerprint import is_current, stamp
+from registry.sync.fingerprint import is_current, mark_of, stamp
 from registry.sync.folder import Previous, Reading, is_racy, make_version, read_folder, signed
 from registry.sync.hashing import KnownHashes
 from registry.sync.planning import Plan
@@ -142,13 +143,13 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Iterator[NewVer
         if found is None:
             continue  # vanished since the scan: the next sync sees to it
         what = (part.walk, found, before, part.source.id)
-        new = read_version(core.reader, *what, scan_ns, now, with_contents=with_contents)
+        new = read_version(core, *what, scan_ns, now, with_contents=with_contents)
         if isinstance(new, NewVersion):
             yield new
 
 
 def read_version(
-    reader: Reader,
+    core: Core,
     walk: Walk,
     found: ScannedFolder,
     before: StoredSkill | None,
@@ -164,13 +165,14 @@ def read_version(
     """
     trusted: KnownHashes = {}
     told: Sequence[Diagnostic] = ()
-    if before and not before.racy and is_current(before.fingerprint):
-        trusted, told = known_hashes(reader, before.id), findings(reader, before.id)
+    if before and not before.racy and is_current(before.fingerprint, mark_of(core.dialects)):
+        trusted, told = known_hashes(core.reader, before.id), findings(core.reader, before.id)
     what = (walk.root, found, walk.limits)
-    reading = read_folder(*what, trusted, with_contents=with_contents, told=told)
+    read = partial(read_folder, *what, with_contents=with_contents, dialects=core.dialects)
+    reading = read(trusted, told=told)
     if trusted and before and _is_other_topic(reading, before):
         # What the supporting files say is judged by what the skill says it is for.
-        reading = read_folder(*what, {}, with_contents=with_contents)
+        reading = read({})
     if reading.unread and before is not None and before.skill.status != "no_document":
         return Unread(reading.unread, reading.data is not None)
     previous = Previous(before.id, before.uid, before.skill.created_at) if before else None
@@ -206,7 +208,7 @@ def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
         for part, folder, known in some:
             found = part.look(folder)
             if found is not None:
-                rows.append((stamp(found), int(is_racy(found, scan_ns)), known))
+                rows.append((stamp(found, part.mark), int(is_racy(found, scan_ns)), known))
                 for path, *facts, inode in found.files:
                     files.append((*facts, signed(inode), known, path))
         if rows:

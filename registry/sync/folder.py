@@ -13,6 +13,7 @@ from registry.disk.files import digest
 from registry.disk.paths import position
 from registry.disk.scanned import ScannedFolder
 from registry.document import parse_document
+from registry.document.dialects import Dialects
 from registry.document.rules import check_specification
 from registry.document.security import (
     CONTENT_CODES,
@@ -23,7 +24,7 @@ from registry.document.security import (
 )
 from registry.model import Diagnostic, Document, SkillFile, record
 from registry.settings import Limits
-from registry.sync.fingerprint import stamp
+from registry.sync.fingerprint import MARK, mark_of, stamp
 from registry.sync.hashing import KnownHashes, hash_files, tree_hash
 from registry.text import name_key, utc_text
 
@@ -49,7 +50,7 @@ class Reading:
 
     ``data`` is None where the document could not be read. ``unread`` are the findings about what
     the disk does not give out (no permission, input/output error): they prove nothing, so that what
-    was known before is kept.
+    was known before is kept. ``mark``: by which rules it was read.
     """
 
     found: ScannedFolder
@@ -59,6 +60,7 @@ class Reading:
     findings: tuple[Diagnostic, ...]
     unread: tuple[Diagnostic, ...] = ()
     contents: tuple[Packed, ...] = ()
+    mark: str = MARK
 
 
 def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
@@ -74,6 +76,7 @@ def read_folder(
     *,
     with_contents: bool = False,
     told: Sequence[Diagnostic] = (),
+    dialects: Dialects = (),
 ) -> Reading:
     """Read one skill folder whole: hash its files, parse and check its document, check the others.
 
@@ -96,7 +99,7 @@ def read_folder(
     unread = [*found.unread, *unread]
     document = None
     if data is not None:
-        document = parse_document(data, folder_name=found.name)
+        document = parse_document(data, folder_name=found.name, dialects=dialects)
         if with_contents and document.text.encode() != data:
             packed.append(pack(digest(data), data))
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
@@ -126,7 +129,8 @@ def read_folder(
                 if finding.path in unseen and finding.code in CONTENT_CODES
             )
     findings.sort(key=lambda finding: finding.sort_key)
-    return Reading(found, data, document, hashes, tuple(findings), tuple(unread), tuple(packed))
+    facts = found, data, document, hashes, tuple(findings), tuple(unread), tuple(packed)
+    return Reading(*facts, mark=mark_of(dialects))
 
 
 def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:
@@ -165,7 +169,7 @@ def make_version(
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
         # What could not be read must look changed to the next sync.
-        "fingerprint": "" if reading.unread else stamp(found),
+        "fingerprint": "" if reading.unread else stamp(found, reading.mark),
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
         "hidden": int(said.hidden),

@@ -9,6 +9,7 @@ from registry.db.interface import Reader
 from registry.db.queries.known import RemovedSkill, removed_skills
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
+from registry.sync.fingerprint import MARK
 from registry.sync.hashing import content_now
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan, plan_source
@@ -55,10 +56,13 @@ def make_plan(
     limits: Limits,
     options: SyncOptions,
     progress: Progress,
+    mark: str = MARK,
 ) -> Plan:
     """Scan the targets and decide what has to be done. Nothing is written."""
     parts = [
-        plan_source(reader, source, roots, limits, verify=options.verify, progress=progress)
+        plan_source(
+            reader, source, roots, limits, mark=mark, verify=options.verify, progress=progress
+        )
         for source in targets
     ]
     leaving = {part.source.id: removed_skills(reader, part.gone) for part in parts}

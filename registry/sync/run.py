@@ -13,6 +13,7 @@ from registry.disk.paths import is_safe_relative, join, storable
 from registry.errors import SyncRunning
 from registry.model import Scope, Source
 from registry.sync.contents import store_contents
+from registry.sync.fingerprint import mark_of
 from registry.sync.planning import Plan, SyncOptions, make_plan
 from registry.sync.report import Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
@@ -63,7 +64,8 @@ def sync(
 
 def _plan(core: Core, chosen: Sequence[Source], options: SyncOptions, progress: Progress) -> Plan:
     roots = sorted({source.path for source in [*own_sources(core), *chosen]})
-    plan = make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
+    limits, mark = core.settings.limits, mark_of(core.dialects)
+    plan = make_plan(core.reader, chosen, roots, limits, options, progress, mark)
     if any(source.last_sync_at is None for source in chosen):
         _settle_links(core, plan, roots)
     return plan

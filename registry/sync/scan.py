@@ -18,7 +18,7 @@ from registry.disk.scanned import UNREADABLE, WALK_CODES, RootMissing, RootUnrea
 from registry.disk.walk import Walk
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
-from registry.sync.fingerprint import is_current, is_same, stamp
+from registry.sync.fingerprint import MARK, is_current, is_same, stamp
 from registry.sync.hashing import hash_files
 from registry.sync.report import Outcome, Progress, SourceReport
 
@@ -40,12 +40,14 @@ class SourcePlan:
 
     ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
     whose content is unchanged though stat says otherwise. ``rechecked`` are those of ``updates``
-    whose files are unchanged, and were read by older rules. ``unread`` has, by version, the folder
-    and the findings of skills that stay as they were since parts of them can't be read by now.
+    whose files are unchanged, and were read by other rules than those of today (``mark``).
+    ``unread`` has, by version, the folder and the findings of skills that stay as they were since
+    parts of them can't be read by now.
     """
 
     source: Source
     walk: Walk
+    mark: str = MARK
     outcome: Outcome = "ok"
     message: str | None = None
     kept: int = 0
@@ -120,15 +122,16 @@ def plan_source(
     roots: Sequence[str],
     limits: Limits,
     *,
+    mark: str,
     verify: bool,
     progress: Progress,
 ) -> SourcePlan:
     """Walk one source and compare it with the database. Nothing is written."""
-    plan = SourcePlan(source, Walk(source.path, limits, roots))
+    plan = SourcePlan(source, Walk(source.path, limits, roots), mark)
     gone: list[StoredFingerprint] = []
     suspects: list[tuple[ScannedFolder, StoredFingerprint]] = []
     try:
-        for difference in compare(plan.walk, fingerprints(reader, source.id), verify=verify):
+        for difference in compare(plan.walk, fingerprints(reader, source.id), mark, verify=verify):
             _sort_in(plan, difference, suspects, gone)
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
@@ -175,7 +178,11 @@ def _sort_in(
 
 
 def compare(
-    scanned: Iterable[ScannedFolder], known: Iterable[StoredFingerprint], *, verify: bool
+    scanned: Iterable[ScannedFolder],
+    known: Iterable[StoredFingerprint],
+    mark: str = MARK,
+    *,
+    verify: bool,
 ) -> Iterator[Difference]:
     """Merge both streams, each in the order of `position`, into their differences.
 
@@ -192,7 +199,7 @@ def compare(
         if row is None or row.position > here:
             yield Difference(found, None)
             continue
-        trusted = row.fingerprint == stamp(found) and not row.racy and not verify
+        trusted = row.fingerprint == stamp(found, mark) and not row.racy and not verify
         yield Difference(found, row, trusted)
         row = next(rows, None)
     while row is not None:
@@ -208,7 +215,8 @@ def _examine(
         if found.is_skill or row.status != "no_document":
             plan.updates[found.folder] = row.id
         return
-    if not is_current(row.fingerprint) and not row.racy and is_same(row.fingerprint, found):
+    is_of_today = is_current(row.fingerprint, plan.mark)
+    if not is_of_today and not row.racy and is_same(row.fingerprint, found):
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
         return
@@ -231,7 +239,7 @@ def _examine(
     same = same and modes == {path: facts[0] & 0o100 for path, (facts, _) in before.items()}
     codes = {finding.code for finding in stored} & WALK_CODES
     same = same and codes == {problem.code for problem in found.problems}
-    if same and is_current(row.fingerprint):
+    if same and is_of_today:
         plan.count_unchanged(row)
         plan.touches[found.folder] = row.id
     else:

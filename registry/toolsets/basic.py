@@ -142,9 +142,9 @@ class BasicToolset(Toolset):
             return self._view.shows_folder(self._source, known)
         from registry.document.parse import parse_text
 
-        return self._view.admits(
-            self._source, parse_text(text, folder_name=os.path.basename(folder))
-        )
+        name, dialects = os.path.basename(folder), self._core.dialects
+        document = parse_text(text, folder_name=name, dialects=dialects)
+        return self._view.admits(self._source, document)
 
 
 def is_valid(name: str) -> bool:

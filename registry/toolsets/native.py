@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from registry.catalog.copies import copies_of, fate
 from registry.catalog.reading import check_path, read_file
-from registry.catalog.search import search
+from registry.catalog.search.find import MAX_QUERIES, search
+from registry.catalog.search.fit import FITS
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.skills import StoredSkill
@@ -29,10 +30,11 @@ from registry.errors import (
     SourceUnclear,
     UsageProblem,
 )
-from registry.model import Skill, record
+from registry.model import Found, Skill, record
 from registry.sync.planning import SyncOptions
 from registry.sync.report import SyncReport
 from registry.sync.run import sync
+from registry.text import Fact
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.base import Context, Json, parameter, shown
 from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 _FILTERED: Final = ("list_skills", "search_skills")
+_FOUND: Final = ("score", "snippet", "confidence")
 _HINTS: Final[dict[type[RegistryError], str]] = {
     SkillInTrash: "restore_skill brings it back.",
     SkillGone: "restore_skill brings back what is kept of it.",
@@ -93,12 +96,27 @@ class NativeToolset(Toolset):
         self._core.usage.listed(page)
         return _page([_skill(skill) for skill in page], page.total, offset)
 
-    def _search_skills(self, *, query: str, limit: int = 10, offset: int = 0, **given: Any) -> Json:
+    def _search_skills(
+        self,
+        *,
+        query: str | None = None,
+        queries: Sequence[str] = (),
+        limit: int = 10,
+        offset: int = 0,
+        **given: Any,
+    ) -> Json:
         filters = self._filters(given)
-        hits, total = search(self._core.reader, query, filters, limit=limit, offset=offset)
-        self._core.usage.found(hits)
-        found = [{**_skill(hit), "score": hit.score, "snippet": hit.snippet} for hit in hits]
-        return _page(found, total, offset)
+        asked = [*([] if query is None else [query]), *queries]
+        if not 0 < len(asked) <= MAX_QUERIES:
+            return _error("invalid_arguments", f"Give query or queries, 1 to {MAX_QUERIES} in all.")
+        found = search(self._core.reader, asked, filters, limit=limit, offset=offset)
+        self._core.usage.found(found)
+        hits = [
+            {**_skill(hit), **{key: getattr(hit, key) for key in _FOUND}, "alike": [*hit.alike]}
+            for hit in found
+        ]
+        page = _page(hits, found.total, offset)
+        return {**page, "confidence": found.confidence, "note": _fitting(found)}
 
     def _read_skill(self, *, name: str, offset: int = 0, max_chars: int = PIECE) -> Json:
         skill = self._view.find(name)
@@ -288,6 +306,16 @@ def _changed(skill: Skill) -> Json:
 
 def _page(skills: Sequence[Json], total: int, offset: int) -> Json:
     return {"skills": skills, "total": total, "next_offset": _next(offset + len(skills), total)}
+
+
+def _fitting(found: Found) -> str | None:
+    """Say where probably nothing fits."""
+    if not found.total:
+        return "Nothing matches: try other keywords, or English ones."
+    if found.confidence >= FITS:
+        return None
+    named = f" None of the best names {Fact(found.missing):or}." if found.missing else ""
+    return f"Probably nothing fits.{named} These are the nearest; try other keywords, or English."
 
 
 def _next(end: int, total: int) -> int | None:

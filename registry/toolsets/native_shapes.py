@@ -102,6 +102,15 @@ PAGE_OF_SKILLS: Final = answer(
         "next_offset": INTEGER_OR_NULL,
     }
 )
+PAGE_OF_HITS: Final = answer(
+    {
+        "skills": {"type": "array", "items": LISTED},
+        "total": INTEGER,
+        "next_offset": INTEGER_OR_NULL,
+        "confidence": {"type": "number"},
+        "note": STRING_OR_NULL,
+    }
+)
 CHANGED_SKILL: Final = object_with({**SKILL_FIELDS, "path": STRING})
 CHANGED: Final = answer({"skill": CHANGED_SKILL})
 """The answer of a tool that changes a skill."""

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from registry.catalog.search.find import MAX_QUERIES
 from registry.toolsets import native_shapes as shapes
 from registry.toolsets.base import Tool, text
 from registry.toolsets.native_shapes import answer, arguments, number, object_with, texts
@@ -32,18 +33,28 @@ TOOLS: Final = (
     ),
     Tool(
         "search_skills",
-        "Find skills by what they do, the best first. Plain words in any language; quotes keep "
-        "words together.",
+        "Find skills by what they do, the best first. Ask with 2 to 6 keywords that name the task "
+        'and the tool, file type or field ("redact scanned pdf", "kubernetes cost report"), with '
+        "the technical terms a skill's author would use; not the user's whole sentence. Give "
+        "several queries where the task has several names. Skills are described in many "
+        "languages, most in English: ask in English, and where the user writes another language, "
+        "also in that one.",
         arguments(
             {
-                "query": text("What the skill should help with"),
+                "queries": {
+                    **texts(
+                        "Short keyword queries; their results are merged, the best of each first"
+                    ),
+                    "minItems": 1,
+                    "maxItems": MAX_QUERIES,
+                },
+                "query": text("One such query, where one is enough; give this or queries"),
                 **shapes.FILTERS,
                 "limit": number("Skills on a page", 1, shapes.MAX_PAGE, 10),
                 "offset": shapes.OFFSET,
-            },
-            "query",
+            }
         ),
-        shapes.PAGE_OF_SKILLS,
+        shapes.PAGE_OF_HITS,
     ),
     Tool(
         "read_skill",

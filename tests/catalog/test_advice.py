@@ -357,6 +357,7 @@ def test_who_takes_the_advice_is_rid_of_the_finding(registry, tmp_path, advice):
     assert advice.code not in {one.code for one in left}
 
 
+@pytest.mark.file
 def test_the_advice_is_that_of_what_real_skills_get_most_often(registry, corpus):
     registry.core.settings = Settings(limits=Limits(depth=12))
     checked = registry.check([os.fspath(corpus)])

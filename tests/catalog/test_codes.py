@@ -37,10 +37,11 @@ def test_every_code_that_is_written_somewhere_is_known():
     assert all_codes() >= MENDABLE
 
 
+@pytest.mark.file
 def test_every_code_that_real_skills_give_is_known(registry, corpus, tmp_path):
     registry.core.settings = Settings(limits=Limits(depth=12))
     found = {one.code for checked in registry.check([str(corpus)]) for one in checked.findings}
-    assert len(found) > 50
+    assert len(found) > 40
     assert found - all_codes() == set()
 
 

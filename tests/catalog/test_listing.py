@@ -1,7 +1,7 @@
 import pytest
 
 from registry.db.queries.filters import Filters
-from registry.model import Page
+from registry.model import Found
 from tests.conftest import OLD, write_skill
 
 
@@ -116,7 +116,7 @@ def test_statistics_add_up(full):
 @pytest.mark.file
 def test_a_registry_without_a_database_is_empty_and_stays_unmade(registry, database):
     assert (len(registry.list()), registry.list().total) == (0, 0)
-    assert registry.search("anything") == Page((), 0)
+    assert registry.search("anything") == Found((), 0, 0.0, ("anything",))
     assert registry.tags() == []
     assert registry.stats().skills == 0
     assert registry.sources() == []

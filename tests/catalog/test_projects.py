@@ -391,10 +391,13 @@ PLACES = ("", "p", "p/q", "r")
     ),
 )
 def test_from_everywhere_each_name_is_listed_as_the_rules_say(
-    new_database, tmp_path_factory, skills
+    lent_database, tmp_path_factory, skills
 ):
     base = tmp_path_factory.mktemp("world")
-    with SkillRegistry.open(new_database(), settings=Settings(), workdir=base) as registry:
+    with (
+        lent_database() as database,
+        SkillRegistry.open(database, settings=Settings(), workdir=base) as registry,
+    ):
         for home in {home for home, _, _ in skills}:
             folder = base / home if "/" not in home else base / home / "skills"
             for _, name, text in (one for one in skills if one[0] == home):

@@ -79,7 +79,7 @@ some_names = st.sampled_from(["a", "b", "one/a", "one", "a/b", "two/x"])
 @given(
     st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), paths, some_names), max_size=12)
 )
-def test_every_ref_finds_exactly_its_own_skill(tmp_path_factory, new_database, placed):
+def test_every_ref_finds_exactly_its_own_skill(tmp_path_factory, lent_database, placed):
     from registry.api import SkillRegistry
     from registry.settings import Settings
 
@@ -89,7 +89,10 @@ def test_every_ref_finds_exactly_its_own_skill(tmp_path_factory, new_database, p
         (base / source).mkdir()
     for source, path, name in placed:
         write_skill(base / source / path, name=f'"{name}"')
-    with SkillRegistry.open(new_database(), settings=Settings()) as registry:
+    with (
+        lent_database() as database,
+        SkillRegistry.open(database, settings=Settings()) as registry,
+    ):
         for source, scope in scopes.items():
             registry.sync(str(base / source), name=source, scope=scope)
         listed = registry.list(Filters(all=True))

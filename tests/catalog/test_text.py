@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.db.interface import Pattern
+from registry.db.asked import Pattern
 from registry.db.postgres.search import text_query
 from registry.text import fold, lexemes
 
@@ -14,7 +14,7 @@ from registry.text import fold, lexemes
     [
         ("Café Straße", "cafe strasse"),
         ("snake_case and-hyphen", "snake case and hyphen"),
-        ("数据库", "数 据 库"),
+        ("数据库", "数据 据库 库"),
         ("ﬁne Ⅷ", "fine viii"),
         ("\0 \u202e'quoted' \\", "quoted"),
     ],

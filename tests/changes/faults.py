@@ -3,8 +3,9 @@
 A step is an effect: a call that changes the disk (mkdir, rename, write…), or the commit of a
 transaction. Between two of them nothing happens that outlasts a kill: fsync and the begin of a
 transaction leave what was there before them, and are steps for errors and lost connections only.
-Where it is about an edit made by hand, a look at the disk is a step as well: an edit before it is
-seen, one after it is not. With ``--every-line`` each execution of a line of the code that changes things is
+Where it is about an edit made by hand, a look at what is edited is a step as well: an edit before it
+is seen, one after it is not. Of looks elsewhere in a row, which see the same whether the edit was
+made before them or after, only the first is one. With ``--every-line`` each execution of a line of the code that changes things is
 a step instead, which takes many times as long and finds the same.
 
 At its step a change is killed (SIGKILL, in a forked child), fails, or sees an edit made by hand.
@@ -112,6 +113,11 @@ class World:
     @property
     def states(self) -> list[Path]:
         return [self.state, self.base / ".more.skill-registry"]
+
+    @property
+    def edited(self) -> Path:
+        """What is edited by hand: of copies the one that is changed last."""
+        return self.more / "alpha" if self.more.is_dir() else self.alpha
 
     def content(self) -> dict[str, bytes]:
         """What lies in the sources; of the second one with its name before it."""
@@ -237,11 +243,14 @@ class Step(NamedTuple):
 
 @contextmanager
 def at_step(
-    number: int | None, act: Callable[[], object], kinds: frozenset[str] = EFFECTS
+    number: int | None,
+    act: Callable[[], object],
+    kinds: frozenset[str] = EFFECTS,
+    edited: Path | None = None,
 ) -> Iterator[list[str]]:
     """Call ``act`` before the ``number``-th step of the block; yields the steps' names so far.
 
-    Without a number it is called before each step.
+    Without a number it is called before each step. ``edited``: the folder that ``act`` edits.
     """
     passed: list[str] = []
 
@@ -250,24 +259,29 @@ def at_step(
         if number in {None, len(passed)}:
             act()
 
-    with _lines(step, kinds) if every_line else _effects(step, kinds):
+    with _lines(step, kinds) if every_line else _effects(step, kinds, edited):
         yield passed
 
 
-Report = Callable[[str, str], None]
+Report = Callable[..., None]
 
 
 @contextmanager
-def _effects(step: Callable[[str], None], kinds: frozenset[str]) -> Iterator[None]:
+def _effects(
+    step: Callable[[str], None], kinds: frozenset[str], edited: Path | None = None
+) -> Iterator[None]:
     """Report each effect just before it happens."""
-    acting = False
+    acting = elsewhere = False
 
-    def report(name: str, kind: str) -> None:
-        nonlocal acting
+    def report(name: str, kind: str, path: object = None, folder: int | None = None) -> None:
+        nonlocal acting, elsewhere
         if kind in kinds and not acting:  # what is done at a step is no step
             acting = True
             try:
-                step(name)
+                again = elsewhere
+                elsewhere = kind == LOOK and edited is not None and _apart(edited, path, folder)
+                if not (again and elsewhere):
+                    step(name)
             finally:
                 acting = False
 
@@ -281,6 +295,18 @@ def _effects(step: Callable[[str], None], kinds: frozenset[str]) -> Iterator[Non
         yield
 
 
+def _apart(edited: Path, path: object, folder: int | None) -> bool:
+    """Tell whether a look at a path sees nothing of a folder that is edited, nor of its parent."""
+    if path is None or not os.path.isdir("/proc/self/fd"):
+        return False
+    if isinstance(path, int):
+        seen = os.readlink(f"/proc/self/fd/{path}")
+    else:
+        below = "" if folder is None else os.readlink(f"/proc/self/fd/{folder}")
+        seen = os.path.realpath(os.path.join(below, os.fsdecode(path)))
+    return seen != str(edited.parent) and edited not in (Path(seen), *Path(seen).parents)
+
+
 def _on_transaction(report: Report, name: str, _connection: object) -> None:
     report(name, name)
 
@@ -290,7 +316,7 @@ def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., o
 
     def reported(name: str, kind: str, real: Callable[..., object]) -> Callable[..., object]:
         def call(*arguments: object, **more: object) -> object:
-            report(name, kind)
+            report(name, kind, *arguments[:1], folder=more.get("dir_fd"))
             return real(*arguments, **more)
 
         return call
@@ -305,12 +331,13 @@ def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., o
     real_os_open, real_open = os.open, builtins.open
 
     def os_open(path: object, flags: int, *more: object, **named: object) -> int:
-        report("os.open", DISK if flags & WRITING_MODES else LOOK)
+        kind = DISK if flags & WRITING_MODES else LOOK
+        report("os.open", kind, path, folder=named.get("dir_fd"))
         return real_os_open(path, flags, *more, **named)
 
     def open_(file: object, mode: str = "r", *more: object, **named: object) -> object:
         kind = DISK if set(mode) & set("wax+") else LOOK
-        report("open", kind)
+        report("open", kind, file)
         opened = real_open(file, mode, *more, **named)
         if kind == DISK:  # there, and still empty: it is written when it is closed
             try:
@@ -376,22 +403,21 @@ def fail(code: int) -> Callable[[], None]:
 
 
 def edit(world: World) -> None:
-    """Do what an editor does: write a file and put it in the place of the old one.
-
-    Of copies it is the one that is changed last: the other one is, by then.
-    """
-    alpha = world.more / "alpha" if world.more.is_dir() else world.alpha
-    alpha.mkdir(exist_ok=True)
-    draft = alpha / ".draft"
+    """Do what an editor does: write a file and put it in the place of the old one."""
+    world.edited.mkdir(exist_ok=True)
+    draft = world.edited / ".draft"
     draft.write_bytes(EDIT)
-    draft.replace(alpha / "SKILL.md")
+    draft.replace(world.edited / "SKILL.md")
 
 
 def steps_of(
-    world: World, change: Callable[[SkillRegistry], None], kinds: frozenset[str] = EFFECTS
+    world: World,
+    change: Callable[[SkillRegistry], None],
+    kinds: frozenset[str] = EFFECTS,
+    edited: Path | None = None,
 ) -> list[Step]:
     """Return the steps of a change, by doing it once."""
-    with world.open() as registry, at_step(NEVER, kill, kinds) as passed:
+    with world.open() as registry, at_step(NEVER, kill, kinds, edited) as passed:
         change(registry)
     assert len(passed) > 3
     return [Step(number, name) for number, name in enumerate(passed, 1)]

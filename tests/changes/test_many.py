@@ -1,11 +1,9 @@
 """Many processes change one registry: each answer is the contract's, no change is lost."""
 
 import os
-import subprocess
-import sys
 
 from registry.db.queries.filters import Filters
-from tests.conftest import REPOSITORY
+from tests.program import Script
 
 PROCESSES = 8
 CHANGES = int(os.environ.get("SKILL_REGISTRY_TEST_CHANGES", "25"))
@@ -48,22 +46,13 @@ print(json.dumps(done))
 
 def test_mixed_changes_of_many_processes_neither_fail_nor_get_lost(registry, root):
     registry.sync(str(root))
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, registry.path, str(number), str(CHANGES)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=REPOSITORY,
-        )
-        for number in range(PROCESSES)
-    ]
-    for process in running:
-        _, errors = process.communicate(timeout=600)
+    running = [Script(WORKER, registry.path, number, CHANGES) for number in range(PROCESSES)]
+    for script in running:
+        ran = script.end(600)
         # Of two that were deleted under one name one comes back, and the other is named.
         said = ("The trash came first", "still in the trash: ")
-        others = [line for line in errors.splitlines() if not any(one in line for one in said)]
-        assert (process.returncode, others) == (0, [])
+        others = [line for line in ran.err.splitlines() if not any(one in line for one in said)]
+        assert (ran.status, others) == (0, [])
     listed = {skill.name for skill in registry.list(Filters(all=True))}
     own = {f"own-{number}-{turn}" for number in range(PROCESSES) for turn in range(CHANGES)}
     assert own <= listed

@@ -1,8 +1,6 @@
 """The key with which a user signs: made once, for nobody else, and refused where it is not."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -10,7 +8,7 @@ from registry.changes.signed import Seal
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.errors import OwnFileUnusable
-from tests.conftest import REPOSITORY
+from tests.program import Script
 
 
 @pytest.fixture
@@ -90,13 +88,8 @@ print(signed._key(make=True).hex())
 
 
 def test_of_many_processes_that_make_a_key_all_have_the_same():
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", MAKER], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
-        )
-        for _ in range(6)
-    ]
-    keys = {process.communicate(timeout=60)[0] for process in running}
+    running = [Script(MAKER) for _ in range(6)]
+    keys = {script.end(60).out for script in running}
     assert len(keys) == 1
     assert len(keys.pop().strip()) == 64
 

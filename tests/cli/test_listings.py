@@ -142,9 +142,9 @@ def test_search_prints_ref_and_snippet(library, cli):
     assert result.stdout.splitlines()[0].startswith("pdf-forms\t")
 
 
-def test_search_json_adds_score_and_snippet(library, cli):
+def test_search_json_adds_how_well_and_where_it_matched(library, cli):
     hits = json.loads(cli("search", "fill forms", "--json").stdout)
-    assert [*KEYS, "score", "snippet"] == list(hits[0])
+    assert [*KEYS, "score", "snippet", "confidence", "alike"] == list(hits[0])
     assert hits[0]["name"] == "pdf-forms"
     assert hits[0]["score"] >= hits[-1]["score"]
 

@@ -99,7 +99,7 @@ def test_a_sound_database_passes(library, cli):
 @pytest.mark.file
 def test_a_damaged_database_is_status_3(library, cli, database):
     with sqlite3.connect(database) as connection:
-        connection.execute("INSERT INTO skill_search (skill_search) VALUES ('delete-all')")
+        connection.execute("INSERT INTO search_heads (search_heads) VALUES ('delete-all')")
     connection.close()
     result = cli("db", "check")
     assert result.exit_code == 3

@@ -159,7 +159,8 @@ def test_listings_say_how_long_ago_something_was(library, terminal, process, com
 def many(new_database, tmp_path_factory):
     def fill(root):
         for number in range(40):
-            body = "".join(f"Line {line}.\n" for line in range(30)) + "- **Needle**: in `hay`.\n"
+            lines = "".join(f"Line {number}.{line}.\n" for line in range(30))
+            body = f"{lines}- **Needle**: in `hay`.\n"
             write_skill(root / f"body-{number:02}", description="Sews.", body=body)
         write_skill(root / "about", description="Find the needle.", body="# Needle\n\nneedle\n")
 
@@ -190,7 +191,7 @@ class TestSearch:
             terminal("search", "needle", NO_COLOR="1").out,
             process("search", "needle").out,
         ):
-            assert "Line 29. Needle: in hay." in out
+            assert "Line 0.29. Needle: in hay." in out
             assert "**" not in out
 
     def test_a_match_that_the_first_line_cuts_off_is_shown_below_it(self, terminal):

@@ -9,7 +9,6 @@ from registry.db.queries.journal import has_entries, noted
 from registry.db.queries.manifests import manifests
 from registry.db.queries.sources import list_sources, roots
 from registry.db.queries.summary import registered
-from registry.model import Page
 from tests.conftest import write_skill
 
 EVERYTHING = Filters(all=True)
@@ -226,4 +225,5 @@ def test_what_a_sync_compares_with_is_in_the_order_of_the_walk(library, reader):
 
 def test_a_word_that_no_skill_or_no_index_holds_finds_nothing(library):
     for words in ("x" * 3000, "zyzzyva"):
-        assert library.search(words) == Page((), 0)
+        found = library.search(words)
+        assert (found.items, found.total, found.confidence) == ((), 0, 0.0)

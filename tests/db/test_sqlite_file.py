@@ -190,7 +190,7 @@ def test_a_backup_never_goes_over_the_file_itself(backend, database):
 
 def test_a_damaged_index_is_found_and_holds_up_nobody(filled, database):
     with closing(sqlite3.connect(database)) as connection:
-        connection.execute("DELETE FROM skill_search_data WHERE id > 10")
+        connection.execute("DELETE FROM search_bodies_data WHERE id > 10")
         connection.commit()
     assert any("the full-text index is damaged" in said for said in filled.check_database())
     with FileLock(f"{database}.lock") as lock:

@@ -2,7 +2,6 @@
 
 import os
 from itertools import takewhile
-from zlib import crc32
 
 import pytest
 from hypothesis import assume, example, given
@@ -530,14 +529,11 @@ def test_present_values_change_nothing(text):
 
 
 def test_almost_every_real_skill_can_be_changed(corpus):
-    """Asked of every third; the parser and the registry read them all."""
     refused = count = 0
     for folder, _, names in os.walk(corpus):
         for name in names:
             path = os.path.join(folder, name)
             if name not in DOCUMENT_NAMES or not os.path.isfile(path):
-                continue
-            if crc32(os.fsencode(os.path.relpath(path, corpus))) % 3:
                 continue
             with open(path, encoding="utf-8", errors="replace", newline="") as file:
                 text = file.read()
@@ -550,5 +546,5 @@ def test_almost_every_real_skill_can_be_changed(corpus):
             assert read(result).description == "New: words", path
             assert read(result).tags == ("new", "x"), path
             same_but(text, result, "description", "tags", *(() if text[:3] == "---" else ["name"]))
-    assert count > 900
-    assert refused <= count // 500
+    assert count > 800
+    assert refused <= count // 400

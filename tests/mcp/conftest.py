@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -122,7 +121,14 @@ def kept_url(kept):
 
 
 @pytest.fixture
-def talk(request, environment, serve):
+def stdio():
+    """The command of a server that a client starts."""
+    with program.command() as command:
+        yield command
+
+
+@pytest.fixture
+def talk(request, environment, serve, stdio):
     """Run ``conversation(client)`` with a server: ``talk(conversation, way, "--read-only")``.
 
     The server is one of its own, or that of a module that only reads, where that will do.
@@ -132,9 +138,7 @@ def talk(request, environment, serve):
         transport, mode = way
         if transport == "stdio":
             server = StdioServerParameters(
-                command=sys.executable,
-                args=["-m", "registry", "mcp", *arguments],
-                env=environment,
+                command=stdio[0], args=[*stdio[1:], "mcp", *arguments], env=environment
             )
         elif only_reads(request) and not arguments:
             server = request.getfixturevalue("kept_url")

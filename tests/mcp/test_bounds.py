@@ -2,11 +2,10 @@
 
 import http.client
 import json
+import os
 import resource
 import select
 import socket
-import subprocess
-import sys
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
@@ -16,22 +15,9 @@ from mcp.shared.exceptions import MCPError
 
 from registry.mcp import notices
 from registry.mcp.bounds import Bounds, Places
-from tests.conftest import hearing_interrupts
+from tests import program
+from tests.mcp.bounded import serve, with_few_files
 from tests.mcp.test_http import INITIALIZE, ask
-
-SERVE = """
-import sys
-from registry.api import SkillRegistry
-from registry.mcp.bounds import Bounds
-from registry.mcp.server import Serving, SkillServer
-from registry.mcp.transports import serve_http
-from registry.settings import Settings
-
-with SkillRegistry.open(settings=Settings()) as registry:
-    server = SkillServer(registry, Serving(watch=False))
-    begun = lambda: print("Serving", file=sys.stderr, flush=True)
-    serve_http(server, "127.0.0.1", int(sys.argv[1]), None, begun, eval(sys.argv[2]))
-"""
 
 OLDER = {"MCP-Protocol-Version": "2025-06-18"}
 
@@ -45,13 +31,6 @@ def _many_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def with_few_files():
-    hearing_interrupts()
-    resource.setrlimit(
-        resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    )
-
-
 @pytest.fixture
 def within(environment, library):
     """Serve within these bounds, in a process that may open 1,024 files; return the URL."""
@@ -61,18 +40,22 @@ def within(environment, library):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        with subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(port), repr(bounds)],
-            env=environment,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=with_few_files,  # noqa: PLW1509  # it takes no lock
-        ) as process:
+        reading, writing = os.pipe()
+        with open(reading) as said:
+            with open(os.devnull, "r+b") as nothing, open(writing, "wb") as errors:
+                process = program.start(
+                    [str(port), repr(bounds)],
+                    environ=environment,
+                    streams=(nothing.fileno(), nothing.fileno(), errors.fileno()),
+                    before=with_few_files,
+                    main=serve,
+                )
             try:
-                assert process.stderr.readline() == "Serving\n"
+                assert said.readline() == "Serving\n"
                 yield f"http://127.0.0.1:{port}/mcp"
             finally:
                 process.terminate()
+                process.join()
 
     with ExitStack() as stack:
         yield lambda bounds: stack.enter_context(run(bounds))

@@ -34,14 +34,15 @@ def make_world(place, url, change):
 
 
 def worlds(databases, place, change, kinds=TRANSACTIONS, stride=1):
-    """Yield steps, each with a world of its own."""
+    """Yield steps, each with the world as it was."""
     url = databases.new()
-    steps = faults.steps_of(make_world(place, url, change), CHANGES[change], kinds)
+    world = make_world(place, url, change)
+    saved = databases.saved(url)
+    for step in faults.steps_of(world, CHANGES[change], kinds)[::stride]:
+        databases.put(url, saved)
+        yield step, world.reset()
     databases.drop(url)
-    for step in steps[::stride]:
-        url = databases.new()
-        yield step, make_world(place, url, change)
-        databases.drop(url)
+    databases.drop(saved)
 
 
 @every_change

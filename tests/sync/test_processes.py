@@ -2,13 +2,12 @@
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from registry.db.queries.filters import Filters
-from tests.conftest import REPOSITORY, write_skill
+from tests.conftest import write_skill
+from tests.program import Script
 
 SYNC = """
 import sys
@@ -41,26 +40,16 @@ with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
 """
 
 
-def python(script, *arguments):
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=REPOSITORY,
-    )
-
-
 def test_syncs_at_the_same_time_neither_fail_nor_duplicate(registry, root, skill):
     for number in range(60):
         skill(f"skill-{number}")
     registry.create_database()
-    running = [python(SYNC, registry.path, root) for _ in range(4)]
+    running = [Script(SYNC, registry.path, root) for _ in range(4)]
     results = []
-    for process in running:
-        out, err = process.communicate(timeout=120)
-        assert (process.returncode, err) == (0, "")
-        results.append(out.split())
+    for script in running:
+        ran = script.end()
+        assert (ran.status, ran.err) == (0, "")
+        results.append(ran.out.split())
     assert sorted(int(result[0]) for result in results) == [0, 0, 0, 60]
     assert len(registry.list()) == 60
     assert len(registry.sources()) == 1
@@ -74,12 +63,12 @@ def test_readers_see_a_sync_whole_or_not_at_all(registry, root, skill):
     for number in range(900):
         skill(f"skill-{number:03}", description="after", age=1_700_000_500)
     seen = set()
-    syncing = python(SYNC, registry.path)
-    while syncing.poll() is None:
+    syncing = Script(SYNC, registry.path)
+    while syncing.process.is_alive():
         seen.add(frozenset((skill.description, True) for skill in registry.list()))
         assert registry.list().total == 900
-    out, err = syncing.communicate()
-    assert (out.split()[1], err) == ("900", "")
+    ran = syncing.end()
+    assert (ran.out.split()[1], ran.err) == ("900", "")
     assert seen <= {frozenset({("before", True)}), frozenset({("after", True)})}
     assert {skill.description for skill in registry.list()} == {"after"}
 
@@ -94,9 +83,7 @@ def test_a_killed_sync_leaves_the_last_complete_state_and_the_next_one_finishes(
     for number in range(25):
         skill(f"new-{number}")
     write_skill(root / "old-0", description="Changed.", age=1_700_000_900)
-    killed = python(KILLED, registry.path, step)
-    killed.communicate(timeout=60)
-    assert killed.returncode in (-signal.SIGKILL, 0)
+    assert Script(KILLED, registry.path, step).end().status in (-signal.SIGKILL, 0)
     names = {skill.name for skill in registry.list()}
     assert len(names) in (15, 40)
     assert registry.check_database() == []
@@ -117,7 +104,5 @@ def test_the_last_step_of_the_killed_sync_is_after_its_end(registry, root, skill
     registry.sync(str(root))
     for number in range(25):
         skill(f"new-{number}")
-    survivor = python(KILLED, registry.path, 1000)
-    survivor.communicate(timeout=60)
-    assert survivor.returncode == 0
+    assert Script(KILLED, registry.path, 1000).end().status == 0
     assert os.path.exists(registry.path)

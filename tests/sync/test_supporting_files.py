@@ -96,7 +96,7 @@ class TestUnchanged:
             connection.exec_driver_sql("DELETE FROM diagnostics")
         assert registry.sync().unchanged == 1
         assert stored(registry) == []  # nothing changed: nothing is read
-        monkeypatch.setattr(fingerprint, "_MARK", "newer:")
+        monkeypatch.setattr(fingerprint, "RULES", "newer")
         foretold = registry.sync(dry_run=True)
         assert (foretold.updated, foretold.unchanged) == ((), 1)
         report = registry.sync()
@@ -105,6 +105,6 @@ class TestUnchanged:
         assert registry.sync().unchanged == 1
 
     def test_older_rules_do_not_make_a_skill_look_changed(self, registry, alpha, monkeypatch):
-        monkeypatch.setattr(fingerprint, "_MARK", "newer:")
+        monkeypatch.setattr(fingerprint, "RULES", "newer")
         (explanation,) = registry.why("alpha")
         assert "changed" not in {reason.code for reason in explanation.reasons}

@@ -19,9 +19,12 @@ import re
 import jsonschema
 import pytest
 
+from registry.api import SkillRegistry
 from registry.errors import UsageProblem
+from registry.settings import Settings
 from registry.toolsets.open import TOOLSETS
 from registry.toolsets.schemas import STYLES
+from tests.conftest import keep_library, write_skill
 
 STRICT_KEYS = {
     "type",
@@ -46,11 +49,31 @@ GEMINI_KEYS = {
 NAMES = {"openai": "function", "anthropic": "input_schema", "mcp": "inputSchema"}
 
 
+@pytest.fixture(scope="module")
+def kept(new_database, tmp_path_factory):
+    """One skill, which is only read."""
+
+    def fill(root):
+        write_skill(root / "haiku", description="Write a haiku.")
+
+    return keep_library(new_database(), tmp_path_factory.mktemp("kept"), fill)
+
+
+@pytest.fixture(scope="module")
+def kept_library(kept):
+    with SkillRegistry.open(kept.database, settings=Settings()) as registry:
+        yield registry
+
+
 @pytest.fixture
-def toolsets(registry, root, skill):
-    skill("haiku", description="Write a haiku.")
-    registry.sync(str(root), name="mine")
-    return {name: registry.toolset(name) for name in TOOLSETS}
+def library(request):
+    """The module's, made when this test has a home of its own."""
+    return request.getfixturevalue("kept_library")
+
+
+@pytest.fixture
+def toolsets(library):
+    return {name: library.toolset(name) for name in TOOLSETS}
 
 
 def parameters(entry, style):
@@ -141,14 +164,14 @@ def spoil(value):
 
 
 @pytest.mark.parametrize("name", TOOLSETS)
-def test_the_tools_are_the_callers_own(registry, toolsets, name):
+def test_the_tools_are_the_callers_own(library, toolsets, name):
     before = [(one.parameters, one.result, one.meta) for one in toolsets[name].tools()]
     kept = json.dumps(before)
     for facts in before:
         for value in facts:
             if value is not None:
                 spoil(value)
-    for toolset in (toolsets[name], registry.toolset(name)):
+    for toolset in (toolsets[name], library.toolset(name)):
         again = [(one.parameters, one.result, one.meta) for one in toolset.tools()]
         assert json.dumps(again) == kept
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from registry.catalog.search.fit import FITS
 from registry.cli import escape, options, words
 from registry.cli.column import Column
 from registry.cli.console import Console, Style
@@ -15,6 +16,7 @@ from registry.cli.listing import emit, tell_left_out, tell_nothing_found
 from registry.cli.session import Session
 from registry.cli.width import fit, width_of
 from registry.model import SearchHit
+from registry.text import Fact
 
 INDENT: Final = "    "
 MAX_HITS: Final = 20
@@ -29,6 +31,7 @@ _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 @session_command(
     "skill-registry search fill pdf forms",
     "skill-registry search '\"pull request\" review' --tag git",
+    "skill-registry search 'redact pdf' 'black out text'",
     "skill-registry search deploy --limit 5 --json | jq -r '.[].ref'",
     "skill-registry search -- --dry-run",
 )
@@ -55,20 +58,24 @@ def command(
 ) -> None:
     """Find skills by what they do.
 
-    Words in any language; a skill that has more of them, above all in its name and tags, comes
-    first. A word also finds longer words that begin with it, and quotes keep words together.
-    Finding nothing is not an error. Below a skill is the place that matched, unless its description
-    says it already. In a pipe each line is a ref, a tab and that place, or the description.
+    Words in any language, best two to six that a skill's author would use; a skill that has more
+    of them, above all in its name, tags and description, comes first. Double quotes keep words
+    together. Several arguments that are quoted for the shell are queries of their own: their hits
+    are shown in turn. Copies and near copies take one place ("+3 alike"). Finding nothing is not
+    an error, and where the best hits lack the telling words, that is said.
+
+    Below a skill is the place that matched, unless its description says it already. In a pipe each
+    line is a ref, a tab and that place, or the description.
     """
-    text = " ".join(query)
-    if not text.strip():
+    queries = _queries(query)
+    if not queries:
         raise click.UsageError("Say what to search for.")
     chosen = options.filters(session, given)
     if limit is None:
         height = session.console.height if style in {None, "table"} else None
         limit = min(MAX_HITS, max(1, (height - BELOW) // 2)) if height else MAX_HITS
-    hits = session.registry.search(text, chosen, limit=limit, **given)
-    wanted = matcher(text)
+    hits = session.registry.search(None, chosen, queries=queries, limit=limit, **given)
+    wanted = matcher(" ".join(queries))
     columns = (
         Column[SearchHit]("SKILL", lambda hit: hit.ref),
         Column[SearchHit]("MATCH", lambda hit: _match(hit, wanted), prose=True),
@@ -77,8 +84,20 @@ def command(
     if not hits.total:
         tell_nothing_found(session, chosen, narrowed=True)
         tell_left_out(session, chosen, "finds")
-    elif told:
+        return
+    if told:
         session.console.note(f"{len(hits):,} of {words.count(hits.total, 'hit')}", "dim")
+    if hits.confidence < FITS:
+        named = f": nothing here names {Fact(hits.missing):or}" if hits.missing else ""
+        session.console.note(f"Probably nothing fits{named}. Try other keywords, or English ones.")
+
+
+def _queries(given: Sequence[str]) -> list[str]:
+    """Return what was typed as one query; where an argument has spaces, each is its own."""
+    if len(given) > 1 and any(len(one.split()) > 1 for one in given):
+        return [one for one in given if one.strip()]
+    whole = " ".join(given)
+    return [whole] if whole.strip() else []
 
 
 def draw_hits(
@@ -105,6 +124,9 @@ def draw_hits(
         room = console.width - width_of(ref) - 2
         about = fit(escape.prose(hit.description), room, ellipsis=console.ellipsis)
         head = console.style(ref, "bold")
+        if hit.alike:
+            head += console.style(f"  +{len(hit.alike)} alike", "dim")
+            room -= len(f"  +{len(hit.alike)} alike")
         # Where a narrow terminal leaves no room for the description, the match has to do.
         is_roomy = room > len(INDENT) * 3
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head
@@ -129,12 +151,11 @@ def _cut(text: str, wanted: re.Pattern[str] | None) -> str:
 
 def matcher(query: str) -> re.Pattern[str] | None:
     """Return a pattern that matches the words of a query, for highlighting."""
-    from registry.catalog.search import parse
+    from registry.catalog.search.query import parse, pattern
 
     # Whole phrases before the words in them, and no words that say nothing.
     terms = sorted(parse(query), key=lambda term: len("".join(term)), reverse=True)
-    patterns = []
-    for term in terms:
-        pattern = r"\W*".join(map(re.escape, term))
-        patterns.append(rf"\b{pattern}\w*" if _SPACED.fullmatch("".join(term)) else pattern)
+    patterns = [
+        pattern(term) + (r"\w*" if _SPACED.fullmatch("".join(term)) else "") for term in terms
+    ]
     return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None

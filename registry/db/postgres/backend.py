@@ -92,7 +92,7 @@ class PostgresBackend(Backend):
 
     def check(self) -> Sequence[str]:
         """Look for what the server itself does not keep from happening."""
-        return list(problems(self.reader.rows, "SELECT skill_id FROM skill_search"))
+        return list(problems(self.reader.rows, "SELECT skill_id FROM search_texts"))
 
     def backup(self, target: str, *, overwrite: bool) -> None:
         """Write all that is stored into a SQLite file."""

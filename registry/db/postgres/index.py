@@ -30,11 +30,9 @@ MAX_BYTES: Final = 400_000
 """Of a body in the index, whose vectors end at 1 MiB; what comes later is not found."""
 
 _ADD: Final = (
-    "INSERT INTO skill_search (skill_id, head, words) "
-    "SELECT %s, h.head, h.head || setweight(to_tsvector('simple', %s), 'D') FROM (SELECT "
-    "setweight(to_tsvector('simple', %s), 'A') || "
-    "setweight(to_tsvector('simple', %s), 'B') || "
-    "setweight(to_tsvector('simple', %s), 'C') AS head) h"
+    "INSERT INTO search_texts (skill_id, body, head) VALUES (%s, to_tsvector('stems', %s), "
+    "setweight(to_tsvector('stems', %s), 'A') || setweight(to_tsvector('stems', %s), 'B') || "
+    "setweight(to_tsvector('stems', %s), 'C'))"
 )
 
 

@@ -14,7 +14,7 @@ from registry.db.postgres.dialect import (
     to_pyformat,
     translate,
 )
-from registry.db.postgres.search import TextMatches
+from registry.db.postgres.search import VectorIndex
 from registry.db.storable import storable
 from registry.errors import DatabaseProblem, DatabaseUnreachable
 
@@ -36,7 +36,7 @@ class PostgresReader(Reader):
     in_json_array = "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
-    matches = TextMatches
+    index = VectorIndex()
 
     def __init__(self, url: "URL") -> None:
         super().__init__(redacted_url(url))

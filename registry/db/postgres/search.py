@@ -1,139 +1,146 @@
-"""Asking PostgreSQL's full-text index, ranking in the manner of BM25.
+"""Asking PostgreSQL's full-text indexes, ranking in the manner of BM25.
 
-The server says where and how often a word stands in a skill (``ts_rank``). What tells more is
-added here: how rare the word is among all skills, and that several words in a text outweigh one
-word in a name.
+The server says where and how often a word stands in a text (``ts_rank``). What tells more is added
+here: how rare the word is among all texts, and that a word says less in a longer text.
 """
 
 import json
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from registry.db.interface import Matches, Pattern, Reader
-from registry.text import MAX_LEXEME, lexemes
+from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.interface import Reader, TextIndex
+from registry.text import MAX_LEXEME, fold, split
 
-WEIGHTS: Final = "{0.1, 0.4, 0.6, 1.0}"
-"""Of body, description, tags and name: as PostgreSQL wants them, from D to A."""
 
-ENOUGH: Final = 0.073
-"""The rank of a word that is worth half of the most it can be: a little more than once in a body
-(0.061), as with BM25's usual k1 of 1.2. It grows with the length, by BM25's usual b of 0.75."""
+class _Column(NamedTuple):
+    """Where words are; ``weights`` of what stands in its parts, as PostgreSQL has them from D to A.
 
-USUAL_LENGTH: Final = 200
-"""Distinct words of a skill of the usual length."""
+    ``enough``: the rank of a word that is worth half of the most it can be, in a text of ``usual``
+    distinct words: a little more than once, as with BM25's usual k1 of 1.2.
+    """
+
+    name: str
+    weights: str
+    enough: float
+    usual: int
+
+
+_COLUMNS: Final[dict[Place, _Column]] = {
+    "heads": _Column("head", "{0.1, 0.25, 0.5, 1.0}", 0.18, 30),
+    "bodies": _Column("body", "{0.1, 0.4, 0.6, 1.0}", 0.073, 200),
+}
 
 RANKED: Final = 200
-"""So many matches are ranked exactly."""
+"""So many matches are ranked exactly; all others by how many words they have, and how rare ones."""
 
-ANYWHERE, ABOVE = 0.45, 0.35
-"""What a word is worth before that is known: once in the body, and more in name or description."""
-
-_ENOUGH: Final = f"{ENOUGH} * (0.25 + 0.75 * length(x.words) / {USUAL_LENGTH}.0)"
-_QUERY: Final = "to_tsquery('simple', ?)"
-_FULL: Final = f"(1 - {_ENOUGH} / ({_ENOUGH} + ts_rank('{WEIGHTS}', x.words, {_QUERY})))"
-"""How much of what it can be worth a word is worth in a skill, from 0 to 1."""
+_QUERY: Final = "to_tsquery('stems', ?)"
 
 _FIND: Final = """
 WITH m AS MATERIALIZED ({matches}),
-r AS (
-    SELECT p, ln(1 + (n.every - count(*) + 0.5) / (count(*) + 0.5)) AS weight
-    FROM m CROSS JOIN (SELECT count(*) AS every FROM skill_search) n
-    WHERE share = {anywhere} GROUP BY p, n.every
+n AS (SELECT greatest(reltuples, 1) AS every FROM pg_class WHERE oid = 'search_texts'::regclass),
+r AS MATERIALIZED (
+    SELECT p, ln(1 + greatest(n.every - count(*), 0.5) / (count(*) + 0.5)) AS weight
+    FROM m CROSS JOIN n GROUP BY p, n.every
 ),
 c AS (
-    SELECT m.skill_id, sum(m.share * r.weight) AS weight
-    FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
+    SELECT m.skill_id, sum(r.weight) AS weight FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
 )
-SELECT s.id, s.name_key = ?, count(*) OVER (), (SELECT json_object_agg(p, weight) FROM r)
+SELECT s.id, (SELECT json_object_agg(p, weight) FROM r)
 FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
 WHERE {condition}
-ORDER BY CASE WHEN s.name_key = ? THEN 0 ELSE 1 END, c.weight DESC, s.id LIMIT ?
+ORDER BY c.weight DESC, s.id LIMIT ?
 """
 
 
-class _Found(NamedTuple):
-    """Matches that seem best (id, whether it has the name), how many there are, what is rare."""
+class VectorIndex(TextIndex):
+    """Vectors of words, each column in an index of its own."""
 
-    best: list[tuple[int, bool]]
-    total: int
-    rarity: dict[int, float]
+    def counts(
+        self, reader: Reader, place: Place, patterns: Sequence[Pattern], most: int
+    ) -> list[int]:
+        """Return in how many skills each pattern stands, counted up to ``most``."""
+        asked = [text_query(one) for one in patterns]
+        column = _COLUMNS[place].name
+        some = f"SELECT 1 FROM search_texts WHERE {column} @@ {_QUERY} LIMIT ?"
+        one = f"(SELECT count(*) FROM ({some}) x)"
+        known = [query for query in asked if query]
+        if not known:
+            return [0] * len(asked)
+        values = [value for query in known for value in (query, most)]
+        rows = reader.rows(f"SELECT {', '.join([one] * len(known))}", values)
+        found = dict(zip(known, rows[0], strict=True)) if rows else {}
+        return [found.get(query, 0) for query in asked]
+
+    def best(
+        self, reader: Reader, asked: Sequence[Question], condition: Condition, most: int
+    ) -> list[list[int]]:
+        """Return for each question ids of skills that the condition holds for, the best first."""
+        return [_best(reader, *one, condition, most) for one in asked]
+
+    def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
+        """Return the words of heads, as the index holds them, that begin so."""
+
+        def load(reader: Reader) -> list[str]:
+            rows = reader.rows("SELECT word FROM ts_stat('SELECT head FROM search_texts')")
+            return [row[0] for row in rows]
+
+        return [word for word in reader.remembered("words", load) if word.startswith(beginning)]
 
 
-class TextMatches(Matches):
-    """What text queries find, any of which may match."""
+def _best(
+    reader: Reader,
+    place: Place,
+    patterns: Sequence[Pattern],
+    condition: Condition,
+    most: int,
+) -> list[int]:
+    queries = list(dict.fromkeys(filter(None, map(text_query, patterns))))
+    if not queries:
+        return []
+    column = _COLUMNS[place]
+    # To read a vector costs a hundred times as much as to ask the index alone.
+    matches = " UNION ALL ".join(
+        f"SELECT {number} AS p, skill_id FROM search_texts WHERE {column.name} @@ {_QUERY}"
+        for number in range(len(queries))
+    )
+    rows = reader.rows(
+        _FIND.format(matches=matches, condition=condition[0]),
+        [*queries, *condition[1], most],
+    )
+    ids = [row[0] for row in rows]
+    rarity = {int(number): weight for number, weight in rows[0][1].items()} if rows else {}
+    return [*_ranked(reader, column, queries, rarity, ids[:RANKED]), *ids[RANKED:]]
 
-    @cached_property
-    def queries(self) -> tuple[str, ...]:
-        """The patterns as text queries, each once, without those that match nothing."""
-        return tuple(dict.fromkeys(filter(None, map(text_query, self.patterns))))
 
-    def count(self, reader: Reader) -> int:
-        """Return how many skills match."""
-        return self._found(reader, RANKED).total
-
-    def page(self, reader: Reader, limit: int, offset: int) -> list[tuple[int, float]]:
-        """Return a page of matches with their ranks, those whose name's key is `name` first.
-
-        The first `RANKED` are put in order by their exact ranks; all others keep the order in
-        which the indexes find them, by how many words they have and how rare those are.
-        """
-        found = self._found(reader, max(RANKED, offset + limit))
-        first = self._ranked(reader, found)
-        worst = max((rank for _, rank in first), default=0.0)
-        rest = [(skill_id, worst) for skill_id, _ in found.best[RANKED:]]
-        return [*first, *rest][offset : offset + limit]
-
-    def _found(self, reader: Reader, most: int) -> _Found:
-        """Ask the indexes alone: to read a vector costs a hundred times as much."""
-        parts, values = [], list[object]()
-        for number, query in enumerate(self.queries):
-            for column, share in (("words", ANYWHERE), ("head", ABOVE)):
-                parts.append(
-                    f"SELECT {number} AS p, {share} AS share, skill_id FROM skill_search "
-                    f"WHERE {column} @@ {_QUERY}"
-                )
-                values.append(query)
-        if not parts:
-            return _Found([], 0, {})
-        sql = _FIND.format(
-            matches=" UNION ALL ".join(parts), anywhere=ANYWHERE, condition=self.condition
-        )
-
-        def load(reader: Reader) -> _Found:
-            rows = reader.rows(sql, [*values, self.name, *self.values, self.name, most])
-            rarity = {int(number): weight for number, weight in rows[0][3].items()} if rows else {}
-            return _Found([(row[0], row[1]) for row in rows], rows[0][2] if rows else 0, rarity)
-
-        return reader.remembered(f"found {most} {self}", load)
-
-    def _ranked(self, reader: Reader, found: _Found) -> list[tuple[int, float]]:
-        """Return the first matches with their ranks, in order."""
-        chosen = found.best[:RANKED]
-        if not chosen:
-            return []
-        used = [number for number in range(len(self.queries)) if number in found.rarity]
-        rank = " + ".join(f"{found.rarity[number]:.4f} * {_FULL}" for number in used)
-        # To put two vectors together makes one that is in memory, and is read once for all words.
-        whole = "SELECT skill_id, words || CAST('' AS tsvector) AS words FROM skill_search"
-        ranks = dict(
-            reader.rows(
-                f"SELECT x.skill_id, -({rank}) FROM "
-                f"({whole} WHERE skill_id IN {reader.in_json_array} OFFSET 0) x",
-                [
-                    *(self.queries[number] for number in used),
-                    json.dumps([skill_id for skill_id, _ in chosen]),
-                ],
-            )
-        )
-        order = sorted(
-            chosen, key=lambda one: (not one[1], round(ranks.get(one[0], 0.0), 6), one[0])
-        )
-        return [(skill_id, ranks.get(skill_id, 0.0)) for skill_id, _ in order]
+def _ranked(
+    reader: Reader,
+    column: _Column,
+    queries: Sequence[str],
+    rarity: dict[int, float],
+    ids: Sequence[int],
+) -> list[int]:
+    """Return these ids, those whose texts say most of what was asked first."""
+    if not ids:
+        return []
+    enough = f"{column.enough} * (0.25 + 0.75 * length(x.words) / {column.usual}.0)"
+    worth = f"(1 - {enough} / ({enough} + ts_rank('{column.weights}', x.words, {_QUERY})))"
+    used = sorted(rarity)
+    rank = " + ".join(f"{rarity[number]:.4f} * {worth}" for number in used)
+    # To put two vectors together makes one that is in memory, and is read once for all words.
+    whole = f"SELECT skill_id, {column.name} || CAST('' AS tsvector) AS words FROM search_texts"
+    rows = reader.rows(
+        f"SELECT x.skill_id, {rank} FROM "
+        f"({whole} WHERE skill_id IN {reader.in_json_array} OFFSET 0) x",
+        [*(queries[number] for number in used), json.dumps(list(ids))],
+    )
+    ranks = dict(rows)
+    return sorted(ids, key=lambda one: (-round(ranks.get(one, 0.0), 6), one))
 
 
 def text_query(pattern: Pattern) -> str:
     """Return the text of a ``tsquery``; words are quoted, so none is an operator. Empty: none."""
-    found = lexemes(" ".join(pattern.words)).split()
+    found = [part for word in pattern.words for part in split(fold(word))]
     if not found or max(map(len, found)) > MAX_LEXEME:
         return ""
     phrase = " <-> ".join(f"'{lexeme}'" for lexeme in found)

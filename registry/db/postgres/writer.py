@@ -23,7 +23,7 @@ VACUUM_TABLES: Final = (
     "documents",
     "skill_files",
     "skill_tags",
-    "skill_search",
+    "search_texts",
     "diagnostics",
 )
 

@@ -77,8 +77,8 @@ def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
     return tuple([ref for ref in copies.split("\n") if ref not in own])
 
 
-def hit_of(skill: Skill, score: float, snippet: str) -> SearchHit:
-    """Turn a skill that was found into a hit, as cheaply as a row into a skill."""
+def hit_of(skill: Skill, **found: object) -> SearchHit:
+    """Turn a skill that was ``found`` into a hit, as cheaply as a row into a skill."""
     value = object.__new__(SearchHit)
-    value.__dict__.update(skill.__dict__, score=score, snippet=snippet)
+    value.__dict__.update(skill.__dict__, **found)
     return value

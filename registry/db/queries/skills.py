@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from stat import S_IXUSR
 from typing import Any, Final, NamedTuple
 
+from registry.db.asked import Condition
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM
 from registry.db.queries.rows import Rows, columns, skill_of
@@ -264,3 +265,24 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
             (source_id, folder, folder + "0"),  # '0' follows '/'
         )
     )
+
+
+def refs_seen(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, str]:
+    """Return the ref of each version, as it is seen."""
+    sql = f"SELECT s.id, {sight.ref} FROM {FROM} WHERE s.id IN {reader.in_json_array}"
+    return dict(reader.rows(sql, [json.dumps(list(ids))])) if ids else {}
+
+
+def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
+    """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
+    sql = f"SELECT skill_id, data FROM sketches WHERE skill_id IN {reader.in_json_array}"
+    return {row[0]: bytes(row[1]) for row in reader.rows(sql, [json.dumps(list(ids))])}
+
+
+def ids_named(reader: Reader, key: str, condition: Condition) -> list[int]:
+    """Return the ids of skills whose name has this key and for which a condition holds."""
+    rows = reader.rows(
+        f"SELECT s.id FROM {FROM} WHERE s.name_key = ? AND {condition[0]} ORDER BY s.id",
+        [key, *condition[1]],
+    )
+    return [row[0] for row in rows]

@@ -158,12 +158,14 @@ def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]
         with WriterLock(path) as lock:
             if lock.acquire(BUSY_SECONDS):
                 yield from _check_search(connection)
-    yield from problems(connection.execute, "SELECT id FROM skill_search_docsize")
+    indexed = "SELECT h.id FROM search_heads_docsize h JOIN search_bodies_docsize b ON b.id = h.id"
+    yield from problems(connection.execute, indexed)
 
 
 def _check_search(connection: sqlite3.Connection) -> list[str]:
     try:
-        connection.execute("INSERT INTO skill_search (skill_search) VALUES ('integrity-check')")
+        for name in ("search_heads", "search_bodies"):
+            connection.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
     except sqlite3.DatabaseError as error:
         return [f"the full-text index is damaged: {error}"]
     return []

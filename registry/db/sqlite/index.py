@@ -1,8 +1,8 @@
-"""What writes say in SQLite's own words: arrays, JSON, and the full-text index FTS5."""
+"""What writes say in SQLite's own words: arrays, JSON, and the full-text indexes."""
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -24,20 +24,28 @@ REVISION_HASHES: Final = (
 """The content hashes that revisions need."""
 
 _PLAIN: Final = (
-    "INSERT INTO skill_search ({special}rowid, name, tags, description, body) "
-    "SELECT {delete}s.id, s.name, s.tags, s.description, substr(d.text, d.body_start + 1) "
-    "FROM documents d JOIN skills s ON s.id = d.skill_id WHERE d.indexed = 1 AND d.skill_id {which}"
+    (
+        "INSERT INTO search_heads ({heads}rowid, name, tags, description) "
+        "SELECT {delete}s.id, s.name, s.tags, s.description FROM documents d "
+        "JOIN skills s ON s.id = d.skill_id WHERE d.indexed = 1 AND d.skill_id {which}"
+    ),
+    (
+        "INSERT INTO search_bodies ({bodies}rowid, body) "
+        "SELECT {delete}d.skill_id, substr(d.text, d.body_start + 1) FROM documents d "
+        "WHERE d.indexed = 1 AND d.skill_id {which}"
+    ),
 )
+_NEW: Final = {"heads": "", "bodies": "", "delete": ""}
+_OLD: Final = {"heads": "search_heads, ", "bodies": "search_bodies, ", "delete": "'delete', "}
 # One statement for many rows keeps the work inside SQLite, where other threads can run meanwhile.
-_ADD_PLAIN: Final = _PLAIN.format(special="", delete="", which=">= ?")
-_FORGET_PLAIN: Final = _PLAIN.format(special="skill_search, ", delete="'delete', ", which=IN_ARRAY)
-_ADD: Final = (
-    "INSERT INTO skill_search (rowid, name, tags, description, body) VALUES (?, ?, ?, ?, ?)"
+_ADD_PLAIN: Final = [sql.format(**_NEW, which=">= ?") for sql in _PLAIN]
+_FORGET_PLAIN: Final = [sql.format(**_OLD, which=IN_ARRAY) for sql in _PLAIN]
+_SEGMENTED: Final = (
+    "INSERT INTO search_heads ({heads}rowid, name, tags, description) VALUES ({delete}?, ?, ?, ?)",
+    "INSERT INTO search_bodies ({bodies}rowid, body) VALUES ({delete}?, ?)",
 )
-_FORGET: Final = (
-    "INSERT INTO skill_search (skill_search, rowid, name, tags, description, body) "
-    "VALUES ('delete', ?, ?, ?, ?, ?)"
-)
+_ADD: Final = [sql.format(**_NEW) for sql in _SEGMENTED]
+_FORGET: Final = [sql.format(**_OLD) for sql in _SEGMENTED]
 _SEGMENTED_TEXTS: Final = (
     "SELECT s.id, s.name, s.tags, s.description, d.text, d.body_start "
     "FROM documents d JOIN skills s ON s.id = d.skill_id "
@@ -60,26 +68,30 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
     ``versions`` are all that were stored at once, those that are not indexed left out.
     """
-    connection.exec_driver_sql(_ADD_PLAIN, (versions[0].id,))
-    segmented = [_segmented(one) for one in versions if one.how == SEGMENTED]
-    if segmented:
-        connection.exec_driver_sql(_ADD, segmented)
+    for sql in _ADD_PLAIN:
+        connection.exec_driver_sql(sql, (versions[0].id,))
+    _give(connection, _ADD, [one for one in versions if one.how == SEGMENTED])
 
 
 def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:
     """Take versions out of the index, before their rows are deleted."""
     chosen = (array(ids),)
-    connection.exec_driver_sql(_FORGET_PLAIN, chosen)
+    for sql in _FORGET_PLAIN:
+        connection.exec_driver_sql(sql, chosen)
     segmented = [
-        _segmented(Indexed(skill_id, name, tags, description, content[start:], SEGMENTED))
+        Indexed(skill_id, name, tags, description, content[start:], SEGMENTED)
         for skill_id, name, tags, description, content, start in connection.exec_driver_sql(
             _SEGMENTED_TEXTS, chosen
         )
     ]
-    if segmented:
-        connection.exec_driver_sql(_FORGET, segmented)
+    _give(connection, _FORGET, segmented)
 
 
-def _segmented(one: Indexed) -> tuple[Any, ...]:
-    """Return the full-text row of a version; giving the same again deletes it."""
-    return (one.id, *map(segment, (one.name, one.tags, one.description, one.body)))
+def _give(connection: Connection, statements: Sequence[str], versions: Sequence[Indexed]) -> None:
+    """Give the indexes segmented texts; giving the same again deletes them."""
+    if not versions:
+        return
+    heads = [(one.id, *map(segment, (one.name, one.tags, one.description))) for one in versions]
+    bodies = [(one.id, segment(one.body)) for one in versions]
+    connection.exec_driver_sql(statements[0], heads)
+    connection.exec_driver_sql(statements[1], bodies)

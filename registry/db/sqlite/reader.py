@@ -12,7 +12,7 @@ from urllib.parse import quote
 from registry.db.forks import begin_anew, busy
 from registry.db.interface import Reader, State
 from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, schema_state, translate
-from registry.db.sqlite.search import Fts5Matches
+from registry.db.sqlite.search import Fts5Index
 from registry.db.storable import storable
 from registry.errors import DatabaseProblem
 
@@ -38,7 +38,7 @@ class SqliteReader(Reader):
     in_json_array = "(SELECT value FROM json_each(?))"
     json_each = "json_each({})"
     json_item = "json_extract(e.value, '$[{}]')"
-    matches = Fts5Matches
+    index = Fts5Index()
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

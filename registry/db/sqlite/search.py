@@ -1,75 +1,72 @@
-"""Asking SQLite's full-text index, which ranks by BM25."""
+"""Asking SQLite's full-text indexes, which rank by BM25."""
 
 import json
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final
 
-from registry.db.interface import Matches, Pattern, Reader
+from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.interface import Reader, TextIndex
 from registry.db.queries.filters import FROM
 
-WEIGHTS: Final = (10.0, 6.0, 4.0, 1.0)
-"""Of name, tags, description and body."""
-
-_RANK: Final = f"bm25(skill_search, {', '.join(map(str, WEIGHTS))})"
+RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(search_bodies)"}
+"""The best is the lowest. In a head, how much a word in name, tags and description counts."""
 
 
-class Fts5Matches(Matches):
-    """What FTS5 finds.
+class Fts5Index(TextIndex):
+    """FTS5 ranks by itself, and what passes the filters is looked up for the best only.
 
-    The index ranks by itself, and what passes the filters is looked up for the best only: joining
-    and sorting all matches of a common word takes twice as long. A rank is a number, the best the
-    lowest.
+    Joining and sorting all matches of a common word takes twice as long.
     """
 
-    @cached_property
-    def expression(self) -> str:
-        """The patterns in the words of FTS5."""
-        return expression(self.patterns)
+    def counts(
+        self, reader: Reader, place: Place, patterns: Sequence[Pattern], most: int
+    ) -> list[int]:
+        """Return in how many skills each pattern stands, counted up to ``most``."""
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM {_matching(place)} LIMIT ?)"
+        found = (reader.rows(sql, [expression([one]), most]) for one in patterns)
+        return [rows[0][0] if rows else 0 for rows in found]
 
-    def count(self, reader: Reader) -> int:
-        """Return how many skills match."""
-        rows = reader.rows(
-            "SELECT count(*) FROM skill_search x JOIN skills s ON s.id = x.rowid "
-            "JOIN sources src ON src.id = s.source_id "
-            f"WHERE skill_search MATCH ? AND {self.condition}",
-            [self.expression, *self.values],
-        )
-        return int(rows[0][0]) if rows else 0
-
-    def page(self, reader: Reader, limit: int, offset: int) -> list[tuple[int, float]]:
-        """Return a page of matches with their ranks, those whose name's key is `name` first."""
-        first = self._named(reader)
-        page = [*first, *self._best(reader, offset + limit, {row[0] for row in first})]
-        return page[offset : offset + limit]
-
-    def _named(self, reader: Reader) -> list[tuple[int, float]]:
-        return reader.rows(
-            f"SELECT s.id, {_RANK} AS rank FROM {FROM} CROSS JOIN skill_search x "
-            f"WHERE s.name_key = ? AND {self.condition} "
-            "AND x.rowid = s.id AND skill_search MATCH ? ORDER BY rank, s.id",
-            [self.name, *self.values, self.expression],
-        )
-
-    def _best(self, reader: Reader, wanted: int, others: set[int]) -> list[tuple[int, float]]:
-        looked_at = 2 * wanted + 50
+    def best(
+        self, reader: Reader, asked: Sequence[Question], condition: Condition, most: int
+    ) -> list[list[int]]:
+        """Return for each question ids of skills that the condition holds for, the best first."""
+        looked_at = most
         while True:
-            top = reader.rows(
-                f"SELECT rowid, {_RANK} AS rank FROM skill_search WHERE skill_search MATCH ? "
-                "ORDER BY rank, rowid LIMIT ?",
-                [self.expression, looked_at],
-            )
-            chosen = json.dumps([row[0] for row in top])
+            lists = [_ranked(reader, *one, looked_at) for one in asked]
             passing = reader.rows(
-                f"SELECT s.id FROM {FROM} "
-                f"WHERE s.id IN {reader.in_json_array} AND {self.condition}",
-                [chosen, *self.values],
+                f"SELECT s.id FROM {FROM} WHERE s.id IN {reader.in_json_array} AND {condition[0]}",
+                [json.dumps(list({one for ids in lists for one in ids})), *condition[1]],
             )
-            seen = {row[0] for row in passing} - others
-            found = [(skill_id, rank) for skill_id, rank in top if skill_id in seen]
-            if len(found) >= wanted or len(top) < looked_at:
-                return found[:wanted]
-            looked_at *= 8
+            seen = {row[0] for row in passing}
+            found = [[one for one in ids if one in seen] for ids in lists]
+            if all(
+                len(some) >= most or len(ids) < looked_at
+                for some, ids in zip(found, lists, strict=True)
+            ):
+                return [some[:most] for some in found]
+            looked_at *= 16
+
+    def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
+        """Return the words of heads, as the index holds them, that begin so."""
+        rows = reader.rows(
+            "SELECT term FROM search_words WHERE term >= ? AND term < ?",
+            [beginning, f"{beginning}\U0010ffff"],
+        )
+        return [row[0] for row in rows]
+
+
+def _ranked(reader: Reader, place: Place, patterns: Sequence[Pattern], most: int) -> list[int]:
+    if not patterns:
+        return []
+    rows = reader.rows(
+        f"SELECT rowid FROM {_matching(place)} ORDER BY {RANKS[place]}, rowid LIMIT ?",
+        [expression(patterns), most],
+    )
+    return [row[0] for row in rows]
+
+
+def _matching(place: Place) -> str:
+    return f"search_{place} WHERE search_{place} MATCH ?"
 
 
 def expression(patterns: Sequence[Pattern]) -> str:

@@ -19,7 +19,15 @@ from sqlalchemy import (
     select,
 )
 
-from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
+from registry.db.schema import (
+    diagnostics,
+    documents,
+    sketches,
+    skill_files,
+    skill_tags,
+    skills,
+    sources,
+)
 from registry.db.writes.gone import record_gone
 from registry.db.writes.indexed import UNINDEXED, Indexed, how_indexed
 from registry.db.writes.names import refresh_names
@@ -30,6 +38,7 @@ from registry.db.writes.revisions import (
     store_documents,
 )
 from registry.db.writes.statements import dialect_of, execute, execute_many, insert_rows
+from registry.document.likeness import sketch
 from registry.model import Diagnostic
 
 
@@ -64,6 +73,7 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     tags: list[dict[str, Any]] = []
     findings: list[dict[str, Any]] = []
     texts: list[dict[str, Any]] = []
+    likeness: list[dict[str, Any]] = []
     found: list[Indexed] = []
     for number, version in enumerate(batch, first):
         columns = version.columns
@@ -87,9 +97,12 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
                 }
             )
             if how != UNINDEXED:
-                found.append(Indexed(number, *said, version.text[version.body_start :], how))
+                body = version.text[version.body_start :]
+                found.append(Indexed(number, *said, body, how))
+                likeness.append({"skill_id": number, "data": sketch(columns["description"], body)})
     insert_rows(connection, skills, [version.columns for version in batch])
     insert_rows(connection, documents, texts)
+    insert_rows(connection, sketches, likeness)
     insert_rows(connection, skill_files, files)
     insert_rows(connection, skill_tags, tags)
     insert_rows(connection, diagnostics, findings)

@@ -1,0 +1,120 @@
+"""Full-text search: what people and agents type in, ranked skills with a snippet out."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from registry.catalog.search.alike import gathered
+from registry.catalog.search.fit import FITS, confidence, missing
+from registry.catalog.search.rank import MAX_RANKED, Asked, rank, understand
+from registry.catalog.search.snippet import make_snippet
+from registry.db.asked import Condition
+from registry.db.interface import Reader
+from registry.db.queries.filters import Filters, where
+from registry.db.queries.rows import hit_of
+from registry.db.queries.skills import hits, ids_named, refs_seen, sketches
+from registry.errors import UsageProblem
+from registry.model import Found
+from registry.text import name_key
+
+MAX_QUERIES: Final = 5
+"""That are asked at once."""
+
+BEST: Final = 5
+"""So many hits say whether anything fits."""
+
+NAMED: Final = 10.0
+"""What a name is worth that is exactly what was typed: more than all else."""
+
+
+class _Match(NamedTuple):
+    """A skill that a query found, and those that are alike it, which are not shown."""
+
+    id: int
+    score: float
+    asked: Asked
+    alike: Sequence[int] = ()
+
+
+def search(
+    reader: Reader, queries: Sequence[str], filters: Filters, *, limit: int = 20, offset: int = 0
+) -> Found:
+    """Return one page of hits, the best first, and how many places they take in all.
+
+    Several queries are answered in turn, the best of each first. Copies and near copies take one
+    place. Of a query that more than `MAX_RANKED` skills match only the best are counted. Raises
+    `UsageProblem` for too many queries, or none.
+    """
+    if not 0 < len(queries) <= MAX_QUERIES:
+        raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
+    sight = reader.sight
+    condition, values = where(reader, filters, sight)
+    most = MAX_RANKED
+    while most < offset + limit:  # in steps, so that pages fit together
+        most *= 4
+
+    def ask(reader: Reader) -> tuple[list[_Match], list[Asked]]:
+        understood = [understand(reader, one) for one in queries]
+        lists = [
+            _ranked(reader, query, asked, (condition, values), most)
+            for query, asked in zip(queries, understood, strict=True)
+        ]
+        return _gathered(reader, _in_turn(lists)), understood
+
+    with reader.snapshot():
+        # Several agents of one team ask the same; until the database changes, so is the answer.
+        found, understood = reader.remembered(f"search {most} {queries} {condition} {values}", ask)
+        page = found[offset : offset + limit]
+        best = found[:BEST]
+        shown = {one.id: one for one in [*page, *best]}
+        known = hits(reader, list(shown), sight)
+        refs = refs_seen(reader, [other for one in page for other in one.alike], sight)
+    fits = {one: confidence(match.asked, known[one][1]) for one, match in shown.items()}
+    fitting = max((fits[one.id] for one in best), default=0.0)
+    return Found(
+        tuple(
+            hit_of(
+                known[one.id][1],
+                score=round(one.score, 4),
+                snippet=make_snippet(
+                    known[one.id][0], known[one.id][1].description, one.asked.terms
+                ),
+                confidence=round(fits[one.id], 2),
+                alike=tuple(refs[other] for other in one.alike),
+            )
+            for one in page
+        ),
+        len(found),
+        round(fitting, 2),
+        missing(understood, [known[one.id][1] for one in best]) if fitting < FITS else (),
+    )
+
+
+def _ranked(
+    reader: Reader,
+    query: str,
+    asked: Asked,
+    condition: Condition,
+    most: int,
+) -> list[_Match]:
+    """Return what a query finds, first that whose name is exactly what was typed."""
+    if not asked.terms:
+        return []
+    scores = rank(reader, asked, condition, most)
+    named = ids_named(reader, name_key(" ".join(query.split())), condition)
+    first = {one: scores.get(one, 0.0) + NAMED for one in named}
+    return [_Match(one, score, asked) for one, score in {**first, **scores, **first}.items()]
+
+
+def _in_turn(lists: Sequence[Sequence[_Match]]) -> list[_Match]:
+    found: dict[int, _Match] = {}
+    for place in range(max(map(len, lists), default=0)):
+        for one in lists:
+            if place < len(one):
+                found.setdefault(one[place].id, one[place])
+    return list(found.values())
+
+
+def _gathered(reader: Reader, found: Sequence[_Match]) -> list[_Match]:
+    matches = {one.id: one for one in found}
+    kept = gathered(list(matches), sketches(reader, list(matches)))
+    return [matches[one]._replace(alike=alike) for one, alike in kept.items()]
