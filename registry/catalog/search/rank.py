@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from registry.catalog.search.lexicon import OtherWords, other_words
-from registry.catalog.search.query import Term, joined, parse, stem
+from registry.catalog.search.query import Term, joined, parse, stem, unquoted
 from registry.db.asked import Condition, Pattern, Question
 from registry.db.interface import Reader
 from registry.text import has_unspaced
@@ -87,7 +87,7 @@ def understand(reader: Reader, query: str) -> Asked:
         tuple(looked_for[place] for place in known),
         tuple(heads[place] for place in known),
         tuple(bodies[place] for place in known),
-        other_words(query),
+        other_words(unquoted(query)),
     )
 
 
