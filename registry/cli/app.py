@@ -17,7 +17,7 @@ COMMANDS: Final = {
     "search": "Find skills by what they do.",
     "show": "Show one skill, or several.",
     "why": "Explain why a skill is, or isn't, listed.",
-    "copies": "List names that lie in several places, and what differs.",
+    "copies": "List names in several places, what differs, and texts under several names.",
     "tags": "Count the skills of each tag.",
     "kinds": "Count the skills of each kind.",
     "categories": "Count the skills of each category.",

@@ -93,8 +93,12 @@ def test_a_name_that_is_exactly_what_was_typed_comes_first(library, skill):
 class TestAlike:
     @pytest.fixture
     def library(self, library, skill):
-        skill("steps", description="Take steps.", body=LINES)
-        skill("stairs", description="Climb steps.", body=LINES.replace("Step 7", "Step seven"))
+        skill("steps", description="Take the usual steps to the top.", body=LINES)
+        skill(
+            "stairs",
+            description="Climb the usual steps to the top.",
+            body=LINES.replace("Step 7", "Step seven"),
+        )
         skill("ladder", description="Steps of a ladder.", body="Quite another text.\n" * 5)
         library.sync()
         return library
