@@ -1,10 +1,10 @@
 """What texts have in common, from a few numbers each: the lowest hash of pieces in each bucket.
 
 Two texts have the same lowest hash in as large a share of buckets as they have pieces in common
-(Li, Owen, Zhang 2012, One Permutation Hashing). Pieces are the words of a description and the sentences
-of what stands below: a template that many skills fill in makes the second alike, and not the first.
-Texts that agree in a whole band of buckets are compared: so near copies are found without comparing
-each with each.
+(Li, Owen, Zhang 2012, One Permutation Hashing). Pieces are the words of a description and the
+sentences of what stands below: a template that many skills fill in makes the second alike, and not
+the first. Texts that agree in a whole band of buckets are compared: so near copies are found
+without comparing each with each.
 """
 
 import struct
