@@ -163,7 +163,7 @@ class SkillRegistry:
         return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
-        """Return the names that lie in several places; for one skill also what is nearly alike.
+        """Return names that lie in several places, and texts that several names nearly have.
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """

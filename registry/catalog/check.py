@@ -20,14 +20,14 @@ from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
 from registry.document.mend import untidy
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
-from registry.model import DOCUMENT_NAMES, Diagnostic
+from registry.model import DOCUMENT_NAMES, Diagnostic, Value
 from registry.sync.folder import Reading, read_folder
 from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path, name_key
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Value):
     """The findings about one skill, the worst first; ``path`` is its folder.
 
     ``root`` is the folder from which it was reached by handles; empty where nothing was read.

@@ -18,7 +18,7 @@ COMMANDS: Final = {
     "show": "Show one skill, or several.",
     "why": "Explain why a skill is, or isn't, listed.",
     "eval": "Ask the prompts that skills ship, and say how often each skill is found.",
-    "copies": "List names that lie in several places, and what differs.",
+    "copies": "List names in several places, what differs, and texts under several names.",
     "tags": "Count the skills of each tag.",
     "kinds": "Count the skills of each kind.",
     "categories": "Count the skills of each category.",

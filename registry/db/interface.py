@@ -24,6 +24,7 @@ from typing import (
 from registry.db.asked import Condition, Part, Pattern, Place, Question
 from registry.db.sight import EVERYTHING, Sight
 from registry.errors import DatabaseTooNew, RegistryError
+from registry.model import Value
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -244,7 +245,7 @@ class SyncLock(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseInfo:
+class DatabaseInfo(Value):
     """Facts about a database; ``bytes`` counts a file's write-ahead log too.
 
     ``wal_reset_bug``: this SQLite can lose a commit when a checkpoint meets a write from another

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from registry.catalog.alike import gathered
 from registry.catalog.copies import copies_of
 from registry.catalog.evals.prompts import NotPrompts, Prompt, is_prompt_file, read_prompts
 from registry.catalog.listing import chosen
 from registry.catalog.reading import CurrentSkill, read_file
-from registry.catalog.search.alike import gathered
 from registry.catalog.search.find import Match, ranked
 from registry.catalog.search.fit import FITS, confidence
 from registry.core import Core

@@ -9,7 +9,7 @@ from registry.catalog.resolve import resolve
 from registry.catalog.search.find import Match, answers
 from registry.catalog.search.fit import confidence
 from registry.catalog.search.lexicon import said_for
-from registry.catalog.search.query import parse
+from registry.catalog.search.query import parse, unquoted
 from registry.catalog.search.rank import COMMON, MAX_RANKED, Asked, telling
 from registry.catalog.visibility.decisions import seen_by
 from registry.catalog.why import Explanation, explain
@@ -268,7 +268,7 @@ def _looked_for(
     ):
         said = None if pattern.words == term else " ".join(term)
         found.setdefault(pattern, (said, telling(pattern, heads, bodies)))
-    other = {Pattern(term): said for term, said in said_for(query).items()}
+    other = {Pattern(term): said for term, said in said_for(unquoted(query)).items()}
     others = [Pattern(term) for term in (*asked.others.lay, *asked.others.foreign)]
     counts = reader.index.counts(reader, "heads", others, COMMON)
     for pattern, count in zip(others, counts, strict=True):

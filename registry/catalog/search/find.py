@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from registry.catalog.search.alike import gathered
+from registry.catalog.alike import gathered
 from registry.catalog.search.fit import FITS, confidence, missing
 from registry.catalog.search.rank import MAX_RANKED, Asked, rank, understand
 from registry.catalog.search.snippet import make_snippet

@@ -11,22 +11,21 @@ from difflib import get_close_matches
 from typing import Final
 
 from registry.catalog.search.lexicon import OtherWords, other_words
-from registry.catalog.search.query import Term, joined, parse, stem
+from registry.catalog.search.query import Term, joined, parse, stem, unquoted
 from registry.db.asked import Condition, Pattern, Question
 from registry.db.interface import Reader
 from registry.text import has_unspaced
 
-MAX_RANKED: Final = 200
+MAX_RANKED: Final = 100
 """So many of the best are ranked in each list; nobody pages on to the others."""
 
 COMMON: Final = 3000
 """Words that so many texts hold are equally common."""
 
-MIN_BODY_TERMS, MAX_BODY_TERMS = 2, 6
-"""The rarest words are looked for in bodies; more of them cost more than they tell."""
-
-MAX_TEXTS: Final = 4000
-"""So many bodies are ranked for more than `MIN_BODY_TERMS`."""
+MAX_BODY_TERMS: Final = 6
+MAX_TEXTS: Final = 3000
+"""The rarest words are looked for in bodies, as long as no more texts have to be ranked for them:
+more of them cost more than they tell."""
 
 RANK: Final = 6
 """How slowly a place in a list loses its worth: after so many others, half of it."""
@@ -90,7 +89,7 @@ def understand(reader: Reader, query: str) -> Asked:
         tuple(looked_for[place] for place in known),
         tuple(heads[place] for place in known),
         tuple(bodies[place] for place in known),
-        other_words(query),
+        other_words(unquoted(query)),
     )
 
 
@@ -146,7 +145,7 @@ def _rarest(asked: Asked) -> list[Pattern]:
     texts = 0
     for count, _, pattern in held[:MAX_BODY_TERMS]:
         texts += count
-        if len(found) >= MIN_BODY_TERMS and texts > MAX_TEXTS:
+        if found and texts > MAX_TEXTS:
             break
         found.append(pattern)
     return found

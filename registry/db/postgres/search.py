@@ -28,7 +28,7 @@ class _Column(NamedTuple):
 
 
 _COLUMNS: Final[dict[Place, _Column]] = {
-    "heads": _Column("head", "{0.1, 0.25, 0.5, 1.0}", 0.18, 30),
+    "heads": _Column("head", "{0.1, 0.25, 0.5, 1.0}", 0.1, 30),
     "bodies": _Column("body", "{0.1, 0.4, 0.6, 1.0}", 0.073, 200),
 }
 
@@ -46,10 +46,8 @@ _QUERY: Final = "to_tsquery('stems', ?)"
 
 _FIND: Final = """
 WITH m AS MATERIALIZED ({matches}),
-n AS (SELECT greatest(reltuples, 1) AS every FROM pg_class WHERE oid = 'search_texts'::regclass),
 r AS MATERIALIZED (
-    SELECT p, ln(1 + greatest(n.every - count(*), 0.5) / (count(*) + 0.5)) AS weight
-    FROM m CROSS JOIN n GROUP BY p, n.every
+    SELECT p, ln(1 + greatest(? - count(*), 0.5) / (count(*) + 0.5)) AS weight FROM m GROUP BY p
 ),
 c AS (
     SELECT m.skill_id, sum(r.weight) AS weight FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
@@ -132,11 +130,17 @@ def _best(
     )
     rows = reader.rows(
         _FIND.format(matches=matches, condition=condition[0]),
-        [*queries, *condition[1], most],
+        [*queries, _texts(reader), *condition[1], most],
     )
     ids = [row[0] for row in rows]
     rarity = {int(number): weight for number, weight in rows[0][1].items()} if rows else {}
     return [*_ranked(reader, column, queries, rarity, ids[:RANKED]), *ids[RANKED:]]
+
+
+def _texts(reader: Reader) -> int:
+    """Return how many texts there are; what the server itself estimates may be long ago."""
+    sql = "SELECT count(*) FROM search_texts"
+    return int(reader.remembered("texts", lambda reader: reader.rows(sql)[0][0]))
 
 
 def _ranked(
