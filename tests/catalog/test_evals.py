@@ -151,6 +151,18 @@ def test_each_answer_says_where_the_skill_stood_and_what_came_first(library):
     assert not told["fold a booklet of paper"].passed
 
 
+def test_a_skill_that_is_first_for_another_s_prompt_but_does_not_fit_is_no_false_alarm(
+    library, root
+):
+    said = "fold clothes like quantum zithers"
+    ship(root / "silent", [{"query": said, "should_trigger": False}])
+    ship(root / "leaflet", [{"query": said, "should_trigger": False}])
+    library.sync(str(root))
+    (answer,) = library.evaluate(["leaflet"]).skills[0].answers
+    assert answer.place == 1
+    assert answer.passed
+
+
 def test_the_place_is_that_of_a_search(library, root):
     for number in range(30):
         write_skill(root / f"fold-{number % 9}-{number}", description="Fold paper cranes quickly.")
