@@ -20,7 +20,7 @@ MAX_QUERIES: Final = 5
 """That are asked at once."""
 
 BEST: Final = 5
-"""So many hits say whether anything fits."""
+"""So many hits say whether anything fits; more of several queries, whose hits come in turn."""
 
 NAMED: Final = 10.0
 """What a name is worth that is exactly what was typed: more than all else."""
@@ -64,7 +64,7 @@ def search(
         # Several agents of one team ask the same; until the database changes, so is the answer.
         found, understood = reader.remembered(f"search {most} {queries} {condition} {values}", ask)
         page = found[offset : offset + limit]
-        best = found[:BEST]
+        best = found[: BEST * min(len(queries), 3)]
         shown = {one.id: one for one in [*page, *best]}
         known = hits(reader, list(shown), sight)
         refs = refs_seen(reader, [other for one in page for other in one.alike], sight)
