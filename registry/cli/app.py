@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "search": "Find skills by what they do.",
     "show": "Show one skill, or several.",
     "why": "Explain why a skill is, or isn't, listed.",
+    "eval": "Ask the prompts that skills ship, and say how often each skill is found.",
     "copies": "List names in several places, what differs, and texts under several names.",
     "tags": "Count the skills of each tag.",
     "kinds": "Count the skills of each kind.",

@@ -21,7 +21,7 @@ from typing import (
     TypeVar,
 )
 
-from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.asked import Condition, Part, Pattern, Place, Question
 from registry.db.sight import EVERYTHING, Sight
 from registry.errors import DatabaseTooNew, RegistryError
 from registry.model import Value
@@ -81,6 +81,12 @@ class TextIndex(ABC):
         self, reader: "Reader", asked: Sequence[Question], condition: Condition, most: int
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
+
+    @abstractmethod
+    def parts(
+        self, reader: "Reader", skill_id: int, patterns: Sequence[Pattern]
+    ) -> list[tuple[Part, ...]]:
+        """Return for each pattern the parts of one skill in which it stands."""
 
     @abstractmethod
     def vocabulary(self, reader: "Reader", beginning: str) -> list[str]:

@@ -26,7 +26,7 @@ NAMED: Final = 10.0
 """What a name is worth that is exactly what was typed: more than all else."""
 
 
-class _Match(NamedTuple):
+class Match(NamedTuple):
     """A skill that a query found, and those that are alike it, which are not shown."""
 
     id: int
@@ -52,13 +52,8 @@ def search(
     while most < offset + limit:  # in steps, so that pages fit together
         most *= 4
 
-    def ask(reader: Reader) -> tuple[list[_Match], list[Asked]]:
-        understood = [understand(reader, one) for one in queries]
-        lists = [
-            _ranked(reader, query, asked, (condition, values), most)
-            for query, asked in zip(queries, understood, strict=True)
-        ]
-        return _gathered(reader, _in_turn(lists)), understood
+    def ask(reader: Reader) -> tuple[list[Match], list[Asked]]:
+        return answers(reader, queries, (condition, values), most)
 
     with reader.snapshot():
         # Several agents of one team ask the same; until the database changes, so is the answer.
@@ -89,24 +84,33 @@ def search(
     )
 
 
-def _ranked(
-    reader: Reader,
-    query: str,
-    asked: Asked,
-    condition: Condition,
-    most: int,
-) -> list[_Match]:
-    """Return what a query finds, first that whose name is exactly what was typed."""
+def answers(
+    reader: Reader, queries: Sequence[str], condition: Condition, most: int = MAX_RANKED
+) -> tuple[list[Match], list[Asked]]:
+    """Return what queries find in turn, the best first, and how each was understood."""
+    lists = [ranked(reader, query, condition, most) for query in queries]
+    return _gathered(reader, _in_turn([found for found, _ in lists])), [one for _, one in lists]
+
+
+def ranked(
+    reader: Reader, query: str, condition: Condition, most: int = MAX_RANKED
+) -> tuple[list[Match], Asked]:
+    """Return what a query finds, first that whose name is exactly what was typed.
+
+    Each has a place of its own, near copies, too. How it was understood comes second.
+    """
+    asked = understand(reader, query)
     if not asked.terms:
-        return []
+        return [], asked
     scores = rank(reader, asked, condition, most)
     named = ids_named(reader, name_key(" ".join(query.split())), condition)
     first = {one: scores.get(one, 0.0) + NAMED for one in named}
-    return [_Match(one, score, asked) for one, score in {**first, **scores, **first}.items()]
+    found = {**first, **scores, **first}
+    return [Match(one, score, asked) for one, score in found.items()], asked
 
 
-def _in_turn(lists: Sequence[Sequence[_Match]]) -> list[_Match]:
-    found: dict[int, _Match] = {}
+def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
+    found: dict[int, Match] = {}
     for place in range(max(map(len, lists), default=0)):
         for one in lists:
             if place < len(one):
@@ -114,7 +118,7 @@ def _in_turn(lists: Sequence[Sequence[_Match]]) -> list[_Match]:
     return list(found.values())
 
 
-def _gathered(reader: Reader, found: Sequence[_Match]) -> list[_Match]:
+def _gathered(reader: Reader, found: Sequence[Match]) -> list[Match]:
     matches = {one.id: one for one in found}
     kept = gathered(list(matches), sketches(reader, list(matches)))
     return [matches[one]._replace(alike=alike) for one, alike in kept.items()]

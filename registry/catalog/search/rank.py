@@ -37,6 +37,9 @@ well; in heads for what words of other languages mean."""
 _UNKNOWN_PAIR: Final = 0.2
 """Most pairs of neighbouring characters that no skill has are no words."""
 
+_LEAST: Final = 0.1
+"""What a word tells that everybody has."""
+
 _MIN_PREFIX: Final = 3
 _MIN_SPELLED: Final = 5
 _SAME_BEGINNING: Final = 1
@@ -154,8 +157,13 @@ def _known(counts: Sequence[int], asked: Asked) -> float:
     return known / (sum(asked.weights) or 1.0)
 
 
+def telling(pattern: Pattern, heads: int, bodies: int) -> float:
+    """Return how much a term tells as a share of what it can, from 0 to 1."""
+    return _weight(pattern, heads, bodies) / (math.log(COMMON) + _LEAST)
+
+
 def _weight(pattern: Pattern, heads: int, bodies: int) -> float:
     """Return how much a term tells: the more, the fewer skills have it."""
-    weight = math.log(COMMON / (min(heads, COMMON - 1) + 1)) + 0.1
+    weight = math.log(COMMON / (min(heads, COMMON - 1) + 1)) + _LEAST
     is_accident = not heads + bodies and has_unspaced("".join(pattern.words))
     return weight * _UNKNOWN_PAIR if is_accident else weight

@@ -6,9 +6,10 @@ here: how rare the word is among all texts, and that a word says less in a longe
 
 import json
 from collections.abc import Sequence
+from itertools import compress
 from typing import Final, NamedTuple
 
-from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.asked import PARTS, Condition, Part, Pattern, Place, Question
 from registry.db.interface import Reader, TextIndex
 from registry.text import MAX_LEXEME, fold, split
 
@@ -33,6 +34,13 @@ _COLUMNS: Final[dict[Place, _Column]] = {
 
 RANKED: Final = 200
 """So many matches are ranked exactly; all others by how many words they have, and how rare ones."""
+
+_PARTS: Final[dict[Part, str]] = {
+    "name": "ts_filter(head, '{a}')",
+    "tags": "ts_filter(head, '{b}')",
+    "description": "ts_filter(head, '{c}')",
+    "body": "body",
+}
 
 _QUERY: Final = "to_tsquery('stems', ?)"
 
@@ -75,6 +83,24 @@ class VectorIndex(TextIndex):
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
         return [_best(reader, *one, condition, most) for one in asked]
+
+    def parts(
+        self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
+    ) -> list[tuple[Part, ...]]:
+        """Return for each pattern the parts of one skill in which it stands."""
+        asked = [text_query(one) for one in patterns]
+        tests = [
+            f"{_PARTS[part]} @@ {_QUERY}" if query else "false" for query in asked for part in PARTS
+        ]
+        values = [query for query in asked if query for _ in PARTS]
+        sql = f"SELECT {', '.join(tests)} FROM search_texts WHERE skill_id = ?"
+        rows = reader.rows(sql, [*values, skill_id]) if tests else []
+        held = rows[0] if rows else [False] * len(tests)
+        width = len(PARTS)
+        return [
+            tuple(compress(PARTS, held[start : start + width]))
+            for start in range(0, len(tests), width)
+        ]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
         """Return the words of heads, as the index holds them, that begin so."""
