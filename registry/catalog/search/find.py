@@ -11,7 +11,7 @@ from registry.db.asked import Condition
 from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, where
 from registry.db.queries.rows import hit_of
-from registry.db.queries.skills import hits, ids_named, refs_seen, sketches
+from registry.db.queries.skills import hits, ids_named, refs_seen, sketches, strengths_of
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key
@@ -119,6 +119,16 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
 
 
 def _gathered(reader: Reader, found: Sequence[Match]) -> list[Match]:
+    """Return what takes a place, with what is alike it.
+
+    Of near copies that of the strongest source is shown, so that no stranger's stands for it.
+    """
     matches = {one.id: one for one in found}
-    kept = gathered(list(matches), sketches(reader, list(matches)))
-    return [matches[one]._replace(alike=alike) for one, alike in kept.items()]
+    groups = gathered(list(matches), sketches(reader, list(matches)))
+    several = [member for one, others in groups.items() if others for member in (one, *others)]
+    strengths = strengths_of(reader, several) if several else {}
+    places: list[Match] = []
+    for one, others in groups.items():
+        shown, *rest = sorted([one, *others], key=lambda member: strengths.get(member, 0))
+        places.append(matches[shown]._replace(score=matches[one].score, alike=rest))
+    return places
