@@ -210,6 +210,18 @@ def test_more_prompts_than_are_asked_are_told(library, root):
     assert f"{MAX_PROMPTS + 5}" in problem.reason
 
 
+def test_the_prompts_of_a_copy_that_is_not_listed_count_where_the_listed_one_stands(
+    registry, tmp_path
+):
+    for source in ("strong", "weak"):
+        folder = write_skill(tmp_path / source / "leaflet", description="Fold paper.")
+        ship(folder, ["fold paper"])
+        registry.sync(str(tmp_path / source), name=source)
+    hidden = next(one for one in registry.list(all=True) if one.shadowed)
+    assert registry.evaluate([hidden.ref]).total.hit_at_1 == 1
+    assert [one.ref for one in registry.evaluate().skills] == ["leaflet"]
+
+
 def test_names_and_a_source_narrow_what_is_asked(library, root, tmp_path):
     assert [one.ref for one in library.evaluate(["press"]).skills] == ["press"]
     other = tmp_path / "other"
