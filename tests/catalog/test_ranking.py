@@ -4,7 +4,7 @@ import pytest
 
 from registry.errors import UsageProblem
 from registry.model import Found
-from tests.conftest import OLD
+from tests.conftest import OLD, write_skill
 
 LINES = "".join(f"Step {number} of the usual way to do it.\n" for number in range(30))
 
@@ -123,6 +123,16 @@ class TestAlike:
         library.sync()
         (hit,) = library.search("plan for the week")
         assert {hit.name, *hit.alike} == {"one", "two"}
+
+    def test_of_near_copies_that_of_the_strongest_source_is_shown(self, library, tmp_path):
+        about = "Climb the usual steps, steps to the top."
+        for name, scope in (("shared", "community"), ("project", "project")):
+            folder = tmp_path / name
+            write_skill(folder / f"{name}-steps", description=about, body=LINES)
+            library.sync(str(folder), scope=scope)
+        (hit, _) = library.search("steps to the top", all=True)
+        assert hit.name == "project-steps"
+        assert set(hit.alike) == {"steps", "stairs", "shared-steps"}
 
     def test_a_shadowed_or_filtered_copy_is_not_told(self, library, root):
         assert [hit.alike for hit in library.search("steps", tags=["none"])] == []

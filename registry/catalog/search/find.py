@@ -11,7 +11,7 @@ from registry.db.asked import Condition
 from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, where
 from registry.db.queries.rows import hit_of
-from registry.db.queries.skills import hits, ids_named, refs_seen, sketches
+from registry.db.queries.skills import hits, ids_named, refs_seen, sketches, strengths_of
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key
@@ -20,7 +20,7 @@ MAX_QUERIES: Final = 5
 """That are asked at once."""
 
 BEST: Final = 5
-"""So many hits say whether anything fits."""
+"""So many hits say whether anything fits; more of several queries, whose hits come in turn."""
 
 NAMED: Final = 10.0
 """What a name is worth that is exactly what was typed: more than all else."""
@@ -59,7 +59,7 @@ def search(
         # Several agents of one team ask the same; until the database changes, so is the answer.
         found, understood = reader.remembered(f"search {most} {queries} {condition} {values}", ask)
         page = found[offset : offset + limit]
-        best = found[:BEST]
+        best = found[: BEST * min(len(queries), 3)]
         shown = {one.id: one for one in [*page, *best]}
         known = hits(reader, list(shown), sight)
         refs = refs_seen(reader, [other for one in page for other in one.alike], sight)
@@ -119,6 +119,16 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
 
 
 def _gathered(reader: Reader, found: Sequence[Match]) -> list[Match]:
+    """Return what takes a place, with what is alike it.
+
+    Of near copies that of the strongest source is shown, so that no stranger's stands for it.
+    """
     matches = {one.id: one for one in found}
-    kept = gathered(list(matches), sketches(reader, list(matches)))
-    return [matches[one]._replace(alike=alike) for one, alike in kept.items()]
+    groups = gathered(list(matches), sketches(reader, list(matches)))
+    several = [member for one, others in groups.items() if others for member in (one, *others)]
+    strengths = strengths_of(reader, several) if several else {}
+    places: list[Match] = []
+    for one, others in groups.items():
+        shown, *rest = sorted([one, *others], key=lambda member: strengths.get(member, 0))
+        places.append(matches[shown]._replace(score=matches[one].score, alike=rest))
+    return places
