@@ -194,6 +194,20 @@ def test_a_near_copy_in_the_place_of_a_skill_counts_for_it(library, root):
     assert len(library.search("knit a scarf")) == 1
 
 
+def test_what_came_first_is_what_a_search_shows(library, root, tmp_path):
+    about = "Knit a scarf of wool for somebody whose neck is cold."
+    strong = tmp_path / "strong"
+    write_skill(strong / "hat", description=about, body="Wool.")
+    write_skill(root / "knit-scarf", description=about, body="Wool, too.")
+    ship(root / "silent", ["knit scarf"])
+    library.sync(str(strong), name="strong", scope="project")
+    library.sync(str(root))
+    (hit,) = library.search("knit scarf")
+    assert (hit.ref, hit.alike) == ("hat", ("knit-scarf",))
+    (answer,) = library.evaluate(["silent"]).skills[0].answers
+    assert answer.first == "hat"
+
+
 def test_a_file_that_cannot_be_read_is_told_and_the_others_are_asked(library):
     found = library.evaluate()
     assert [(one.ref, one.path) for one in found.problems] == [("gardening", "evals.json")]
