@@ -100,7 +100,7 @@ def ranked(
     Each has a place of its own, near copies, too. How it was understood comes second.
     """
     asked = understand(reader, query)
-    if not asked.terms:
+    if not asked.words:
         return [], asked
     scores = rank(reader, asked, condition, most)
     named = ids_named(reader, name_key(" ".join(query.split())), condition)
