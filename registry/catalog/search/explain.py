@@ -10,7 +10,7 @@ from registry.catalog.search.find import Match, answers
 from registry.catalog.search.fit import confidence
 from registry.catalog.search.lexicon import said_for
 from registry.catalog.search.query import parse, unquoted
-from registry.catalog.search.rank import COMMON, MAX_RANKED, Asked, telling
+from registry.catalog.search.rank import MAX_RANKED, Asked, counted
 from registry.catalog.visibility.decisions import seen_by
 from registry.catalog.why import Explanation, explain
 from registry.core import Core
@@ -224,12 +224,10 @@ class _Search:
         """
         asked = self.asked
         known = {
-            fold(word)
-            for term, pattern, heads, bodies in zip(
-                asked.terms, asked.patterns, asked.heads, asked.bodies, strict=True
-            )
-            if heads + bodies and pattern == Pattern(term)
-            for word in term
+            fold(part)
+            for word in asked.words
+            if word.heads + word.bodies and word.pattern == Pattern(word.typed)
+            for part in word.typed
         }
         foreign = set(asked.others.foreign)
         found = {
@@ -263,16 +261,13 @@ def _looked_for(
 ) -> list[tuple[Pattern, str | None, float]]:
     """Return what was looked for, what was typed for it, and how telling it is: the most first."""
     found: dict[Pattern, tuple[str | None, float]] = {}
-    for term, pattern, heads, bodies in zip(
-        asked.terms, asked.patterns, asked.heads, asked.bodies, strict=True
-    ):
-        said = None if pattern.words == term else " ".join(term)
-        found.setdefault(pattern, (said, telling(pattern, heads, bodies)))
+    for word in asked.words:
+        said = None if word.pattern.words == word.typed else " ".join(word.typed)
+        found.setdefault(word.pattern, (said, word.telling))
     other = {Pattern(term): said for term, said in said_for(unquoted(query)).items()}
-    others = [Pattern(term) for term in (*asked.others.lay, *asked.others.foreign)]
-    counts = reader.index.counts(reader, "heads", others, COMMON)
-    for pattern, count in zip(others, counts, strict=True):
-        found.setdefault(pattern, (other[pattern], telling(pattern, count, count)))
+    others = [(term, Pattern(term)) for term in (*asked.others.lay, *asked.others.foreign)]
+    for word in counted(reader, others):
+        found.setdefault(word.pattern, (other[word.pattern], word.telling))
     ordered = sorted(found.items(), key=lambda one: -one[1][1])
     return [(pattern, said, tells) for pattern, (said, tells) in ordered]
 

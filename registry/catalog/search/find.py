@@ -97,7 +97,7 @@ def _ranked(
 ) -> tuple[list[Match], Asked]:
     """Return what a query finds, first that whose name is exactly what was typed; and its terms."""
     asked = understand(reader, query)
-    if not asked.terms:
+    if not asked.words:
         return [], asked
     scores = rank(reader, asked, condition, most)
     named = ids_named(reader, name_key(" ".join(query.split())), condition)
