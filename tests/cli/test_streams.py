@@ -198,3 +198,23 @@ def test_where_reading_keeps_writers_out_nothing_is_held_open(tmp_path, root, mo
             other.delete("second")
             assert found.total == 2
             assert [skill.description for skill in found] == ["Does one thing well."]
+
+
+def test_the_memory_of_a_check_does_not_grow_with_what_it_finds(
+    registry, root, database, monkeypatch
+):
+    """Each skill has some ten findings, which would take some 10 KB as they are."""
+    missing = "".join(f"See [it](references/missing-{number}.md).\n" for number in range(40))
+    registry.sync(str(root), name="mine")
+    registry.close()
+    peaks = []
+    for number in (50, 150):
+        for one in range(number):
+            write_skill(root / f"skill-{one}", body=missing)
+        gc.collect()
+        tracemalloc.start()
+        lines = run(database, ["check", "--all"], monkeypatch)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert lines >= 10 * number
+    assert peaks[1] < peaks[0] + 100 * 4000, peaks
