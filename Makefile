@@ -5,12 +5,14 @@ BIN := $(VENV)/bin
 DEMO := .demo/registry.db
 READY := $(VENV)/.ready
 SERVER := $(VENV)/.server
+FRAMEWORKS := $(VENV)/.frameworks
+CONFORMANCE := $(VENV)/.conformance
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
 # Else each worker compiles all tests, and each process that they start all modules, every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long chaos lint bench docs clean
+.PHONY: demo test test-long chaos lint bench clients docs clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +22,16 @@ $(READY): pyproject.toml
 
 $(SERVER): $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group server
+	@touch $@
+
+$(FRAMEWORKS): $(READY)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group frameworks
+	@touch $@
+
+# MCP's own tests of servers, where there is npm; an alpha, so that it stays the same one.
+$(CONFORMANCE): $(READY)
+	-npm install --prefix $(VENV)/node --silent --no-fund --no-audit \
+		@modelcontextprotocol/conformance@0.2.0-alpha.12
 	@touch $@
 
 demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them
@@ -34,7 +46,7 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint $(SERVER)  ## everything that must hold, with a file and with a server as the database
+test: lint $(SERVER) $(FRAMEWORKS) $(CONFORMANCE)  ## everything that must hold, with a file and with a server as the database
 	$(BIN)/python -m pytest $(WORKERS)
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
 
@@ -47,6 +59,9 @@ chaos: $(READY)  ## cut the power at every call of every operation; `make test` 
 
 bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py
+
+clients: $(READY)  ## run real MCP clients against the server; writes the table in docs/agents.md
+	$(BIN)/python benchmarks/clients/run.py
 
 docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/tour.md
 	$(BIN)/python -m registry.cli.reference docs/commands.md

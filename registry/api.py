@@ -18,8 +18,10 @@ from registry.toolsets.kinds import explaining
 if TYPE_CHECKING:
     from registry.catalog.checked import Checked
     from registry.catalog.copies import Copies
+    from registry.catalog.evals.run import Evaluation
     from registry.catalog.links import LinkTo
     from registry.catalog.prompt import PromptText, Style
+    from registry.catalog.search.explain import Placed
     from registry.catalog.visibility.rules import Decision
     from registry.catalog.why import Explanation
     from registry.changes.fix import Fix
@@ -161,7 +163,7 @@ class SkillRegistry:
         return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
-        """Return the names that lie in several places; for one skill also what is nearly alike.
+        """Return names that lie in several places, and texts that several names nearly have.
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
@@ -224,6 +226,27 @@ class SkillRegistry:
         from registry.catalog.why import explain
 
         return explain(self.core, subject, personality)
+
+    def why_found(
+        self,
+        subject: str,
+        query: str,
+        filters: Filters | None = None,
+        personality: str | None = None,
+        **wanted: Unpack[Wanted],
+    ) -> "Sequence[Placed]":
+        """Say where a skill stands for a query, and what it lacks. Raises as `why`, `search`."""
+        from registry.catalog.search.explain import placed
+
+        return placed(self.core, subject, query, filters, wanted, personality)
+
+    def evaluate(
+        self, names: Sequence[str] = (), filters: Filters | None = None, **wanted: Unpack[Wanted]
+    ) -> "Evaluation":
+        """Ask the prompts that skills ship, and say how often each is found. Raises as `get`."""
+        from registry.catalog.evals.run import evaluate
+
+        return evaluate(self.core, names, filters, wanted)
 
     def check(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()

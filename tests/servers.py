@@ -223,7 +223,7 @@ DEFINITIONS = f"""
         UNION ALL SELECT concat('public:', xmin) FROM pg_namespace WHERE nspname = 'public'
         UNION ALL SELECT setconfig::text FROM pg_db_role_setting JOIN pg_database AS here
             ON here.oid = setdatabase AND here.datname = current_database()
-    )
+    ) AS definitions
 """
 OTHERS = """
     SELECT count(*) FROM pg_stat_activity

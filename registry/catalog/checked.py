@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import ClassVar, Final, NamedTuple, overload
 
-from registry.model import Diagnostic
+from registry.model import Diagnostic, Value
 
 _FIELDS: Final = attrgetter("code", "severity", "message", "line", "fix", "path")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Value):
     """The findings about one skill, the worst first; ``path`` is its folder.
 
     ``root`` is the folder from which it was reached by handles; empty where nothing was read.

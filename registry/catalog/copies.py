@@ -3,31 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, Literal
+from typing import Literal
 
+from registry.catalog.alike import gathered
 from registry.catalog.resolve import resolve
-from registry.catalog.search.find import search
 from registry.db.interface import Reader
-from registry.db.queries.copies import bodies, repeated, same_as
-from registry.db.queries.filters import Filters
+from registry.db.queries.copies import listed_sketches, repeated, same_as, sketch_at, skills_of
 from registry.db.queries.skills import StoredSkill, by_place
+from registry.document.likeness import are_alike, unpacked
 from registry.model import Skill
-from registry.text import words
 
 Relation = Literal["identical", "differing", "alike"]
-
-SHINGLE: Final = 3
-"""Words that are compared together: so order counts, and single words in common do not."""
-
-ALIKE: Final = 0.7
-"""Share of common shingles from which on two texts count as nearly alike."""
-
-COMPARED: Final = 40
-"""Skills found by the words of a skill's description that are compared with it."""
-
-MAX_QUESTION: Final = 600
-MAX_TEXT: Final = 100_000
-"""Characters of a text that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +69,22 @@ def _is_same(before: StoredSkill, now: StoredSkill | None) -> bool:
 
 
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
-    """Return the names that lie in several places, or what lies where for one skill.
+    """Return the names that lie in several places and the texts that several names have.
 
-    What is nearly alike is looked for with a ``handle`` alone. Raises as `resolve`.
+    With a ``handle`` only what lies where for one skill. Raises as `resolve`.
     """
-    if handle is None:
-        by_name = groupby(repeated(reader), key=lambda skill: skill.name)
-        return [_related(name, list(some)) for name, some in by_name]
     with reader.snapshot():
+        if handle is None:
+            by_name = groupby(repeated(reader), key=lambda skill: skill.name)
+            found = [_related(name, list(some)) for name, some in by_name]
+            return [*found, *_alike(reader)]
         # An ambiguous name is what is asked about here, so it comes before the one resolver.
         namesakes = repeated(reader, handle) or repeated(reader, resolve(reader, handle).skill.name)
         if not namesakes:
             return []
         name = namesakes[0].name
         found = [_related(name, namesakes)] if len(namesakes) > 1 else []
-        alike = tuple(_alike(reader, namesakes[0]))
+        alike = tuple(_like(reader, namesakes[0]))
     return [*found, Copies(name, "alike", alike)] if alike else found
 
 
@@ -107,23 +94,20 @@ def _related(name: str, skills: Sequence[Skill]) -> Copies:
     return Copies(name, "identical" if len(hashes) == 1 else "differing", tuple(newest))
 
 
-def _alike(reader: Reader, skill: Skill) -> Iterator[Skill]:
-    """Return listed skills of other names whose text is nearly the same, the most similar first."""
-    question = f"{skill.name} {skill.description}"[:MAX_QUESTION]
-    found = search(reader, [question], Filters(), limit=COMPARED)
-    others = [one.ref for one in found if one.name != skill.name]
-    read = bodies(reader, [skill.ref, *others])
-    texts = {one.ref: (one, _shingles(text)) for text, one in read}
-    _, mine = texts.pop(skill.ref)
-    scored = []
-    for other, theirs in texts.values():
-        common = len(mine & theirs) / (len(mine | theirs) or 1)
-        if common >= ALIKE:
-            scored.append((common, other))
-    scored.sort(key=lambda one: (-one[0], one[1].ref))
-    return (other for _, other in scored)
+def _alike(reader: Reader) -> Iterator[Copies]:
+    """Yield the listed skills whose text others of other names nearly have, with those."""
+    texts = listed_sketches(reader)
+    groups = [[one, *others] for one, others in gathered(list(texts), texts).items() if others]
+    known = skills_of(reader, [one for group in groups for one in group])
+    for group in groups:
+        first, *others = (known[one] for one in group)
+        if like := tuple(one for one in others if one.name != first.name):
+            yield Copies(first.name, "alike", (first, *like))
 
 
-def _shingles(text: str) -> set[tuple[str, ...]]:
-    said = [word.casefold() for word in words(text[:MAX_TEXT])]
-    return {tuple(said[start : start + SHINGLE]) for start in range(len(said) - SHINGLE + 1)}
+def _like(reader: Reader, skill: Skill) -> Iterator[Skill]:
+    """Yield listed skills of other names whose text is nearly the same as that of one."""
+    texts = {one: unpacked(data) for one, data in listed_sketches(reader).items()}
+    mine = unpacked(sketch_at(reader, skill))
+    like = [one for one, theirs in texts.items() if are_alike(mine, theirs)]
+    return (one for one in skills_of(reader, like).values() if one.name != skill.name)

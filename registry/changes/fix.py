@@ -28,6 +28,7 @@ from registry.disk.walk import Walk
 from registry.document.frontmatter import LINE
 from registry.document.mend import MENDABLE, Wanted, mend
 from registry.errors import ChangeRefused, RegistryError, SkillChangedOnDisk
+from registry.model import Value
 from registry.sync.sources import own_sources
 from registry.text import escaped
 
@@ -36,7 +37,7 @@ OLD: Final = ".old"
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Value):
     """A SKILL.md that can be mended: ``codes`` of the findings, ``diff`` of the file at ``path``.
 
     ``data`` are the bytes that take the place of those with the hash ``base``. The file is

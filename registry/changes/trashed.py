@@ -12,7 +12,7 @@ from registry.disk.atomic import Place, is_gone
 from registry.disk.beneath import Folder
 from registry.disk.paths import is_safe_relative
 from registry.errors import NotInTrash, RegistryError
-from registry.model import Source
+from registry.model import Source, Value
 from registry.sync.sources import own_sources
 
 NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
@@ -20,7 +20,7 @@ NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
 
 
 @dataclass(frozen=True, slots=True)
-class Trashed:
+class Trashed(Value):
     """A deleted skill that can be restored; ``path`` is where its folder is kept."""
 
     id: str

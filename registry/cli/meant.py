@@ -17,6 +17,7 @@ MEANT: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("validate", "lint", "verify", "doctor", "audit"), "'check'"),
         **dict.fromkeys(("ls", "dir", "skills", "all"), "'list'"),
         **dict.fromkeys(("find", "grep", "query"), "'search'"),
+        **dict.fromkeys(("evals", "evaluate", "test", "score"), "'eval'"),
         **dict.fromkeys(("undelete", "untrash", "recover"), "'restore'"),
         **dict.fromkeys(("log", "revisions", "versions"), "'history'"),
         **dict.fromkeys(("mv", "rename", "move"), "'sync'? Rename the folder, then sync"),

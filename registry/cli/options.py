@@ -111,7 +111,7 @@ guard_options: Final = stack(
         "--force", is_flag=True, help="Even if it was edited by hand since the last sync."
     ),
 )
-filter_options: Final = stack(
+narrowing_options: Final = stack(
     tag_option(
         "--tag", "tags", help="Only skills with this tag. Given several times: with all of them."
     ),
@@ -139,6 +139,9 @@ filter_options: Final = stack(
     _dates("created", "Created"),
     _dates("updated", "Changed"),
     when_option("--unused-since", help="Only skills that no tool has read since then."),
+)
+filter_options: Final = stack(
+    narrowing_options,
     personality_option,
     click.option(
         "--all",

@@ -21,9 +21,10 @@ from typing import (
     TypeVar,
 )
 
-from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.asked import Condition, Part, Pattern, Place, Question
 from registry.db.sight import EVERYTHING, Sight
 from registry.errors import DatabaseTooNew, RegistryError
+from registry.model import Value
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -80,6 +81,12 @@ class TextIndex(ABC):
         self, reader: "Reader", asked: Sequence[Question], condition: Condition, most: int
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
+
+    @abstractmethod
+    def parts(
+        self, reader: "Reader", skill_id: int, patterns: Sequence[Pattern]
+    ) -> list[tuple[Part, ...]]:
+        """Return for each pattern the parts of one skill in which it stands."""
 
     @abstractmethod
     def vocabulary(self, reader: "Reader", beginning: str) -> list[str]:
@@ -243,7 +250,7 @@ class SyncLock(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseInfo:
+class DatabaseInfo(Value):
     """Facts about a database; ``bytes`` counts a file's write-ahead log too.
 
     ``wal_reset_bug``: this SQLite can lose a commit when a checkpoint meets a write from another

@@ -21,7 +21,7 @@ from registry.document.names import check_new_name
 from registry.errors import ExportRefused, RegistryError
 from registry.exchange.content import Entry, content_of
 from registry.exchange.staging import replace_file, where
-from registry.model import Skill
+from registry.model import Skill, Value
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 FOLDER: Final = ".well-known/agent-skills"
@@ -29,7 +29,7 @@ INDEX: Final = "index.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Value):
     """One entry of the index; ``digest`` is ``sha256:…`` over the artifact's bytes."""
 
     name: str
@@ -40,7 +40,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class Export(Value):
     """What was written to ``path`` (the index), and what was left out: (ref, why).
 
     ``failed`` are the refs of those left out that can't be had, whole, at the moment.

@@ -25,7 +25,7 @@ from registry.exchange import lockfile, placing
 from registry.exchange.content import Entry, content_of, tree_hash
 from registry.exchange.lockfile import Locked
 from registry.exchange.staging import alone_in, staging_dirs, stale_drafts, where
-from registry.model import DOCUMENT_NAMES, Skill
+from registry.model import DOCUMENT_NAMES, Skill, Value
 from registry.text import folded, name_key
 
 State: TypeAlias = Literal[
@@ -43,7 +43,7 @@ _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
+class Pulled(Value):
     """What became of one skill, or by ``check`` would: ``path`` is its folder.
 
     ``edited``: it was changed there, or made by somebody else, and was left alone; ``gone``: the

@@ -17,11 +17,8 @@ T = TypeVar("T")
 SKILLS: Final = "io.modelcontextprotocol/skills"
 """The extension for skills (SEP-2640)."""
 
-
-class SkillParams(types.RequestParams):
-    """What `skills/get` is asked with."""
-
-    uri: str
+SETTINGS: Final = {"directoryRead": True}
+"""How it is declared."""
 
 
 class BothGenerations(Server[Any]):
@@ -39,9 +36,6 @@ class BothGenerations(Server[Any]):
         )
         return super().create_initialization_options(options, *rest, **named)
 
-
-FRESH: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""What the extension requires of each result; the disk may change at any time."""
 
 Handler = Callable[[Any, Any], Awaitable[T]]
 
@@ -66,7 +60,7 @@ async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) ->
     """Declare the extension to clients of the handshake, whose schemas the SDK knows without it."""
     result = await following(context)
     if context.method == "initialize" and isinstance(result, dict):
-        result["capabilities"].setdefault("extensions", {})[SKILLS] = {}
+        result["capabilities"].setdefault("extensions", {})[SKILLS] = SETTINGS
     return result
 
 

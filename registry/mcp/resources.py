@@ -34,6 +34,11 @@ MAX_COMPLETIONS: Final = 100
 
 TEMPLATE: Final = "skill://{source}/{+path}"
 
+FOLDER: Final = "inode/directory"
+
+_CHILD: Final = "-"
+"""Stands for whatever is in a folder, of which only the URI is known."""
+
 Json = dict[str, Any]
 
 
@@ -42,6 +47,18 @@ class Content(NamedTuple):
 
     mime_type: str
     data: bytes
+
+
+class Directory(NamedTuple):
+    """A folder of a skill: what is directly in it, files and folders."""
+
+    children: list[Json]
+
+    def page(self, cursor: str | None) -> tuple[list[Json], str | None]:
+        """Return some children, and the cursor of the next page; raises ValueError as others."""
+        start = _start(cursor)
+        left = len(self.children) > start + PAGE
+        return self.children[start : start + PAGE], str(start + PAGE) if left else None
 
 
 class SkillResources:
@@ -55,17 +72,7 @@ class SkillResources:
     def page(self, cursor: str | None) -> tuple[list[Json], str | None]:
         """Return plain resources, one for each SKILL.md, and the cursor of the next page."""
         found, following = self._page(cursor)
-        entries = [
-            {
-                "uri": _uri(skill),
-                "name": skill.ref,
-                "description": skill.description,
-                "mime_type": "text/markdown",
-                "size": next((one.size for one in skill.files if one.path == skill.document), None),
-            }
-            for skill in found
-        ]
-        return entries, following
+        return list(map(_listed, found)), following
 
     def skills(self, cursor: str | None) -> tuple[list[Json], str | None]:
         """Return entries of the extension's `skills/list` and the cursor of the next page."""
@@ -99,8 +106,21 @@ class SkillResources:
             log.info("%s is not served: %s", uri[:200], error)
             return None
         self._core.usage.read(current.stored.skill.source, current.stored.folder)
-        kind = "text/markdown" if path.lower().endswith(".md") else mimetypes.guess_type(path)[0]
-        return Content(kind or "application/octet-stream", data)
+        return Content(_kind(path), data)
+
+    def directory(self, uri: str) -> Directory | None:
+        """Return the folder of a skill at a URI without a slash behind it; None: there is none.
+
+        It holds what the manifest of the skill has, so nothing that can't be read.
+        """
+        found = self._find(f"{uri}/{_CHILD}")
+        if found is None:
+            return None
+        current, path = found
+        skill = self._manifest(current.stored)
+        below = path.removesuffix(_CHILD)
+        children = {} if skill is None else _children(skill, below)
+        return Directory([children[name] for name in sorted(children)]) if children else None
 
     def is_served(self, uri: str) -> bool:
         """Tell whether a file of a skill that is seen has this URI."""
@@ -134,9 +154,7 @@ class SkillResources:
 
     def _page(self, cursor: str | None) -> tuple[tuple[Manifest, ...], str | None]:
         """Return a page; raises ValueError for a cursor that is not one of ours."""
-        start = 0 if cursor is None else int(cursor)
-        if start < 0:
-            raise ValueError(cursor)
+        start = _start(cursor)
         wanted = self._view.filters(Filters())
         found = manifests(self._core.reader, wanted, limit=PAGE + 1, offset=start)
         return found[:PAGE], str(start + PAGE) if len(found) > PAGE else None
@@ -197,3 +215,42 @@ def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
 
 def _uri(skill: Manifest) -> str:
     return base(skill.source, skill.folder, skill.name) + quote(skill.document)
+
+
+def _listed(skill: Manifest) -> Json:
+    """Return the plain resource of a SKILL.md."""
+    return {
+        "uri": _uri(skill),
+        "name": skill.ref,
+        "description": skill.description,
+        "mimeType": "text/markdown",
+        "size": next((one.size for one in skill.files if one.path == skill.document), None),
+    }
+
+
+def _children(skill: Manifest, below: str) -> dict[str, Json]:
+    """Return resources of what is directly in a folder (empty, or with a slash), by name."""
+    home = base(skill.source, skill.folder, skill.name) + quote(below)
+    found: dict[str, Json] = {}
+    for file in skill.files:
+        if file.path == skill.document and not below:
+            found[file.path] = _listed(skill)
+        elif file.path.startswith(below):
+            name, inside, _ = file.path[len(below) :].partition("/")
+            about = {"mimeType": FOLDER} if inside else {"mimeType": _kind(name), "size": file.size}
+            found[name] = {"uri": home + quote(name), "name": name, **about}
+    return found
+
+
+def _kind(path: str) -> str:
+    """Return the MIME type of a file, by its name."""
+    kind = "text/markdown" if path.lower().endswith(".md") else mimetypes.guess_type(path)[0]
+    return kind or "application/octet-stream"
+
+
+def _start(cursor: str | None) -> int:
+    """Return where a page begins; raises ValueError for a cursor that is not one of ours."""
+    start = 0 if cursor is None else int(cursor)
+    if start < 0:
+        raise ValueError(cursor)
+    return start

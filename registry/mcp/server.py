@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from registry import __version__
 from registry.errors import DatabaseProblem, UsageProblem
+from registry.mcp.extension import SkillsExtension, paged
 from registry.mcp.notices import (
     MAX_SUBSCRIPTIONS,
     Notices,
@@ -28,16 +29,7 @@ from registry.mcp.notices import (
     ResourceUpdated,
     ToolsListChanged,
 )
-from registry.mcp.protocol import (
-    FRESH,
-    SKILLS,
-    BothGenerations,
-    SkillParams,
-    advertise,
-    failure,
-    guarded,
-    no_resource,
-)
+from registry.mcp.protocol import BothGenerations, advertise, failure, guarded, no_resource
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
 from registry.mcp.roots import Roots
 from registry.sync.watch import Changes, Watcher
@@ -115,6 +107,8 @@ class SkillServer:
             lifespan=self._lifespan,
             on_list_tools=first(self._list_tools),
             on_call_tool=first(self._call_tool),
+            on_list_prompts=guarded(self._list_prompts),
+            on_get_prompt=guarded(self._get_prompt),
             on_list_resources=first(self._list_resources),
             on_list_resource_templates=guarded(self._list_templates),
             on_read_resource=first(self._read_resource),
@@ -124,11 +118,7 @@ class SkillServer:
             on_subscriptions_listen=first(self._listen),
         )
         server.middleware[:] = [cast("Any", advertise)]
-        server.extensions[SKILLS] = {}
-        server.add_request_handler(
-            "skills/list", types.PaginatedRequestParams, first(self._skills_list)
-        )
-        server.add_request_handler("skills/get", SkillParams, first(self._skills_get))
+        SkillsExtension(self._run, lambda: self._resources).add_to(server, first)
         server.add_notification_handler(
             "notifications/roots/list_changed", types.NotificationParams, self._on_roots_changed
         )
@@ -230,10 +220,19 @@ class SkillServer:
             answer = toolset.call(tool, arguments)
             return answer, json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
+    async def _list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
+        """Answer that there are none: clients that ask all servers take an error for a failure."""
+        return types.ListPromptsResult(prompts=[])
+
+    async def _get_prompt(
+        self, _context: Any, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        raise MCPError(types.INVALID_PARAMS, f"There is no prompt '{shown(params.name)}'.")
+
     async def _list_resources(
         self, _context: Any, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        found, cursor = await self._paged(self._resources.page, params)
+        found, cursor = await paged(self._run, self._resources.page, params)
         listed = [types.Resource(**entry) for entry in found]
         return types.ListResourcesResult(resources=listed, next_cursor=cursor)
 
@@ -307,27 +306,3 @@ class SkillServer:
             has_more=len(values) > MAX_COMPLETIONS,
         )
         return types.CompleteResult(completion=completion)
-
-    async def _skills_list(
-        self, _context: Any, params: types.PaginatedRequestParams | None
-    ) -> dict[str, Any]:
-        found, cursor = await self._paged(self._resources.skills, params)
-        following = {} if cursor is None else {"nextCursor": cursor}
-        return {"skills": found, **following, **FRESH}
-
-    async def _skills_get(self, _context: Any, params: SkillParams) -> dict[str, Any]:
-        found = await self._run(self._resources.skill, params.uri)
-        if found is None:
-            raise no_resource(params.uri, "skill")
-        return {"skill": found, **FRESH}
-
-    async def _paged(
-        self,
-        work: Callable[[str | None], tuple[list[dict[str, Any]], str | None]],
-        params: types.PaginatedRequestParams | None,
-    ) -> tuple[list[dict[str, Any]], str | None]:
-        cursor = None if params is None else params.cursor
-        try:
-            return await self._run(work, cursor)
-        except ValueError:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown cursor {shown(cursor)}") from None

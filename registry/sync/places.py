@@ -11,7 +11,7 @@ from registry.db.queries.sources import list_sources
 from registry.disk.links import real_path
 from registry.disk.paths import is_below
 from registry.errors import UsageProblem
-from registry.model import Scope
+from registry.model import Scope, Value
 
 MAX_NAME: Final = 64
 
@@ -36,7 +36,7 @@ _GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
 
 
 @dataclass(frozen=True, slots=True)
-class Discovered:
+class Discovered(Value):
     """A well-known folder that exists; ``source`` is its name where it is registered."""
 
     path: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from registry.model import Diagnostic, Value, record
 
@@ -29,6 +29,8 @@ class SourceReport(Value):
     ``notices`` are findings about places that are not skills, with their folders.
     """
 
+    JSON_TYPES: ClassVar = {"notices": list[dict[str, str | int | None]]}
+
     name: str
     path: str
     outcome: Outcome = "ok"
@@ -51,6 +53,8 @@ class SyncReport(Value):
     ``unchanged`` counts skills left as they were, ``invalid`` those that can't be used as of now,
     changed or not. ``dry_run``: nothing was written.
     """
+
+    JSON_TYPES: ClassVar = {"moved": list[str]}
 
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()

@@ -315,7 +315,7 @@ def _fitting(found: Found) -> str | None:
     if found.confidence >= FITS:
         return None
     named = f" None of the best names {Fact(found.missing):or}." if found.missing else ""
-    return f"Probably nothing fits.{named} These are the nearest; try other keywords, or English."
+    return f"Perhaps nothing fits.{named} These are the nearest; try other keywords, or English."
 
 
 def _next(end: int, total: int) -> int | None:

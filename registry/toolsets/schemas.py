@@ -92,8 +92,10 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
     Bounds and defaults, which not all of them take, are told in the description.
     """
     schema = _as_pairs(schema)
-    nullable = optional or "null" in _types(schema)
-    done: Json = {"enum": [*schema["enum"]]} if "enum" in schema else {}
+    told = _told(schema, bounds=True)
+    done: Json = {"type": _types(schema)[0]}
+    if "enum" in schema:
+        done["enum"] = [*schema["enum"]]
     if "properties" in schema:
         required = schema.get("required", ())
         done["properties"] = {
@@ -103,10 +105,10 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
         done |= {"required": list(schema["properties"]), "additionalProperties": False}
     if "items" in schema:
         done["items"] = strict_schema(schema["items"])
-    if nullable and "enum" in done:
-        done["enum"].append(None)
-    kind = _types(schema)[0]
-    return {"type": [kind, "null"] if nullable else kind, **_told(schema, bounds=True), **done}
+    if optional or "null" in _types(schema):
+        # As pydantic writes it, which all know; a list of types is news to some.
+        return {"anyOf": [done, {"type": "null"}], **told}
+    return {**done, **told}
 
 
 def gemini_schema(schema: Json, *, optional: bool = False) -> Json:

@@ -116,7 +116,7 @@ def test_of_very_many_copies_the_first_are_named(homes, registry):
     assert len(skill.copies) == 50
 
 
-BODY = "Open the file, read all the pages one after the other, take out the tables, write CSV."
+BODY = "Open the file. Read all the pages. Take out the tables. Check the sums. Write CSV. "
 
 
 def related(registry, name=None):
@@ -143,8 +143,13 @@ def test_names_in_several_places_are_told_with_what_differs_the_newest_first(hom
 
 def test_nearly_the_same_text_under_another_name_is_told_of_one_skill(homes, registry):
     [root] = homes("agent-a")
-    write_skill(root / "pdf", body=BODY)
-    write_skill(root / "pdf-tables", body=f"{BODY} Then stop.")
+    write_skill(root / "pdf", description="Takes tables out of PDF files.", body=BODY)
+    write_skill(
+        root / "pdf-tables",
+        description="Takes all tables out of PDF files.",
+        body=f"{BODY}Then stop.",
+    )
+    write_skill(root / "csv", description="Something quite different.", body=BODY)
     write_skill(root / "haiku", body="Write three lines, of five, seven and five syllables.")
     homes.sync()
     assert related(registry, "pdf") == [("pdf", "alike", ["pdf-tables"])]

@@ -173,3 +173,14 @@ def test_a_skill_that_changed_is_found_by_its_new_words_only(library, root, skil
     library.sync()
     assert found(library, "\u6570\u636e") == []
     assert library.check_database() == []
+
+
+def test_what_a_filter_lets_through_is_found_however_many_match_better(registry, root, skill):
+    for number in range(180):
+        skill(f"paint-{number}", description="Paint, paint.", body="Paint.\n")
+    for number in range(3):
+        about = f"Paint, among many other things of which number {number} is one."
+        skill(f"rare-{number}", description=about, extra="tags: [rare]\n", body="Nothing.\n")
+    registry.sync(str(root))
+    assert "rare-0" not in found(registry, "paint", limit=100)
+    assert sorted(found(registry, "paint", tags=["rare"])) == ["rare-0", "rare-1", "rare-2"]

@@ -33,7 +33,7 @@ def test_json_has_the_skills_of_each(copied, cli):
 def test_where_nothing_is_copied_that_is_said(library, cli):
     answer = cli("copies")
     assert (answer.stdout, answer.exit_code) == ("", 0)
-    assert "Every name lies in one place." in answer.stderr
+    assert "Every name lies in one place, and no text is like another." in answer.stderr
 
 
 def test_a_skill_shows_where_else_it_is(copied, cli):

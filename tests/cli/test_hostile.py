@@ -54,6 +54,8 @@ COMMANDS = [
     ["show", "mine/evil", "--files"],
     ["why", "mine/evil"],
     ["why", "mine/evil", "--json"],
+    ["why", "mine/evil", "--query", "evil words"],
+    ["why", "mine/evil", "--query", "evil words", "--format", "table"],
     ["why", "mine/long"],
     ["show", "mine/long"],
     ["tags"],

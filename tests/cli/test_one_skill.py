@@ -106,3 +106,31 @@ def test_why_explains_a_folder_that_lies_in_no_source(library, cli, tmp_path):
 def test_why_of_an_unknown_name_fails(library, cli):
     result = cli("why", "zzzz")
     assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_why_says_where_a_skill_stands_for_a_query(library, cli):
+    (told,) = json.loads(cli("why", "haiku", "--query", "poems of zebras", "--json").stdout)
+    assert list(told) == [
+        *("ref", "path", "listed", "reasons", "query", "place", "total", "beside", "confidence"),
+        *("words", "ahead", "to_write"),
+    ]
+    assert list(told["words"][0]) == ["word", "said", "telling", "parts"]
+    assert told["to_write"][-1] == "zebras"
+    line = cli("why", "haiku", "--query", "zebras").stdout
+    assert line == "haiku\t\tzebras\n"
+
+
+def test_a_table_of_words_shows_where_each_stands(library, cli):
+    shown = cli("why", "haiku", "--query", "haiku zebras", "--format", "table").stdout
+    assert "haiku: place 1 of 1" in shown
+    assert "no part of it" in shown
+    assert "lack: zebras" in shown
+
+
+def test_filters_of_why_go_with_a_query(library, cli):
+    result = cli("why", "haiku", "--tag", "poem")
+    assert result.exit_code == 2
+    assert "--query" in result.stderr
+    (told,) = json.loads(cli("why", "haiku", "--query", "haiku", "--tag", "none", "--json").stdout)
+    assert told["place"] is None
+    assert "filtered" in [reason["code"] for reason in told["reasons"]]

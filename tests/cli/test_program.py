@@ -19,6 +19,8 @@ READING = [
     ["search", "forms"],
     ["show", "haiku"],
     ["why", "haiku"],
+    ["why", "haiku", "--query", "poems"],
+    ["eval"],
     ["tags"],
     ["kinds"],
     ["categories"],

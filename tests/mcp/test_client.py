@@ -77,6 +77,17 @@ def test_the_annotations_are_truthful(talk, library):
 
 
 @pytest.mark.reads
+def test_who_asks_for_prompts_hears_that_there_are_none(talk, library, mode):
+    async def conversation(client):
+        assert (await client.list_prompts()).prompts == []
+        with pytest.raises(MCPError, match="There is no prompt 'haiku'") as caught:
+            await client.get_prompt("haiku")
+        assert caught.value.code == -32602
+
+    talk(conversation, ("http", mode))
+
+
+@pytest.mark.reads
 def test_a_read_only_server_has_no_tool_that_writes(talk, library):
     async def conversation(client):
         names = {one.name for one in (await client.list_tools()).tools}

@@ -24,6 +24,20 @@ class GetSkill(types.Request[SkillParams, Literal["skills/get"]]):
     method: Literal["skills/get"] = "skills/get"
 
 
+class DirectoryParams(types.PaginatedRequestParams):
+    uri: str
+
+
+class ReadDirectory(types.Request[DirectoryParams, Literal["resources/directory/read"]]):
+    method: Literal["resources/directory/read"] = "resources/directory/read"
+
+
+class Children(types.Result):
+    resources: list
+    nextCursor: str | None = None
+    resultType: str
+
+
 class Listed(types.Result):
     skills: list
     nextCursor: str | None = None
@@ -47,6 +61,11 @@ async def listed(client):
 async def got(client, uri):
     params = SkillParams(uri=uri)
     return await client.session.send_request(GetSkill(params=params), Got)
+
+
+async def children(client, uri, cursor=None):
+    params = DirectoryParams(uri=uri, cursor=cursor)
+    return await client.session.send_request(ReadDirectory(params=params), Children)
 
 
 async def bytes_at(client, uri):
@@ -195,3 +214,110 @@ def test_many_skills_come_in_pages(talk, registry, library, skill):
             await client.list_resources(cursor="nonsense")
 
     talk(conversation)
+
+
+def test_a_folder_of_a_skill_is_read_child_by_child(talk, library, mode):
+    async def conversation(client):
+        base = "skill://mine/pdf-forms"
+        found = {one["name"]: one for one in (await children(client, base)).resources}
+        assert list(found) == ["pdf-forms", "logo.png", "scripts"]
+        assert found["pdf-forms"] == {
+            "uri": f"{base}/SKILL.md",
+            "name": "pdf-forms",
+            "description": "Fill PDF forms.",
+            "mimeType": "text/markdown",
+            "size": found["pdf-forms"]["size"],
+        }
+        assert found["logo.png"] == {
+            "uri": f"{base}/logo.png",
+            "name": "logo.png",
+            "mimeType": "image/png",
+            "size": 256,
+        }
+        scripts = {"uri": f"{base}/scripts", "name": "scripts", "mimeType": "inode/directory"}
+        assert found["scripts"] == scripts
+        (script,) = (await children(client, scripts["uri"])).resources
+        assert script["uri"] == f"{base}/scripts/fill.py"
+        assert await bytes_at(client, script["uri"]) == b"print(1)\n"
+
+    talk(conversation, ("http", mode))
+
+
+def test_all_that_a_manifest_has_is_found_from_folder_to_folder(talk, library):
+    async def below(client, uri):
+        found = set()
+        for one in (await children(client, uri)).resources:
+            is_folder = one["mimeType"] == "inode/directory"
+            found |= await below(client, one["uri"]) if is_folder else {one["uri"]}
+        return found
+
+    async def conversation(client):
+        skills = (await listed(client)).skills
+        assert len(skills) == 11
+        for skill in skills:
+            uri = skill["uri"].removesuffix("/SKILL.md")
+            files = {file["uri"] for file in skill["resources"]}
+            assert await below(client, uri) == files
+
+    talk(conversation)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "skill://mine/pdf-forms/SKILL.md",
+        "skill://mine/pdf-forms/scripts/fill.py",
+        "skill://mine/pdf-forms/",
+        "skill://mine/pdf-forms/scripts/",
+        "skill://mine/pdf-forms//scripts",
+        "skill://mine/pdf-forms/..",
+        "skill://mine/pdf-forms/../skill-0",
+        "skill://mine/pdf-forms/nothing",
+        "skill://mine/pdf-forms/script",
+        "skill://mine/secret",
+        "skill://mine/broken",
+        "skill://mine/folder-of-another-name",
+        "skill://mine",
+        "skill://",
+        "",
+        "file:///etc",
+    ],
+)
+def test_what_is_no_folder_of_a_skill_is_invalid(talk, library, uri):
+    async def conversation(client):
+        with pytest.raises(Exception, match="There is no directory") as caught:
+            await children(client, uri)
+        assert caught.value.error.code == -32602
+        assert caught.value.error.data == {"uri": uri}
+
+    talk(conversation)
+
+
+def test_a_folder_with_many_files_is_read_page_by_page(talk, registry, root, library):
+    folder = root / "pdf-forms" / "many"
+    folder.mkdir()
+    for number in range(150):
+        (folder / f"{number:03} %.txt").write_text("x")
+    registry.sync()
+
+    async def conversation(client):
+        uri = "skill://mine/pdf-forms/many"
+        first = await children(client, uri)
+        assert (len(first.resources), first.nextCursor) == (100, "100")
+        second = await children(client, uri, first.nextCursor)
+        assert (len(second.resources), second.nextCursor) == (50, None)
+        names = [one["name"] for one in (*first.resources, *second.resources)]
+        assert names == sorted(path.name for path in folder.iterdir())
+        assert await bytes_at(client, second.resources[-1]["uri"]) == b"x"
+        for cursor in ("-1", "x"):
+            with pytest.raises(Exception, match="Unknown cursor"):
+                await children(client, uri, cursor)
+
+    talk(conversation, ("http", "auto"))
+
+
+def test_the_extension_says_that_it_reads_folders(talk, library, way):
+    async def conversation(client):
+        assert client.server_capabilities.extensions[EXTENSION] == {"directoryRead": True}
+
+    talk(conversation, way)

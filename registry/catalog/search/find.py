@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from registry.catalog.search.alike import gathered
+from registry.catalog.alike import gathered
 from registry.catalog.search.fit import FITS, confidence, missing
 from registry.catalog.search.rank import MAX_RANKED, Asked, rank, understand
 from registry.catalog.search.snippet import make_snippet
@@ -11,7 +11,7 @@ from registry.db.asked import Condition
 from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, where
 from registry.db.queries.rows import hit_of
-from registry.db.queries.skills import hits, ids_named, refs_seen, sketches
+from registry.db.queries.skills import hits, ids_named, refs_seen, sketches, strengths_of
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key
@@ -20,13 +20,13 @@ MAX_QUERIES: Final = 5
 """That are asked at once."""
 
 BEST: Final = 5
-"""So many hits say whether anything fits."""
+"""So many hits say whether anything fits; more of several queries, whose hits come in turn."""
 
 NAMED: Final = 10.0
 """What a name is worth that is exactly what was typed: more than all else."""
 
 
-class _Match(NamedTuple):
+class Match(NamedTuple):
     """A skill that a query found, and those that are alike it, which are not shown."""
 
     id: int
@@ -52,19 +52,14 @@ def search(
     while most < offset + limit:  # in steps, so that pages fit together
         most *= 4
 
-    def ask(reader: Reader) -> tuple[list[_Match], list[Asked]]:
-        understood = [understand(reader, one) for one in queries]
-        lists = [
-            _ranked(reader, query, asked, (condition, values), most)
-            for query, asked in zip(queries, understood, strict=True)
-        ]
-        return _gathered(reader, _in_turn(lists)), understood
+    def ask(reader: Reader) -> tuple[list[Match], list[Asked]]:
+        return answers(reader, queries, (condition, values), most)
 
     with reader.snapshot():
         # Several agents of one team ask the same; until the database changes, so is the answer.
         found, understood = reader.remembered(f"search {most} {queries} {condition} {values}", ask)
         page = found[offset : offset + limit]
-        best = found[:BEST]
+        best = found[: BEST * min(len(queries), 3)]
         shown = {one.id: one for one in [*page, *best]}
         known = hits(reader, list(shown), sight)
         refs = refs_seen(reader, [other for one in page for other in one.alike], sight)
@@ -89,24 +84,33 @@ def search(
     )
 
 
-def _ranked(
-    reader: Reader,
-    query: str,
-    asked: Asked,
-    condition: Condition,
-    most: int,
-) -> list[_Match]:
-    """Return what a query finds, first that whose name is exactly what was typed."""
-    if not asked.terms:
-        return []
+def answers(
+    reader: Reader, queries: Sequence[str], condition: Condition, most: int = MAX_RANKED
+) -> tuple[list[Match], list[Asked]]:
+    """Return what queries find in turn, the best first, and how each was understood."""
+    lists = [ranked(reader, query, condition, most) for query in queries]
+    return _gathered(reader, _in_turn([found for found, _ in lists])), [one for _, one in lists]
+
+
+def ranked(
+    reader: Reader, query: str, condition: Condition, most: int = MAX_RANKED
+) -> tuple[list[Match], Asked]:
+    """Return what a query finds, first that whose name is exactly what was typed.
+
+    Each has a place of its own, near copies, too. How it was understood comes second.
+    """
+    asked = understand(reader, query)
+    if not asked.words:
+        return [], asked
     scores = rank(reader, asked, condition, most)
     named = ids_named(reader, name_key(" ".join(query.split())), condition)
     first = {one: scores.get(one, 0.0) + NAMED for one in named}
-    return [_Match(one, score, asked) for one, score in {**first, **scores, **first}.items()]
+    found = {**first, **scores, **first}
+    return [Match(one, score, asked) for one, score in found.items()], asked
 
 
-def _in_turn(lists: Sequence[Sequence[_Match]]) -> list[_Match]:
-    found: dict[int, _Match] = {}
+def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
+    found: dict[int, Match] = {}
     for place in range(max(map(len, lists), default=0)):
         for one in lists:
             if place < len(one):
@@ -114,7 +118,17 @@ def _in_turn(lists: Sequence[Sequence[_Match]]) -> list[_Match]:
     return list(found.values())
 
 
-def _gathered(reader: Reader, found: Sequence[_Match]) -> list[_Match]:
+def _gathered(reader: Reader, found: Sequence[Match]) -> list[Match]:
+    """Return what takes a place, with what is alike it.
+
+    Of near copies that of the strongest source is shown, so that no stranger's stands for it.
+    """
     matches = {one.id: one for one in found}
-    kept = gathered(list(matches), sketches(reader, list(matches)))
-    return [matches[one]._replace(alike=alike) for one, alike in kept.items()]
+    groups = gathered(list(matches), sketches(reader, list(matches)))
+    several = [member for one, others in groups.items() if others for member in (one, *others)]
+    strengths = strengths_of(reader, several) if several else {}
+    places: list[Match] = []
+    for one, others in groups.items():
+        shown, *rest = sorted([one, *others], key=lambda member: strengths.get(member, 0))
+        places.append(matches[shown]._replace(score=matches[one].score, alike=rest))
+    return places

@@ -14,8 +14,8 @@ from registry.model import Skill
 from registry.text import has_unspaced, shorten, words
 
 FITS: Final = 0.68
-"""Below this confidence probably nothing fits. In a trial with 81 questions about 10,000 skills,
-asked by keywords, that held of all that had no answer and of 3 in 231 that had one."""
+"""Below this confidence perhaps nothing fits. In a trial about 10,000 skills, asked by keywords, it
+was said of 14 in 15 questions that had no answer, and of 8 in 228 that had one."""
 
 MEANT: Final = 0.9
 """What other words tell, against those that were asked."""
@@ -29,13 +29,8 @@ _LAY: Final = 0.3
 def confidence(asked: Asked, skill: Skill) -> float:
     """Return how much of what was asked a skill's head names, weighed by how rare it is: 0 to 1."""
     said = _said(skill)
-    weights = asked.weights
-    named = sum(
-        weight
-        for pattern, weight in zip(asked.patterns, weights, strict=True)
-        if _holds(said, pattern)
-    )
-    own = named / sum(weights) if weights else 0.0
+    named = sum(word.weight for word in asked.words if _holds(said, word.pattern))
+    own = named / (sum(word.weight for word in asked.words) or 1.0)
     lay = _share(said, asked.others.lay)
     return min(1.0, max(own + _LAY * lay, MEANT * _share(said, asked.others.foreign)))
 
@@ -44,10 +39,11 @@ def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...
     """Return the words that no head of these skills names, as they were typed, each once."""
     heads = [_said(skill) for skill in skills]
     words_missing = (
-        shorten(" ".join(term), MAX_WORD)
+        shorten(" ".join(word.typed), MAX_WORD)
         for asked in queries
-        for term, pattern in zip(asked.terms, asked.patterns, strict=True)
-        if not has_unspaced("".join(term)) and not any(_holds(said, pattern) for said in heads)
+        for word in asked.words
+        if not has_unspaced("".join(word.typed))
+        and not any(_holds(said, word.pattern) for said in heads)
     )
     return tuple(dict.fromkeys(words_missing))[:MAX_MISSING]
 

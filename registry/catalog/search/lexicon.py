@@ -36,36 +36,50 @@ class OtherWords(NamedTuple):
 
 def other_words(query: str) -> OtherWords:
     """Return terms of authors for what a query says otherwise, each once."""
-    said = split(fold(query))
-    lay: dict[str, None] = {}
-    foreign: dict[str, None] = {}
-    if has_unspaced(query):
-        for part in runs(query.casefold())[1::2]:
-            foreign.update(dict.fromkeys(_in_text(letters(part))))
-    told, english = _english()
-    for start, word in enumerate(said):
-        rest = said[start:]
-        lay.update(dict.fromkeys(_in_words(told, rest, _is_same_in_english)))
-        # What is an English word, too, is taken for that.
-        if word not in english and word not in FUNCTION_WORDS:
-            foreign.update(dict.fromkeys(_in_words(_foreign(), rest, _is_same)))
-    text = f" {' '.join(said)} "
+    text = f" {' '.join(split(fold(query)))} "
     return OtherWords(
         *(
-            tuple(tuple(one.split()) for one in some if f" {one} " not in text)[:MAX_WORDS]
-            for some in (lay, foreign)
+            tuple(tuple(one.split()) for one in meant if f" {one} " not in text)[:MAX_WORDS]
+            for meant in _meant(query)
         )
     )
 
 
-def _in_text(text: str) -> Iterator[str]:
-    """Yield what the longest known words of a text without spaces mean, from left to right."""
+def said_for(query: str) -> dict[Term, str]:
+    """Return for the terms of `other_words` what the query says instead of each."""
+    lay, foreign = _meant(query)
+    return {tuple(meant.split()): said for meant, said in {**foreign, **lay}.items()}
+
+
+def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what lay words and words of other languages mean, each with what says it first."""
+    lay: dict[str, str] = {}
+    foreign: dict[str, str] = {}
+    if has_unspaced(query):
+        for part in runs(query.casefold())[1::2]:
+            for meant, said in _in_text(letters(part)):
+                foreign.setdefault(meant, said)
+    told, english = _english()
+    said_words = split(fold(query))
+    for start, word in enumerate(said_words):
+        rest = said_words[start:]
+        for meant, said in _in_words(told, rest, _is_same_in_english):
+            lay.setdefault(meant, said)
+        # What is an English word, too, is taken for that.
+        if word not in english and word not in FUNCTION_WORDS:
+            for meant, said in _in_words(_foreign(), rest, _is_same):
+                foreign.setdefault(meant, said)
+    return lay, foreign
+
+
+def _in_text(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what the longest known words of a text without spaces mean, and the words."""
     known = _unspaced()
     start = 0
     while start < len(text):
         for end in range(min(len(text), start + MAX_KEY), start + 1, -1):
             if text[start:end] in known:
-                yield from known[text[start:end]]
+                yield from ((meant, text[start:end]) for meant in known[text[start:end]])
                 start = end - 1
                 break
         start += 1
@@ -73,12 +87,12 @@ def _in_text(text: str) -> Iterator[str]:
 
 def _in_words(
     table: _Words, words: Sequence[str], is_same: Callable[[str, str], bool]
-) -> Iterator[str]:
-    """Yield what the words mean that these begin with."""
+) -> Iterator[tuple[str, str]]:
+    """Yield what the words mean that these begin with, and those words."""
     for text, meant in table.get(words[0][:_BEGINNING], ()):
         known = text.split()
         if len(known) <= len(words) and all(map(is_same, known, words)):
-            yield meant
+            yield meant, " ".join(words[: len(known)])
 
 
 def _is_same_in_english(known: str, word: str) -> bool:

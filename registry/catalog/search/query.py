@@ -30,12 +30,17 @@ def parse(query: str) -> list[Term]:
     Words that only hold a sentence together are left out, unless there are no others.
     """
     phrases = [group for match in _QUOTED.finditer(query) for group in match.groups() if group]
-    loose = list(_loose(_QUOTED.sub(" ", query)))
+    loose = list(_loose(unquoted(query)))
     quoted = [term for phrase in phrases if (term := _phrase(phrase))]
     telling = [term for term in loose if not _is_empty(term)]
     found = [*quoted, *(telling if telling or quoted else loose)]
     unique = dict.fromkeys(tuple(word.casefold() for word in term) for term in found)
     return list(unique)[:MAX_TERMS]
+
+
+def unquoted(query: str) -> str:
+    """Return what of a query stands outside of quotes."""
+    return _QUOTED.sub(" ", query)
 
 
 def _phrase(text: str) -> Term:

@@ -6,27 +6,25 @@ put together by reciprocal ranks (Cormack, Clarke, Büttcher 2009), where heads 
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from registry.catalog.search.lexicon import OtherWords, other_words
-from registry.catalog.search.query import Term, joined, parse, stem
+from registry.catalog.search.query import Term, joined, parse, stem, unquoted
 from registry.db.asked import Condition, Pattern, Question
 from registry.db.interface import Reader
 from registry.text import has_unspaced
 
-MAX_RANKED: Final = 200
+MAX_RANKED: Final = 100
 """So many of the best are ranked in each list; nobody pages on to the others."""
 
 COMMON: Final = 3000
 """Words that so many texts hold are equally common."""
 
-MIN_BODY_TERMS, MAX_BODY_TERMS = 2, 6
-"""The rarest words are looked for in bodies; more of them cost more than they tell."""
-
-MAX_TEXTS: Final = 4000
-"""So many bodies are ranked for more than `MIN_BODY_TERMS`."""
+MAX_BODY_TERMS: Final = 6
+MAX_TEXTS: Final = 3000
+"""The rarest words are looked for in bodies, as long as no more texts have to be ranked for them:
+more of them cost more than they tell."""
 
 RANK: Final = 6
 """How slowly a place in a list loses its worth: after so many others, half of it."""
@@ -38,29 +36,46 @@ well; in heads for what words of other languages mean."""
 _UNKNOWN_PAIR: Final = 0.2
 """Most pairs of neighbouring characters that no skill has are no words."""
 
+_LEAST: Final = 0.1
+"""What a word tells that everybody has."""
+
 _MIN_PREFIX: Final = 3
 _MIN_SPELLED: Final = 5
 _SAME_BEGINNING: Final = 1
 _CUTOFF: Final = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query as the index is asked: ``terms`` with how many heads and bodies hold each.
+class Word(NamedTuple):
+    """A term that was typed, what is looked for, and how many heads and bodies hold that."""
 
-    ``patterns``: for each term, what is looked for. ``others``: what it says in other words.
-    """
+    typed: Term
+    pattern: Pattern
+    heads: int
+    bodies: int
 
-    terms: tuple[Term, ...]
-    patterns: tuple[Pattern, ...]
-    heads: tuple[int, ...]
-    bodies: tuple[int, ...]
+    @property
+    def weight(self) -> float:
+        """How much it tells: the more, the fewer skills have it."""
+        weight = math.log(COMMON / (min(self.heads, COMMON - 1) + 1)) + _LEAST
+        is_accident = not self.heads + self.bodies and has_unspaced("".join(self.pattern.words))
+        return weight * _UNKNOWN_PAIR if is_accident else weight
+
+    @property
+    def telling(self) -> float:
+        """How much it tells as a share of what a word can, from 0 to 1."""
+        return self.weight / (math.log(COMMON) + _LEAST)
+
+
+class Asked(NamedTuple):
+    """A query as the index is asked; ``others``: what it says in other words."""
+
+    words: tuple[Word, ...]
     others: OtherWords
 
     @property
-    def weights(self) -> list[float]:
-        """How much each term tells."""
-        return list(map(_weight, self.patterns, self.heads, self.bodies))
+    def terms(self) -> list[Term]:
+        """What was typed."""
+        return [word.typed for word in self.words]
 
 
 def understand(reader: Reader, query: str) -> Asked:
@@ -69,26 +84,22 @@ def understand(reader: Reader, query: str) -> Asked:
     A word that no skill has stands for those that begin with it, else for those spelt much alike.
     """
     terms = parse(query)
-    compounds = [term for term in joined(terms) if term not in terms]
-    looked_for = [_pattern(term) for term in (*terms, *compounds)]
-    heads = reader.index.counts(reader, "heads", looked_for, COMMON)
-    bodies = reader.index.counts(reader, "bodies", looked_for, COMMON)
-    for place, term in enumerate(terms):
-        if not heads[place] + bodies[place] and len(term) == 1:
-            for pattern in _instead(reader, term[0]):
-                (count,) = reader.index.counts(reader, "heads", [pattern], COMMON)
-                (below,) = reader.index.counts(reader, "bodies", [pattern], COMMON)
-                if count + below:
-                    looked_for[place], heads[place], bodies[place] = pattern, count, below
-                    break
-    known = [place for place in range(len(looked_for)) if place < len(terms) or heads[place]]
-    return Asked(
-        tuple((*terms, *compounds)[place] for place in known),
-        tuple(looked_for[place] for place in known),
-        tuple(heads[place] for place in known),
-        tuple(bodies[place] for place in known),
-        other_words(query),
-    )
+    words = counted(reader, [(term, _pattern(term)) for term in terms])
+    compounds = [(term, _pattern(term)) for term in joined(terms) if term not in terms]
+    words = [word if word.heads + word.bodies else _instead(reader, word) for word in words]
+    words += [word for word in counted(reader, compounds) if word.heads]
+    return Asked(tuple(words), other_words(unquoted(query)))
+
+
+def counted(reader: Reader, looked_for: Sequence[tuple[Term, Pattern]]) -> list[Word]:
+    """Return terms with how many skills hold what is looked for."""
+    patterns = [pattern for _, pattern in looked_for]
+    heads = reader.index.counts(reader, "heads", patterns, COMMON)
+    bodies = reader.index.counts(reader, "bodies", patterns, COMMON)
+    return [
+        Word(typed, pattern, in_heads, in_bodies)
+        for (typed, pattern), in_heads, in_bodies in zip(looked_for, heads, bodies, strict=True)
+    ]
 
 
 def _pattern(term: Term) -> Pattern:
@@ -96,9 +107,18 @@ def _pattern(term: Term) -> Pattern:
     return Pattern(term, len(term) == 1 and len(term[0]) == 1 and has_unspaced(term[0]))
 
 
-def _instead(reader: Reader, word: str) -> Iterator[Pattern]:
-    if has_unspaced(word):
-        return
+def _instead(reader: Reader, word: Word) -> Word:
+    """Return a word that no skill has with what it may stand for."""
+    if len(word.typed) > 1 or has_unspaced(word.typed[0]):
+        return word
+    for pattern in _nearly(reader, word.typed[0]):
+        (other,) = counted(reader, [(word.typed, pattern)])
+        if other.heads + other.bodies:
+            return other
+    return word
+
+
+def _nearly(reader: Reader, word: str) -> Iterator[Pattern]:
     if len(word) >= _MIN_PREFIX:
         yield Pattern((word,), prefix=True)
     if len(word) >= _MIN_SPELLED:
@@ -112,13 +132,15 @@ def rank(reader: Reader, asked: Asked, condition: Condition, most: int) -> dict[
 
     At most ``most`` of each list are looked at.
     """
-    in_heads = [one for one, count in zip(asked.patterns, asked.heads, strict=True) if count]
+    in_heads = [word.pattern for word in asked.words if word.heads]
+    in_bodies = [word.pattern for word in _rarest(asked)]
+    every = sum(word.weight for word in asked.words) or 1.0
+    # A list is worth as much as it can tell of what was asked.
+    above = sum(word.weight for word in asked.words if word.heads) / every
+    below = sum(word.weight for word in asked.words if word.bodies) / every
     questions: list[tuple[float, Question]] = [
-        (HEADS * _known(asked.heads, asked), ("heads", in_heads)),
-        (
-            BODIES * _known(asked.bodies, asked),
-            ("bodies", _rarest(asked)),
-        ),
+        (HEADS * above, ("heads", in_heads)),
+        (BODIES * below, ("bodies", in_bodies)),
     ]
     if asked.others.lay:
         questions.append((LAY, ("heads", [*in_heads, *map(Pattern, asked.others.lay)])))
@@ -132,31 +154,14 @@ def rank(reader: Reader, asked: Asked, condition: Condition, most: int) -> dict[
     return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
 
 
-def _rarest(asked: Asked) -> list[Pattern]:
-    """Return what is looked for in bodies."""
-    held = sorted(
-        (count, heads, pattern)
-        for count, heads, pattern in zip(asked.bodies, asked.heads, asked.patterns, strict=True)
-        if count
-    )
-    found: list[Pattern] = []
+def _rarest(asked: Asked) -> list[Word]:
+    """Return the words that are looked for in bodies."""
+    held = sorted((word for word in asked.words if word.bodies), key=lambda word: word[::-1])
+    found: list[Word] = []
     texts = 0
-    for count, _, pattern in held[:MAX_BODY_TERMS]:
-        texts += count
-        if len(found) >= MIN_BODY_TERMS and texts > MAX_TEXTS:
+    for word in held[:MAX_BODY_TERMS]:
+        texts += word.bodies
+        if found and texts > MAX_TEXTS:
             break
-        found.append(pattern)
+        found.append(word)
     return found
-
-
-def _known(counts: Sequence[int], asked: Asked) -> float:
-    """Return which share of what was asked a list can tell of at all."""
-    known = sum(one for one, count in zip(asked.weights, counts, strict=True) if count)
-    return known / (sum(asked.weights) or 1.0)
-
-
-def _weight(pattern: Pattern, heads: int, bodies: int) -> float:
-    """Return how much a term tells: the more, the fewer skills have it."""
-    weight = math.log(COMMON / (min(heads, COMMON - 1) + 1)) + 0.1
-    is_accident = not heads + bodies and has_unspaced("".join(pattern.words))
-    return weight * _UNKNOWN_PAIR if is_accident else weight

@@ -35,11 +35,12 @@ STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", 
 @click.argument("name", required=False, shell_complete=complete.names)
 @options.format_options
 def command(session: Session, *, name: str | None, style: str | None) -> None:
-    """List names that lie in several places, and what differs.
+    """List names in several places, what differs, and texts under several names.
 
     One name with the same files in several places is one skill: it is listed once, and a change
-    of it leaves the others as they are unless --copies is given. With a NAME also the skills whose
-    text is nearly the same. The newest of each comes first.
+    of it leaves the others as they are unless --copies is given. Of one name the newest comes
+    first. Texts are nearly the same where a few lines differ, or they are described in the same
+    words; those of a NAME alone are looked for among all.
     """
     with waiting(session.console, "comparing"):
         found = session.registry.copies(name)
@@ -54,7 +55,7 @@ def command(session: Session, *, name: str | None, style: str | None) -> None:
     )
     if not found:
         alone = "It lies in one place, and nothing is like it." if name else ""
-        session.console.note(alone or "Every name lies in one place.")
+        session.console.note(alone or "Every name lies in one place, and no text is like another.")
 
 
 def _record(one: "Copies") -> dict[str, Any]:

@@ -89,7 +89,7 @@ def command(
         session.console.note(f"{len(hits):,} of {words.count(hits.total, 'hit')}", "dim")
     if hits.confidence < FITS:
         named = f": nothing here names {Fact(hits.missing):or}" if hits.missing else ""
-        session.console.note(f"Probably nothing fits{named}. Try other keywords, or English ones.")
+        session.console.note(f"Perhaps nothing fits{named}. Try other keywords, or English ones.")
 
 
 def _queries(given: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from registry.cli.findings_view import draw_findings
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
+from registry.db.queries.filters import Filters
 from registry.model import record
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     "skill-registry why ~/.claude/skills/pdf-forms",
     "skill-registry why pdf-forms --personality coder",
     "skill-registry why pdf-forms --json | jq '.[].listed'",
+    "skill-registry why pdf-forms --query 'fill out a form'",
 )
 @click.argument("subject", metavar="NAME|PATH", shell_complete=complete.names_or_paths)
 @click.option(
@@ -31,13 +33,42 @@ if TYPE_CHECKING:
     shell_complete=complete.personalities,
     help="Also whether this personality of the settings sees it, and by which rule.",
 )
+@click.option(
+    "--query",
+    metavar="TEXT",
+    help="Where it stands among what this query finds, and which words it lacks.",
+)
+@options.narrowing_options
 @options.format_options
-def command(session: Session, *, subject: str, personality: str | None, style: str | None) -> None:
+def command(
+    session: Session,
+    *,
+    subject: str,
+    personality: str | None,
+    query: str | None,
+    style: str | None,
+    **given: Any,
+) -> None:
     """Explain why a skill is, or isn't, listed.
 
     Takes a name (each skill of that name is explained), a ref, or the path of a folder: one that
     lies in no source, too deep, was not synced, is invalid, shadowed, hidden or changed.
+
+    With --query, what the author of a skill needs to be found by it: the place that the skill has,
+    which words of the query stand in its name, tags, description and body, how telling each is
+    (0%: every skill has it), what comes before it and why, and which words its description lacks.
+    Filters narrow such a search, as those of "search" do.
     """
+    chosen = options.filters(session, {**given, "personality": None})
+    if query is not None:
+        from registry.cli.placed_view import COLUMNS as PLACED
+        from registry.cli.placed_view import draw
+
+        placed = session.registry.why_found(subject, query, chosen, personality)
+        emit(session.console, style, placed, PLACED, to_record=record, draw=draw)
+        return
+    if chosen != Filters():
+        raise click.UsageError("Filters go with --query.")
     found = session.registry.why(subject, personality)
     emit(session.console, style, found, COLUMNS, to_record=_record, draw=_draw)
 

@@ -6,9 +6,10 @@ here: how rare the word is among all texts, and that a word says less in a longe
 
 import json
 from collections.abc import Sequence
+from itertools import compress
 from typing import Final, NamedTuple
 
-from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.asked import PARTS, Condition, Part, Pattern, Place, Question
 from registry.db.interface import Reader, TextIndex
 from registry.text import MAX_LEXEME, fold, split
 
@@ -27,21 +28,26 @@ class _Column(NamedTuple):
 
 
 _COLUMNS: Final[dict[Place, _Column]] = {
-    "heads": _Column("head", "{0.1, 0.25, 0.5, 1.0}", 0.18, 30),
+    "heads": _Column("head", "{0.1, 0.25, 0.5, 1.0}", 0.1, 30),
     "bodies": _Column("body", "{0.1, 0.4, 0.6, 1.0}", 0.073, 200),
 }
 
 RANKED: Final = 200
 """So many matches are ranked exactly; all others by how many words they have, and how rare ones."""
 
+_PARTS: Final[dict[Part, str]] = {
+    "name": "ts_filter(head, '{a}')",
+    "tags": "ts_filter(head, '{b}')",
+    "description": "ts_filter(head, '{c}')",
+    "body": "body",
+}
+
 _QUERY: Final = "to_tsquery('stems', ?)"
 
 _FIND: Final = """
 WITH m AS MATERIALIZED ({matches}),
-n AS (SELECT greatest(reltuples, 1) AS every FROM pg_class WHERE oid = 'search_texts'::regclass),
 r AS MATERIALIZED (
-    SELECT p, ln(1 + greatest(n.every - count(*), 0.5) / (count(*) + 0.5)) AS weight
-    FROM m CROSS JOIN n GROUP BY p, n.every
+    SELECT p, ln(1 + greatest(? - count(*), 0.5) / (count(*) + 0.5)) AS weight FROM m GROUP BY p
 ),
 c AS (
     SELECT m.skill_id, sum(r.weight) AS weight FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
@@ -78,6 +84,24 @@ class VectorIndex(TextIndex):
         """Return for each question ids of skills that the condition holds for, the best first."""
         return [_best(reader, *one, condition, most) for one in asked]
 
+    def parts(
+        self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
+    ) -> list[tuple[Part, ...]]:
+        """Return for each pattern the parts of one skill in which it stands."""
+        asked = [text_query(one) for one in patterns]
+        tests = [
+            f"{_PARTS[part]} @@ {_QUERY}" if query else "false" for query in asked for part in PARTS
+        ]
+        values = [query for query in asked if query for _ in PARTS]
+        sql = f"SELECT {', '.join(tests)} FROM search_texts WHERE skill_id = ?"
+        rows = reader.rows(sql, [*values, skill_id]) if tests else []
+        held = rows[0] if rows else [False] * len(tests)
+        width = len(PARTS)
+        return [
+            tuple(compress(PARTS, held[start : start + width]))
+            for start in range(0, len(tests), width)
+        ]
+
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
         """Return the words of heads, as the index holds them, that begin so."""
 
@@ -106,11 +130,17 @@ def _best(
     )
     rows = reader.rows(
         _FIND.format(matches=matches, condition=condition[0]),
-        [*queries, *condition[1], most],
+        [*queries, _texts(reader), *condition[1], most],
     )
     ids = [row[0] for row in rows]
     rarity = {int(number): weight for number, weight in rows[0][1].items()} if rows else {}
     return [*_ranked(reader, column, queries, rarity, ids[:RANKED]), *ids[RANKED:]]
+
+
+def _texts(reader: Reader) -> int:
+    """Return how many texts there are; what the server itself estimates may be long ago."""
+    sql = "SELECT count(*) FROM search_texts"
+    return int(reader.remembered("texts", lambda reader: reader.rows(sql)[0][0]))
 
 
 def _ranked(

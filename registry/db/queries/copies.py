@@ -1,5 +1,6 @@
 """Skills that may be the same: those of one name, and texts to be compared."""
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -36,13 +37,30 @@ def same_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
     )
 
 
-def bodies(reader: Reader, refs: Sequence[str]) -> list[tuple[str, Skill]]:
-    """Return the Markdown body (empty: there is none) and the skill of each of a few refs."""
-    marks, sight = ", ".join("?" * len(refs)), reader.sight
+def listed_sketches(reader: Reader) -> dict[int, bytes]:
+    """Return what is kept of the texts of all that is listed (`document.likeness`), by name."""
     rows = reader.rows(
-        f"SELECT substr(d.text, d.body_start + 1), {columns(sight)} FROM {FROM} "
-        "LEFT JOIN documents d ON d.skill_id = s.id "
-        f"WHERE s.live = 1 AND {sight.ref} IN ({marks})",
-        refs,
+        f"SELECT s.id, k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
+        f"WHERE {OFFERABLE} AND {reader.sight.visible} ORDER BY {order('name', reverse=False)}"
     )
-    return [(row[0] or "", skill_of(row[1:])) for row in rows]
+    return {row[0]: bytes(row[1]) for row in rows}
+
+
+def sketch_at(reader: Reader, skill: Skill) -> bytes:
+    """Return what is kept of the text of a skill that is there; empty: nothing."""
+    rows = reader.rows(
+        f"SELECT k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
+        "WHERE s.live = 1 AND src.name = ? AND s.folder = ?",
+        [skill.source, skill.folder],
+    )
+    return bytes(rows[0][0]) if rows else b""
+
+
+def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
+    """Return the skills of versions, in this order."""
+    rows = reader.rows(
+        f"SELECT s.id, {columns(reader.sight)} FROM {FROM} WHERE s.id IN {reader.in_json_array}",
+        [json.dumps(list(ids))],
+    )
+    found = {row[0]: skill_of(row[1:]) for row in rows}
+    return {one: found[one] for one in ids}

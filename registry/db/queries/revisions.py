@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from registry.db.interface import Reader
 from registry.disk.files import digest
 from registry.errors import ContentDamaged, FileTooLarge
-from registry.model import SkillFile
+from registry.model import SkillFile, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Value):
     """One content that a skill had; ``number`` counts from 1, ``current``: it has it now.
 
     ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.

@@ -279,6 +279,12 @@ def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
     return {row[0]: bytes(row[1]) for row in reader.rows(sql, [json.dumps(list(ids))])}
 
 
+def strengths_of(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
+    """Return the rank of the source of each version, the strongest first."""
+    sql = f"SELECT s.id, src.strength FROM {FROM} WHERE s.id IN {reader.in_json_array}"
+    return dict(reader.rows(sql, [json.dumps(list(ids))]))
+
+
 def ids_named(reader: Reader, key: str, condition: Condition) -> list[int]:
     """Return the ids of skills whose name has this key and for which a condition holds."""
     rows = reader.rows(

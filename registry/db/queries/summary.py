@@ -6,10 +6,11 @@ from typing import Final, cast
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM
+from registry.model import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Value):
     """Counts over the whole registry; ``bytes`` adds up the files of all skills."""
 
     skills: int

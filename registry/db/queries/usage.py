@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM
 from registry.db.sight import USABLE
+from registry.model import Value
 
 
 @dataclass(frozen=True, slots=True)
-class UsageCount:
+class UsageCount(Value):
     """How often tools listed, found and read a skill, and when last (UTC, ISO 8601)."""
 
     ref: str

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.asked import PARTS, Condition, Part, Pattern, Place, Question
 from registry.db.interface import Reader, TextIndex
 from registry.db.queries.filters import FROM
 
@@ -30,21 +30,38 @@ class Fts5Index(TextIndex):
         self, reader: Reader, asked: Sequence[Question], condition: Condition, most: int
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
-        looked_at = most
-        while True:
-            lists = [_ranked(reader, *one, looked_at) for one in asked]
+        found: list[list[int]] = [[] for _ in asked]
+        left = list(range(len(asked)))
+        # A few more, since nearly always some are shadowed or invalid.
+        looked_at = most + most // 4
+        while left:
+            lists = {place: _ranked(reader, *asked[place], looked_at) for place in left}
             passing = reader.rows(
                 f"SELECT s.id FROM {FROM} WHERE s.id IN {reader.in_json_array} AND {condition[0]}",
-                [json.dumps(list({one for ids in lists for one in ids})), *condition[1]],
+                [json.dumps(list({one for ids in lists.values() for one in ids})), *condition[1]],
             )
             seen = {row[0] for row in passing}
-            found = [[one for one in ids if one in seen] for ids in lists]
-            if all(
-                len(some) >= most or len(ids) < looked_at
-                for some, ids in zip(found, lists, strict=True)
-            ):
-                return [some[:most] for some in found]
+            for place, ids in lists.items():
+                found[place] = [one for one in ids if one in seen][:most]
+            left = [
+                place
+                for place, ids in lists.items()
+                if len(found[place]) < most and len(ids) == looked_at
+            ]
             looked_at *= 16
+        return found
+
+    def parts(
+        self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
+    ) -> list[tuple[Part, ...]]:
+        """Return for each pattern the parts of one skill in which it stands."""
+
+        def holds(part: Part, pattern: Pattern) -> bool:
+            place: Place = "bodies" if part == "body" else "heads"
+            sql = f"SELECT 1 FROM {_matching(place)} AND rowid = ?"
+            return bool(reader.rows(sql, [f"{part} : {expression([pattern])}", skill_id]))
+
+        return [tuple(part for part in PARTS if holds(part, one)) for one in patterns]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
         """Return the words of heads, as the index holds them, that begin so."""

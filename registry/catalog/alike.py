@@ -1,4 +1,4 @@
-"""Copies and near copies take one place among hits: that of the best of them."""
+"""Which of many skills are copies and near copies of one another."""
 
 from collections.abc import Mapping, Sequence
 

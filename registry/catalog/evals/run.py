@@ -1,0 +1,210 @@
+"""How well skills are found by the prompts that they ship: each is asked as somebody types it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from registry.catalog.alike import gathered
+from registry.catalog.copies import copies_of
+from registry.catalog.evals.prompts import NotPrompts, Prompt, is_prompt_file, read_prompts
+from registry.catalog.listing import chosen
+from registry.catalog.reading import CurrentSkill, read_file
+from registry.catalog.search.find import Match, ranked
+from registry.catalog.search.fit import FITS, confidence
+from registry.core import Core
+from registry.db.interface import Reader
+from registry.db.queries.filters import Filters, Wanted, where
+from registry.db.queries.prompts import skills_with_files
+from registry.db.queries.skills import StoredSkill, by_id, files, refs_seen, sketches
+from registry.errors import DatabaseProblem, RegistryError
+from registry.model import Value
+
+BEST: Final = 5
+"""A skill among so many is one that an agent will look at."""
+
+MAX_FILES, MAX_PROMPTS = 20, 500
+"""Of one skill."""
+
+MAX_COMPETITORS: Final = 3
+
+_LIKELY: Final = ("%eval%", "%trigger%")
+"""What is in the path of every file of prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Value):
+    """What came of one prompt of the file ``path``; ``wanted``: the skill is meant by it.
+
+    ``place`` of the skill, or of one that is alike it, among the hits: the first is 1, None: it is
+    not found. ``first`` is the ref of the first hit. ``confidence``: that the skill fits, as search
+    says it. ``passed``: it is among the first `BEST`; of a prompt that is not meant for it, that it
+    is not first with the confidence of one that fits.
+    """
+
+    prompt: str
+    path: str
+    wanted: bool
+    place: int | None
+    first: str | None
+    confidence: float
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Competitor(Value):
+    """A skill that came first in the place of those that were meant, so many times."""
+
+    ref: str
+    wins: int
+
+
+@dataclass(frozen=True, slots=True)
+class Score(Value):
+    """What prompts found: of ``prompts`` so many first, and among the first five.
+
+    ``negatives``: prompts for others; at ``false_alarms`` of them the skill came first and seemed
+    to fit.
+    """
+
+    prompts: int
+    hit_at_1: int
+    hit_at_5: int
+    negatives: int
+    false_alarms: int
+    competitors: tuple[Competitor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillScore(Value):
+    """The score of one skill's own prompts; ``path`` is its folder's."""
+
+    ref: str
+    path: str
+    score: Score
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(Value):
+    """A file of prompts, below the skill's folder, that was not understood: why."""
+
+    ref: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation(Value):
+    """The score of all skills together, and of each by name."""
+
+    total: Score
+    skills: tuple[SkillScore, ...]
+    problems: tuple[Problem, ...]
+
+
+class _Shipped(NamedTuple):
+    """A skill with its prompts."""
+
+    stored: StoredSkill
+    prompts: Sequence[Prompt]
+
+
+def evaluate(
+    core: Core, names: Sequence[str], filters: Filters | None, wanted: Wanted
+) -> Evaluation:
+    """Ask the prompts of skills; see `SkillRegistry.evaluate`."""
+    problems: list[Problem] = []
+    shipped = list(_shipped(core, _subjects(core, names, chosen(core, filters, wanted)), problems))
+    reader = core.reader
+    with reader.snapshot():
+        # Like somebody who looks for something: among all that is listed.
+        condition = where(reader, Filters(), reader.sight)
+        asked = {
+            text: ranked(reader, text, condition)
+            for text in dict.fromkeys(one.text for some in shipped for one in some.prompts)
+        }
+        winners = {found[0].id for found, _ in asked.values() if found}
+        refs = refs_seen(reader, list(winners), reader.sight)
+        scores = []
+        for one in shipped:
+            ids = {one.stored.id, *(copy.id for copy in copies_of(reader, one.stored))}
+            skill = one.stored.skill
+            told = []
+            for prompt in one.prompts:
+                found, understood = asked[prompt.text]
+                first = refs[found[0].id] if found else None
+                fits = confidence(understood, skill)
+                told.append(_answer(prompt, _place(reader, found, ids), first, fits))
+            scores.append(SkillScore(skill.ref, skill.path, _score(told), tuple(told)))
+    total = _score([answer for one in scores for answer in one.answers])
+    return Evaluation(total, tuple(scores), tuple(problems))
+
+
+def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[StoredSkill]:
+    """Return the skills that are meant and have files that may hold prompts, by name."""
+    if names:  # what their authors just wrote counts
+        filters = replace(filters, ids=[CurrentSkill.of(core, one).stored.id for one in names])
+    ids = skills_with_files(core.reader, filters, _LIKELY)
+    return [stored for one in ids if (stored := by_id(core.reader, one)) is not None]
+
+
+def _shipped(
+    core: Core, subjects: Iterable[StoredSkill], problems: list[Problem]
+) -> Iterator[_Shipped]:
+    for stored in subjects:
+        ref = stored.skill.ref
+        try:
+            current = CurrentSkill.of_stored(core, stored)
+        except DatabaseProblem:
+            raise
+        except RegistryError as error:
+            problems.append(Problem(ref, "", str(error)))
+            continue
+        paths = [one.path for one in files(core.reader, current.stored.id)]
+        prompts: list[Prompt] = []
+        for path in [one for one in paths if is_prompt_file(one)][:MAX_FILES]:
+            try:
+                prompts += read_prompts(path, read_file(core, current, path))
+            except DatabaseProblem:
+                raise
+            except (RegistryError, NotPrompts) as error:
+                problems.append(Problem(ref, path, str(error)))
+        unique = list({(one.text, one.wanted): one for one in reversed(prompts)}.values())[::-1]
+        if len(unique) > MAX_PROMPTS:
+            reason = f"of {len(unique)} prompts the first {MAX_PROMPTS} are asked"
+            problems.append(Problem(ref, unique[MAX_PROMPTS].path, reason))
+        if unique:
+            yield _Shipped(current.stored, unique[:MAX_PROMPTS])
+
+
+def _place(reader: Reader, found: Sequence[Match], ids: set[int]) -> int | None:
+    """Return the place of the first of these skills, which near copies before it may hold."""
+    until = next((number for number, one in enumerate(found, 1) if one.id in ids), None)
+    if until is None:
+        return None
+    # Only what comes before it has to be compared.
+    before = [one.id for one in found[:until]]
+    kept = gathered(before, sketches(reader, before))
+    holders = [one in ids or not ids.isdisjoint(alike) for one, alike in kept.items()]
+    return holders.index(True) + 1
+
+
+def _answer(prompt: Prompt, place: int | None, first: str | None, fits: float) -> Answer:
+    is_found = place is not None and place <= BEST
+    is_taken = place == 1 and fits >= FITS
+    passed = is_found if prompt.wanted else not is_taken
+    return Answer(prompt.text, prompt.path, prompt.wanted, place, first, round(fits, 2), passed)
+
+
+def _score(told: Sequence[Answer]) -> Score:
+    meant = [one for one in told if one.wanted]
+    won = Counter(one.first for one in meant if one.place != 1 and one.first is not None)
+    return Score(
+        prompts=len(meant),
+        hit_at_1=sum(one.place == 1 for one in meant),
+        hit_at_5=sum(one.passed for one in meant),
+        negatives=len(told) - len(meant),
+        false_alarms=sum(not one.passed for one in told if not one.wanted),
+        competitors=tuple(Competitor(*one) for one in won.most_common(MAX_COMPETITORS)),
+    )

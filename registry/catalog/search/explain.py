@@ -1,0 +1,284 @@
+"""Why a skill stands where it does among what a query finds, and what its description lacks."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+from registry.catalog.listing import chosen
+from registry.catalog.resolve import resolve
+from registry.catalog.search.find import Match, answers
+from registry.catalog.search.fit import confidence
+from registry.catalog.search.lexicon import said_for
+from registry.catalog.search.query import parse, unquoted
+from registry.catalog.search.rank import MAX_RANKED, Asked, counted
+from registry.catalog.visibility.decisions import seen_by
+from registry.catalog.why import Explanation, explain
+from registry.core import Core
+from registry.db.asked import Part, Pattern
+from registry.db.interface import Reader
+from registry.db.queries.filters import Filters, Wanted, where
+from registry.db.queries.listing import list_skills
+from registry.db.queries.skills import hits, refs_seen
+from registry.model import Diagnostic, Value
+from registry.text import fold, has_unspaced, name_key
+
+MAX_AHEAD: Final = 5
+"""Skills that are told of those that come before."""
+
+MAX_TO_WRITE: Final = 8
+"""Words that are told of those that a description lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWord(Value):
+    """A word that was looked for, and the parts of the skill that have it, whatever its ending.
+
+    ``said`` is what was typed where that is something else: ``word`` is what authors write for it,
+    or what comes near a word that no skill has. ``telling``: how much it says, from 0 (every skill
+    has it) to 1 (none has).
+    """
+
+    word: str
+    said: str | None
+    telling: float
+    parts: tuple[Part, ...]
+
+    @property
+    def in_head(self) -> bool:
+        """Whether the name, the tags or the description have it."""
+        return any(part != "body" for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead(Value):
+    """A skill that comes before another one, and why.
+
+    ``words``: those of its head that the other's lacks; ``stronger``: those of its name or tags
+    that the other has in its description only; the most telling first. ``named``: its name is
+    exactly what was typed.
+    """
+
+    ref: str
+    place: int
+    confidence: float
+    words: tuple[str, ...]
+    stronger: tuple[str, ...]
+    named: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Value):
+    """Where a skill stands among what a query finds; the first ``place`` is 1, None: nowhere.
+
+    ``ref``, ``path``, ``listed`` and ``reasons`` as `SkillRegistry.why` says them, and what keeps
+    it out of this search. ``total``: the places that there are. ``beside``: the skill in whose
+    place it is counted, since the two are alike. ``confidence`` as search says it. ``to_write``:
+    words of the query that its name, tags and description lack, those of its body first.
+    """
+
+    ref: str | None
+    path: str
+    listed: bool
+    reasons: tuple[Diagnostic, ...]
+    query: str
+    place: int | None
+    total: int
+    beside: str | None
+    confidence: float
+    words: tuple[AskedWord, ...]
+    ahead: tuple[Ahead, ...]
+    to_write: tuple[str, ...]
+
+
+def placed(
+    core: Core,
+    subject: str,
+    query: str,
+    filters: Filters | None,
+    wanted: Wanted,
+    personality: str | None,
+) -> list[Placed]:
+    """Say where skills stand for a query; see `SkillRegistry.why_found`."""
+    narrowed = chosen(core, filters, wanted)
+    subjects = explain(core, subject, personality)
+    seen = narrowed if personality is None else seen_by(core, personality, narrowed)
+    reader = core.reader
+    with reader.snapshot():
+        found, (asked,) = answers(reader, [query], where(reader, seen, reader.sight))
+        search = _Search(reader, query, narrowed, found, asked)
+        return [search.place(one) for one in subjects]
+
+
+class _Search:
+    """A query that was asked, and what it found."""
+
+    def __init__(
+        self, reader: Reader, query: str, filters: Filters, found: Sequence[Match], asked: Asked
+    ) -> None:
+        self.reader = reader
+        self.query = query
+        self.filters = filters
+        self.found = found
+        self.asked = asked
+        self.looked_for = _looked_for(reader, query, asked)
+        self.typed = set(parse(query))
+
+    def place(self, subject: Explanation) -> Placed:
+        """Return where a skill stands; what is not stored stands nowhere."""
+        answer = Placed(
+            subject.ref,
+            subject.path,
+            subject.listed,
+            subject.reasons,
+            self.query,
+            place=None,
+            total=len(self.found),
+            beside=None,
+            confidence=0.0,
+            words=(),
+            ahead=(),
+            to_write=(),
+        )
+        skill = subject.skill
+        if skill is None:
+            return answer
+        version = resolve(self.reader, f"{skill.source}/{skill.folder}").id
+        words = self.words(version)
+        index, match = next(
+            (
+                (index, match)
+                for index, match in enumerate(self.found)
+                if version == match.id or version in match.alike
+            ),
+            (None, None),
+        )
+        beside = None
+        if match is not None and match.id != version:
+            beside = refs_seen(self.reader, [match.id], self.reader.sight)[match.id]
+        kept_out = () if match is not None else tuple(self.reasons(subject, version, words))
+        return replace(
+            answer,
+            reasons=(*subject.reasons, *kept_out),
+            place=None if index is None else index + 1,
+            beside=beside,
+            confidence=round(confidence(self.asked, skill), 2),
+            words=words,
+            ahead=tuple(self.ahead(words, self.found[:index][:MAX_AHEAD])),
+            to_write=self.to_write(words),
+        )
+
+    def words(self, version: int) -> tuple[AskedWord, ...]:
+        """Return the words that were looked for, as a version has them, the most telling first."""
+        parts = self.reader.index.parts(
+            self.reader, version, [pattern for pattern, _, _ in self.looked_for]
+        )
+        return tuple(
+            AskedWord(" ".join(pattern.words), said, round(tells, 2), some)
+            for (pattern, said, tells), some in zip(self.looked_for, parts, strict=True)
+        )
+
+    def ahead(self, mine: Sequence[AskedWord], before: Sequence[Match]) -> Iterator[Ahead]:
+        """Yield what comes before a skill with these words."""
+        skills = hits(self.reader, [one.id for one in before], self.reader.sight)
+        for place, one in enumerate(before, 1):
+            skill = skills[one.id][1]
+            theirs = list(zip(self.words(one.id), mine, strict=True))
+            yield Ahead(
+                skill.ref,
+                place,
+                round(confidence(self.asked, skill), 2),
+                tuple(other.word for other, own in theirs if other.in_head and not own.in_head),
+                tuple(
+                    other.word
+                    for other, own in theirs
+                    if own.in_head and _is_prominent(other) and not _is_prominent(own)
+                ),
+                named=name_key(skill.name) == name_key(" ".join(self.query.split())),
+            )
+
+    def to_write(self, words: Sequence[AskedWord]) -> tuple[str, ...]:
+        """Return words that a description should have, without those that are parts of others."""
+        meant, told = self._translated(words)
+        lacking = [
+            one
+            for one in words
+            if not one.in_head
+            and (
+                one.word in meant
+                if one.said
+                else not has_unspaced(one.word)
+                and tuple(one.word.split()) in self.typed
+                and fold(one.word) not in told
+            )
+        ]
+        ordered = [one.word for one in sorted(lacking, key=lambda one: "body" not in one.parts)]
+        whole = [one.split() for one in ordered if " " in one]
+        return tuple(one for one in ordered if not any(one in some for some in whole))[
+            :MAX_TO_WRITE
+        ]
+
+    def _translated(self, words: Sequence[AskedWord]) -> tuple[set[str], set[str]]:
+        """Return what authors say for words of other languages, and those words.
+
+        A word that some skill has is taken for one of the authors' own.
+        """
+        asked = self.asked
+        known = {
+            fold(part)
+            for word in asked.words
+            if word.heads + word.bodies and word.pattern == Pattern(word.typed)
+            for part in word.typed
+        }
+        foreign = set(asked.others.foreign)
+        found = {
+            one.word: one.said
+            for one in words
+            if one.said and tuple(one.word.split()) in foreign
+            if has_unspaced(one.said) or known.isdisjoint(one.said.split())
+        }
+        return set(found), {word for said in found.values() for word in said.split()}
+
+    def reasons(
+        self, subject: Explanation, version: int, words: Collection[AskedWord]
+    ) -> Iterator[Diagnostic]:
+        """Yield why a skill is not among what was found, beside what `why` says already."""
+        is_usable = subject.skill is not None and subject.skill.status in {"ok", "warning"}
+        for name, value in _given(self.filters) if is_usable else ():
+            alone: Mapping[str, object] = {name: value, "ids": [version]}
+            if not list_skills(self.reader, Filters(**alone), limit=1).total:  # type: ignore[arg-type]
+                message = f"the filter {name} leaves it out"
+                yield Diagnostic("filtered", "info", message)
+        if not any(one.parts for one in words):
+            fix = "write the words that people ask for into its description"
+            yield Diagnostic("no-word", "warning", "it has no word of the query", fix=fix)
+        elif subject.listed and len(self.found) >= MAX_RANKED:
+            message = f"more than {MAX_RANKED} skills match better"
+            yield Diagnostic("far-behind", "info", message)
+
+
+def _looked_for(
+    reader: Reader, query: str, asked: Asked
+) -> list[tuple[Pattern, str | None, float]]:
+    """Return what was looked for, what was typed for it, and how telling it is: the most first."""
+    found: dict[Pattern, tuple[str | None, float]] = {}
+    for word in asked.words:
+        said = None if word.pattern.words == word.typed else " ".join(word.typed)
+        found.setdefault(word.pattern, (said, word.telling))
+    other = {Pattern(term): said for term, said in said_for(unquoted(query)).items()}
+    others = [(term, Pattern(term)) for term in (*asked.others.lay, *asked.others.foreign)]
+    for word in counted(reader, others):
+        found.setdefault(word.pattern, (other[word.pattern], word.telling))
+    ordered = sorted(found.items(), key=lambda one: -one[1][1])
+    return [(pattern, said, tells) for pattern, (said, tells) in ordered]
+
+
+def _is_prominent(word: AskedWord) -> bool:
+    return "name" in word.parts or "tags" in word.parts
+
+
+def _given(filters: Filters) -> Iterator[tuple[str, object]]:
+    """Yield the filters that are set; which skills are chosen among is told by the personality."""
+    for field in fields(filters):
+        value = getattr(filters, field.name)
+        if value != field.default and field.name not in {"ids", "all"}:
+            yield field.name, value

@@ -1,0 +1,165 @@
+"""Which skills come first, which take one place, and when nothing fits."""
+
+import pytest
+
+from registry.errors import UsageProblem
+from registry.model import Found
+from tests.conftest import OLD, write_skill
+
+LINES = "".join(f"Step {number} of the usual way to do it.\n" for number in range(30))
+
+
+@pytest.fixture
+def library(registry, root, skill):
+    skill("forms", description="Fill in PDF forms.", body="Nothing more.\n")
+    skill("paint", description="Draw with fillColor.", body="pdf " * 40 + "forms\n")
+    skill("invoices", description="Write invoices for customers.", body="Money.\n")
+    skill("k8s", description="Deploy to Kubernetes.", body="Charts.\n")
+    skill("sockets", description="Talk over a websocket.", body="Bytes.\n")
+    skill("contract", description="审查合同的条款。", body="合同。\n")
+    skill("memory", description="Memory forensics of a disk image.", body="Bytes.\n")
+    registry.sync(str(root))
+    return registry
+
+
+def names(library, *queries, **more):
+    return [hit.name for hit in library.search(queries=queries, **more)]
+
+
+def test_a_body_alone_never_beats_a_head_that_says_the_same(library):
+    assert names(library, "pdf forms")[0] == "forms"
+
+
+def test_a_word_within_a_word_is_no_match(library):
+    assert names(library, "fill pdf forms") == ["forms", "paint"]
+    assert names(library, "color") == []
+
+
+def test_a_word_that_no_skill_has_stands_for_those_that_begin_with_it(library):
+    assert names(library, "kubern") == ["k8s"]
+
+
+@pytest.mark.parametrize("typed", ["kuberentes", "kubernets", "Kubernetse"])
+def test_a_misspelt_word_stands_for_the_nearest(library, typed):
+    assert names(library, f"{typed} deploy")[0] == "k8s"
+    assert names(library, typed) == ["k8s"]
+
+
+def test_two_words_find_what_is_written_as_one(library):
+    assert names(library, "web socket") == ["sockets"]
+
+
+def test_part_of_a_run_of_characters_is_found(library):
+    assert names(library, "帮我看看合同条款有没有问题") == ["contract"]
+    assert names(library, "合") == ["contract"]
+    assert names(library, '"合同条款"') == []
+    assert names(library, '"合同的条款"') == ["contract"]
+
+
+def test_a_question_in_another_language_finds_a_skill_in_english(library):
+    assert names(library, "内存取证")[0] == "memory"
+    assert names(library, "Rechnungen schreiben")[0] == "invoices"
+
+
+def test_several_queries_are_answered_in_turn(library):
+    assert names(library, "invoices", "websocket", "pdf forms") == [
+        "invoices",
+        "sockets",
+        "forms",
+        "paint",
+    ]
+    assert names(library, "pdf forms", "fill forms") == ["forms", "paint"]
+    assert names(library, "pdf forms", "websocket", limit=1, offset=1) == ["sockets"]
+    assert library.search("pdf", queries=["websocket"]).total == 3
+
+
+@pytest.mark.parametrize("queries", [[], ["a"] * 6])
+def test_one_to_five_queries_may_be_asked(library, queries):
+    with pytest.raises(UsageProblem, match="1 to 5 queries"):
+        library.search(queries=queries)
+
+
+def test_filters_hold_for_each_query(library):
+    assert names(library, "pdf", "websocket", scope="personal") == ["forms", "sockets", "paint"]
+    assert names(library, "pdf", "websocket", tags=["none"]) == []
+
+
+def test_a_name_that_is_exactly_what_was_typed_comes_first(library, skill):
+    skill("pdf", description="Something else.", body="Nothing.\n")
+    library.sync()
+    assert names(library, "PDF")[0] == "pdf"
+
+
+class TestAlike:
+    @pytest.fixture
+    def library(self, library, skill):
+        skill("steps", description="Take the usual steps to the top.", body=LINES)
+        skill(
+            "stairs",
+            description="Climb the usual steps to the top.",
+            body=LINES.replace("Step 7", "Step seven"),
+        )
+        skill("ladder", description="Steps of a ladder.", body="Quite another text.\n" * 5)
+        library.sync()
+        return library
+
+    def test_near_copies_take_one_place(self, library):
+        found = library.search("steps")
+        assert [(hit.name, hit.alike) for hit in found] == [
+            ("steps", ("stairs",)),
+            ("ladder", ()),
+        ]
+        assert found.total == 2
+
+    def test_a_text_that_was_changed_is_alike_no_more(self, library, skill):
+        skill("stairs", description="Climb steps.", body="Anew.\n" * 5, age=OLD + 9)
+        library.sync()
+        assert [hit.alike for hit in library.search("steps")] == [(), (), ()]
+
+    def test_those_with_the_same_description_are_alike(self, library, skill):
+        for name in ("one", "two"):
+            about = "Makes a plan for the week with all that has to be done."
+            skill(name, description=about, body=f"{name} way of doing it\n" * 3)
+        library.sync()
+        (hit,) = library.search("plan for the week")
+        assert {hit.name, *hit.alike} == {"one", "two"}
+
+    def test_of_near_copies_that_of_the_strongest_source_is_shown(self, library, tmp_path):
+        about = "Climb the usual steps, steps to the top."
+        for name, scope in (("shared", "community"), ("project", "project")):
+            folder = tmp_path / name
+            write_skill(folder / f"{name}-steps", description=about, body=LINES)
+            library.sync(str(folder), scope=scope)
+        (hit, _) = library.search("steps to the top", all=True)
+        assert hit.name == "project-steps"
+        assert set(hit.alike) == {"steps", "stairs", "shared-steps"}
+
+    def test_a_shadowed_or_filtered_copy_is_not_told(self, library, root):
+        assert [hit.alike for hit in library.search("steps", tags=["none"])] == []
+
+
+class TestNothingFits:
+    def test_what_names_all_words_fits(self, library):
+        found = library.search("pdf forms")
+        assert (found.confidence, found.missing) == (1.0, ())
+        assert found[0].confidence > found[1].confidence
+
+    def test_the_words_that_nothing_names_are_told(self, library):
+        found = library.search("write sourdough recipe")
+        assert found.confidence < 0.68
+        assert found.missing == ("sourdough", "recipe")
+        assert found.total > 0
+
+    def test_what_nothing_holds_finds_nothing(self, library):
+        found = library.search("xylophone")
+        assert found == Found((), 0, 0.0, ("xylophone",))
+
+    def test_what_was_found_by_its_beginning_or_nearly_so_fits(self, library):
+        assert library.search("kubern").confidence == 1.0
+        assert library.search("kuberentes").confidence == 1.0
+
+    def test_what_was_found_by_other_words_fits(self, library):
+        assert library.search("内存取证").confidence >= 0.68
+
+    def test_of_a_page_further_on_the_best_hits_decide(self, library):
+        assert library.search("pdf forms", offset=1).confidence == 1.0

@@ -1,0 +1,75 @@
+"""`search` as a person uses it: several queries, near copies, and what is said where nothing fits."""
+
+import json
+import re
+import shlex
+
+import pytest
+
+from registry.catalog.search.find import MAX_QUERIES
+from registry.catalog.search.fit import FITS
+from registry.catalog.search.lexicon import _concepts
+from tests.conftest import REPOSITORY, write_skill
+
+STEPS = "".join(f"Step {number} of the usual way.\n" for number in range(20))
+
+
+@pytest.fixture
+def library(cli, tmp_path):
+    root = tmp_path / "skills"
+    write_skill(root / "forms", description="Fill in PDF forms.")
+    write_skill(root / "invoices", description="Write invoices for customers.")
+    for name in ("deploy", "release"):
+        write_skill(root / name, description="Bring a service to production.", body=STEPS)
+    assert cli("sync", str(root)).exit_code == 0
+    return root
+
+
+def refs(result):
+    assert result.exit_code == 0
+    return [line.split("\t")[0] for line in result.stdout.splitlines()]
+
+
+def test_arguments_with_spaces_are_queries_of_their_own(library, cli):
+    assert refs(cli("search", "write invoices", "pdf forms")) == ["invoices", "forms"]
+    assert refs(cli("search", "write", "invoices", "pdf")) == ["invoices", "forms"]
+    assert refs(cli("search", "pdf", "write invoices")) == ["forms", "invoices"]
+
+
+def test_too_many_queries_are_an_error(library, cli):
+    result = cli("search", *(f"query {number}" for number in range(6)))
+    assert result.exit_code == 2
+    assert "1 to 5 queries" in result.stderr
+
+
+def test_near_copies_are_told_in_json_and_marked_in_the_table(library, cli):
+    (hit,) = json.loads(cli("search", "bring a service to production", "--json").stdout)
+    assert {hit["ref"], *hit["alike"]} == {"deploy", "release"}
+    shown = cli("search", "bring a service to production", "--format", "table").stdout
+    assert "+1 alike" in shown
+
+
+def test_where_nothing_fits_that_is_said_beside_the_nearest(library, cli):
+    result = cli("search", "write sourdough recipe", "--format", "table")
+    assert "invoices" in result.stdout
+    assert "Perhaps nothing fits: nothing here names 'sourdough' or 'recipe'" in result.stderr
+    assert "Perhaps" not in cli("search", "pdf forms", "--format", "table").stderr
+
+
+def test_a_pipe_hears_on_stderr_that_nothing_fits(library, cli):
+    result = cli("search", "write sourdough recipe")
+    assert refs(result)[0] == "invoices"
+    assert "Perhaps nothing fits" in result.stderr
+
+
+def test_the_commands_of_the_page_of_search_run_and_its_numbers_are_those_of_the_code(library, cli):
+    page = (REPOSITORY / "docs" / "search.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^(?:\$ )?skill-registry (search .*?)(?: +#.*)?$", page, re.MULTILINE)
+    assert len(commands) == 4
+    for command in commands:
+        assert cli(*shlex.split(command)).exit_code == 0
+    assert f"Below {FITS} people" in page
+    assert MAX_QUERIES == 5
+    assert "up to five" in page
+    assert len(_concepts()) // 100 * 100 == 1300
+    assert "1,300 concepts" in page
