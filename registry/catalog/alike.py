@@ -12,12 +12,13 @@ def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, lis
     known: dict[int, Sketch] = {}
     for one in ids:
         mine = unpacked(sketches[one]) if one in sketches else NOTHING
-        found = [holders[key] for key in keys(mine) if key in holders]
+        its_keys = keys(mine)
+        found = [holders[key] for key in its_keys if key in holders]
         better = next((other for other in found if are_alike(mine, known[other])), None)
         if better is not None:
             kept[better].append(one)
             continue
         kept[one], known[one] = [], mine
-        for key in keys(mine):
+        for key in its_keys:
             holders.setdefault(key, one)
     return kept

@@ -151,6 +151,18 @@ def test_each_answer_says_where_the_skill_stood_and_what_came_first(library):
     assert not told["fold a booklet of paper"].passed
 
 
+def test_a_skill_that_is_first_for_another_s_prompt_but_does_not_fit_is_no_false_alarm(
+    library, root
+):
+    said = "fold clothes like quantum zithers"
+    ship(root / "silent", [{"query": said, "should_trigger": False}])
+    ship(root / "leaflet", [{"query": said, "should_trigger": False}])
+    library.sync(str(root))
+    (answer,) = library.evaluate(["leaflet"]).skills[0].answers
+    assert answer.place == 1
+    assert answer.passed
+
+
 def test_the_place_is_that_of_a_search(library, root):
     for number in range(30):
         write_skill(root / f"fold-{number % 9}-{number}", description="Fold paper cranes quickly.")
@@ -180,6 +192,20 @@ def test_a_near_copy_in_the_place_of_a_skill_counts_for_it(library, root):
         "knit-b": 1,
     }
     assert len(library.search("knit a scarf")) == 1
+
+
+def test_what_came_first_is_what_a_search_shows(library, root, tmp_path):
+    about = "Knit a scarf of wool for somebody whose neck is cold."
+    strong = tmp_path / "strong"
+    write_skill(strong / "hat", description=about, body="Wool.")
+    write_skill(root / "knit-scarf", description=about, body="Wool, too.")
+    ship(root / "silent", ["knit scarf"])
+    library.sync(str(strong), name="strong", scope="project")
+    library.sync(str(root))
+    (hit,) = library.search("knit scarf")
+    assert (hit.ref, hit.alike) == ("hat", ("knit-scarf",))
+    (answer,) = library.evaluate(["silent"]).skills[0].answers
+    assert answer.first == "hat"
 
 
 def test_a_file_that_cannot_be_read_is_told_and_the_others_are_asked(library):

@@ -83,6 +83,8 @@ def test_what_comes_before_is_told_with_the_words_that_this_one_lacks(library):
         ("brochure-maker", 1, ("brochures", "print")),
         ("press", 2, ("print",)),
     ]
+    one = placed(library, "press", "print brochure maker")
+    assert [(set(a.words), a.stronger) for a in one.ahead] == [({"brochure", "maker"}, ())]
 
 
 def test_a_word_in_a_name_is_told_where_this_one_says_it_lower(library, root):

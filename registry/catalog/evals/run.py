@@ -5,18 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from registry.catalog.alike import gathered
 from registry.catalog.copies import copies_of
 from registry.catalog.evals.prompts import NotPrompts, Prompt, is_prompt_file, read_prompts
 from registry.catalog.listing import chosen
 from registry.catalog.reading import CurrentSkill, read_file
-from registry.catalog.search.find import Match, ranked
+from registry.catalog.search.find import Match, answers
 from registry.catalog.search.fit import FITS, confidence
 from registry.core import Core
-from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, Wanted, where
 from registry.db.queries.prompts import skills_with_files
-from registry.db.queries.skills import StoredSkill, by_id, files, refs_seen, sketches
+from registry.db.queries.skills import StoredSkill, by_id, files, refs_seen
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import Value
 
@@ -121,7 +119,7 @@ def evaluate(
         # Like somebody who looks for something: among all that is listed.
         condition = where(reader, Filters(), reader.sight)
         asked = {
-            text: ranked(reader, text, condition)
+            text: answers(reader, [text], condition)
             for text in dict.fromkeys(one.text for some in shipped for one in some.prompts)
         }
         winners = {found[0].id for found, _ in asked.values() if found}
@@ -132,10 +130,10 @@ def evaluate(
             skill = one.stored.skill
             told = []
             for prompt in one.prompts:
-                found, understood = asked[prompt.text]
+                found, (understood,) = asked[prompt.text]
                 first = refs[found[0].id] if found else None
                 fits = confidence(understood, skill)
-                told.append(_answer(prompt, _place(reader, found, ids), first, fits))
+                told.append(_answer(prompt, _place(found, ids), first, fits))
             scores.append(SkillScore(skill.ref, skill.path, _score(told), tuple(told)))
     total = _score([answer for one in scores for answer in one.answers])
     return Evaluation(total, tuple(scores), tuple(problems))
@@ -178,16 +176,16 @@ def _shipped(
             yield _Shipped(current.stored, unique[:MAX_PROMPTS])
 
 
-def _place(reader: Reader, found: Sequence[Match], ids: set[int]) -> int | None:
-    """Return the place of the first of these skills, which near copies before it may hold."""
-    until = next((number for number, one in enumerate(found, 1) if one.id in ids), None)
-    if until is None:
-        return None
-    # Only what comes before it has to be compared.
-    before = [one.id for one in found[:until]]
-    kept = gathered(before, sketches(reader, before))
-    holders = [one in ids or not ids.isdisjoint(alike) for one, alike in kept.items()]
-    return holders.index(True) + 1
+def _place(found: Sequence[Match], ids: set[int]) -> int | None:
+    """Return the first place that one of these skills has, or that is alike one."""
+    return next(
+        (
+            place
+            for place, one in enumerate(found, 1)
+            if one.id in ids or not ids.isdisjoint(one.alike)
+        ),
+        None,
+    )
 
 
 def _answer(prompt: Prompt, place: int | None, first: str | None, fits: float) -> Answer:

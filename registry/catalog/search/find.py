@@ -88,17 +88,14 @@ def answers(
     reader: Reader, queries: Sequence[str], condition: Condition, most: int = MAX_RANKED
 ) -> tuple[list[Match], list[Asked]]:
     """Return what queries find in turn, the best first, and how each was understood."""
-    lists = [ranked(reader, query, condition, most) for query in queries]
+    lists = [_ranked(reader, query, condition, most) for query in queries]
     return _gathered(reader, _in_turn([found for found, _ in lists])), [one for _, one in lists]
 
 
-def ranked(
-    reader: Reader, query: str, condition: Condition, most: int = MAX_RANKED
+def _ranked(
+    reader: Reader, query: str, condition: Condition, most: int
 ) -> tuple[list[Match], Asked]:
-    """Return what a query finds, first that whose name is exactly what was typed.
-
-    Each has a place of its own, near copies, too. How it was understood comes second.
-    """
+    """Return what a query finds, first that whose name is exactly what was typed; and its terms."""
     asked = understand(reader, query)
     if not asked.words:
         return [], asked
