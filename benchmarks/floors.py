@@ -9,6 +9,8 @@ from pathlib import Path
 
 import yaml
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 def timed(work: Callable[[], object]) -> float:
     """Return the seconds that one call takes."""
@@ -42,9 +44,8 @@ def import_parts(root: Path, database: Path) -> dict[str, float]:
         data.decode() for path, data in zip(paths, contents, strict=True) if path.name == "SKILL.md"
     ]
     fronts = [text.split("---", 2)[1] for text in texts]
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     parsed: list[dict[str, object]] = []
-    seconds["libyaml"] = timed(lambda: parsed.extend(yaml.load(f, loader) for f in fronts))
+    seconds["libyaml"] = timed(lambda: parsed.extend(yaml.load(f, LOADER) for f in fronts))
 
     def insert() -> None:
         connection = sqlite3.connect(database)

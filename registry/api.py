@@ -16,7 +16,7 @@ from registry.settings import Settings, load_settings
 from registry.toolsets.kinds import explaining
 
 if TYPE_CHECKING:
-    from registry.catalog.check import Checked
+    from registry.catalog.checked import Checked
     from registry.catalog.copies import Copies
     from registry.catalog.evals.run import Evaluation
     from registry.catalog.links import LinkTo
@@ -259,7 +259,7 @@ class SkillRegistry:
         """
         from registry.catalog.check import check
 
-        return check(self.core, targets, select=select, ignore=ignore)
+        return list(check(self.core, targets, select=select, ignore=ignore))
 
     def fixes(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()

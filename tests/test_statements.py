@@ -24,18 +24,23 @@ def counting(registry, monkeypatch):
     counted = {"selects": [], "walks": 0}
     with monkeypatch.context() as patch:
         reader = type(registry.core.backend.reader)
-        rows, below = reader.rows, Walk.below
+        rows, stream, below = reader.rows, reader.stream, Walk.below
 
         def ask(self, sql, parameters=()):
             if sql.lstrip().startswith(("SELECT", "WITH")):
                 counted["selects"].append(" ".join(sql.split()))
             return rows(self, sql, parameters)
 
+        def ask_for_some(self, sql, parameters=()):
+            counted["selects"].append(" ".join(sql.split()))
+            return stream(self, sql, parameters)
+
         def look(self, folder):
             counted["walks"] += 1
             return below(self, folder)
 
         patch.setattr(reader, "rows", ask)
+        patch.setattr(reader, "stream", ask_for_some)
         patch.setattr(Walk, "below", look)
         yield counted
 
@@ -64,6 +69,31 @@ def test_an_operation_asks_no_more_than_it_needs(library, operation, monkeypatch
         run(library)
     assert len(counted["selects"]) <= selects, "\n".join(counted["selects"])
     assert counted["walks"] <= walks
+
+
+@pytest.mark.parametrize(
+    ("arguments", "counts"),
+    [
+        (["--limit", "5"], 0),
+        (["--limit", "5", "--offset", "3", "--json"], 0),
+        (["--limit", "5", "--format", "table"], 0),  # it tells the number on a terminal only
+        (["--offset", "30"], 1),  # is it nothing, or is there nothing?
+        ([], 0),
+    ],
+)
+def test_a_listing_is_counted_only_where_somebody_is_told(
+    library, database, arguments, counts, monkeypatch
+):
+    from click.testing import CliRunner
+
+    from registry.cli.app import root as command
+
+    with counting(library, monkeypatch) as counted:
+        ran = CliRunner().invoke(command, ["--db", str(database), "list", *arguments])
+    assert ran.exit_code == 0
+    asked = counted["selects"]
+    assert sum("FROM skills s JOIN sources src" in one for one in asked) >= 1
+    assert sum("count(*)" in one for one in asked) == counts, "\n".join(asked)
 
 
 TOOLS = {

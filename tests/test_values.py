@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from registry.api import SkillRegistry
-from registry.catalog.check import Checked
+from registry.catalog.checked import Checked
 from registry.changes.fix import Fix
 from registry.changes.trashed import Trashed
 from registry.db.interface import DatabaseInfo

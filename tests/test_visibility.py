@@ -429,10 +429,13 @@ def test_all_decisions_take_one_select_and_parse_only_front_matter_that_matters(
         lambda text: parsed.append(text) or read_needs(text),
     )
     selects = []
-    rows = registry.core.reader.rows
-    monkeypatch.setattr(
-        registry.core.reader, "rows", lambda *given: selects.append(given) or rows(*given)
-    )
+    for name in ("rows", "stream"):
+        real = getattr(registry.core.reader, name)
+        monkeypatch.setattr(
+            registry.core.reader,
+            name,
+            lambda *given, real=real: selects.append(given) or real(*given),
+        )
     assert len(decide_all(registry.core.reader, coder(), {})) == 31
     assert len(selects) == 1
     assert [text for text in parsed if text] == [

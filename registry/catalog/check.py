@@ -4,9 +4,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
+from registry.catalog.checked import Checked, Checks
 from registry.catalog.codes import chooser
 from registry.catalog.reading import NO_DOCUMENT
 from registry.catalog.resolve import resolve
@@ -20,46 +20,48 @@ from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
 from registry.document.mend import untidy
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
-from registry.model import DOCUMENT_NAMES, Diagnostic, Value
+from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.folder import Reading, read_folder
 from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path, name_key
 
 
-@dataclass(frozen=True, slots=True)
-class Checked(Value):
-    """The findings about one skill, the worst first; ``path`` is its folder.
-
-    ``root`` is the folder from which it was reached by handles; empty where nothing was read.
-    """
-
-    KEYS: ClassVar = ("name", "path", "findings")
-
-    name: str
-    path: str
-    findings: Sequence[Diagnostic]
-    root: str = ""
-
-
 def check(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
-) -> list[Checked]:
+) -> Checks:
     """Check the targets; see `SkillRegistry.check`, also for what is raised."""
     wanted = chooser(select, ignore)
-    results: dict[str, Checked] = {}
-    for target in targets or [source.name for source in own_sources(core)]:
-        found = False
-        for result in _target(core, target) if targets else _source(core, target):
-            found = True
-            results.setdefault(result.path, result)
-        if targets and not found:
-            result = _without_skill(core, target)
-            results.setdefault(result.path, result)
     alike = look_alikes(core.reader)
-    checked = [_warned(result, alike) for result in results.values()] if alike else results.values()
-    if select or ignore:
-        checked = [_chosen(result, wanted) for result in checked]
-    return sorted(checked, key=lambda result: (result.name, result.path))
+
+    def found() -> Iterator[Checked]:
+        for one in _once(_all(core, targets)):
+            told = _warned(one, alike) if alike else one
+            yield _chosen(told, wanted) if select or ignore else told
+
+    return Checks(found())
+
+
+def _all(core: Core, targets: Sequence[str]) -> Iterator[Checked]:
+    """Check the targets, or all sources of this machine."""
+    if not targets:
+        for source in own_sources(core):
+            yield from _source(core, source.name)
+    for target in targets:
+        found = False
+        for result in _target(core, target):
+            found = True
+            yield result
+        if not found:
+            yield _without_skill(core, target)
+
+
+def _once(results: Iterable[Checked]) -> Iterator[Checked]:
+    """Leave out what is told of a folder again."""
+    told: set[str] = set()
+    for one in results:
+        if one.path not in told:
+            told.add(one.path)
+            yield one
 
 
 def _source(core: Core, name: str) -> Iterator[Checked]:
@@ -92,7 +94,8 @@ def _links(core: Core, path: str) -> list[Diagnostic]:
     walk = walk_of(core, real_path(path))
     with suppress(RootMissing, RootUnreadable):
         deque(walk, maxlen=0)
-    return [one.diagnostic for one in walk.notices if one.diagnostic.code == LINK_KNOWN]
+    found = (one.diagnostic for one in walk.notices if one.diagnostic.code == LINK_KNOWN)
+    return sorted(found, key=lambda one: one.sort_key)
 
 
 def _looks_like_path(target: str) -> bool:

@@ -1,13 +1,14 @@
 """Which skills are meant by filters: a page of them, what is found, or all of them in turn."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
 from registry.catalog.search.find import search
 from registry.core import Core
 from registry.db.queries.filters import Filters, Sort, Wanted, check_page, filters_of
-from registry.db.queries.listing import list_skills, next_skills
+from registry.db.queries.listing import Listing, list_skills, listing_of, next_skills
 from registry.model import Found, Page, Skill
 
 STEP: Final = 500
@@ -41,6 +42,34 @@ def listed(
     check_page(sort, limit, offset)
     found = chosen(core, filters, wanted)
     return list_skills(core.reader, found, sort=sort, reverse=reverse, limit=limit, offset=offset)
+
+
+@contextmanager
+def opened(
+    core: Core,
+    filters: Filters | None = None,
+    *,
+    sort: Sort,
+    reverse: bool,
+    limit: int | None,
+    offset: int,
+) -> Iterator[Listing]:
+    """Open a page of skills that is read from the database while somebody goes through it.
+
+    It is the same each time. Where reading keeps writers out, it is read at once and held: who
+    goes through it may be waiting for a person, as a pager does. Raises as `listed`.
+    """
+    check_page(sort, limit, offset)
+    wanted = chosen(core, filters, {})
+    with core.reader.snapshot():
+        found = listing_of(
+            core.reader, wanted, sort=sort, reverse=reverse, limit=limit, offset=offset
+        )
+        if not core.reader.keeps_writers_out:
+            yield found
+            return
+        found = found.held()
+    yield found
 
 
 def searched(

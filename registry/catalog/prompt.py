@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from registry.catalog.visibility.decisions import decide_all
 from registry.catalog.visibility.decisions import personality as personality_of
@@ -28,8 +28,7 @@ _DISTURBING: Final = re.compile(
 """Controls, line ends and marks of direction: in a path they can only mislead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One skill of the catalogue; ``location`` is the absolute path of its SKILL.md."""
 
     skill: Skill
@@ -185,7 +184,12 @@ def _shorten(text: str, cap: int) -> str:
 
 
 def _xml(text: str) -> str:
-    return _NOT_IN_XML.sub("\ufffd", html.escape(text))
+    return _fit_for_xml(html.escape(text))
+
+
+def _fit_for_xml(text: str) -> str:
+    # What can be printed is in XML, and that is known sooner.
+    return text if text.isprintable() else _NOT_IN_XML.sub("\ufffd", text)
 
 
 def _location(path: str) -> str:
@@ -193,10 +197,12 @@ def _location(path: str) -> str:
 
     Then all of it is escaped, so that a stranger's folder can't end the element.
     """
-    return _xml(path) if "<" in path else _NOT_IN_XML.sub("\ufffd", path)
+    return _xml(path) if "<" in path else _fit_for_xml(path)
 
 
 def _place(text: str) -> str:
+    if text.isprintable():
+        return text
     return _DISTURBING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -9,7 +9,8 @@ from difflib import unified_diff
 from stat import S_ISREG
 from typing import ClassVar, Final
 
-from registry.catalog.check import Checked, check
+from registry.catalog.check import check
+from registry.catalog.checked import Checked
 from registry.catalog.codes import chooser
 from registry.changes.protocol import swap
 from registry.changes.update import update_files

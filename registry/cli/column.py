@@ -1,6 +1,7 @@
 """A column of a listing, as the table, the lines in a pipe and the names are made of."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeVar
 
 from registry.cli import escape
@@ -23,10 +24,10 @@ class Column(NamedTuple, Generic[T]):
 
     ``only``: in the table or in the lines in a pipe, not in both. ``prose``: line breaks become
     spaces. ``time``: a UTC timestamp, of which a terminal shows how long ago it was. ``style``: of
-    all cells, or of each text. ``when``: in the table only if this holds for the items. ``drop``:
-    if there is not enough room, the highest is left out first; 0 never is. The ``flexible`` column
-    gets the room that is left, if that is at least ``min_width``; the others get at most
-    ``max_width`` and at most this ``share`` of the terminal.
+    all cells, or of each text. ``when``: in the table only if this holds for the texts of its
+    cells. ``drop``: if there is not enough room, the highest is left out first; 0 never is. The
+    ``flexible`` column gets the room that is left, if that is at least ``min_width``; the others
+    get at most ``max_width`` and at most this ``share`` of the terminal.
     """
 
     title: str
@@ -35,7 +36,7 @@ class Column(NamedTuple, Generic[T]):
     prose: bool = False
     time: bool = False
     style: Style | Mapping[str, Style] | None = None
-    when: Callable[[Sequence[T]], bool] | None = None
+    when: Callable[[AbstractSet[str]], bool] | None = None
     right: bool = False
     drop: int = 0
     flexible: bool = False

@@ -5,6 +5,7 @@ import sys
 from codecs import lookup
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Final, Literal, TextIO
 
 from registry.cli import escape
@@ -13,6 +14,10 @@ from registry.model import record, shallow_record
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "match"]
 
 DEFAULT_WIDTH: Final = 80
+
+LINES_AT_ONCE: Final = 100
+"""Lines of output that are held before they are written."""
+
 _CODES: Final[Mapping[str, str]] = {
     "bold": "1",
     "dim": "2",
@@ -65,12 +70,19 @@ class Console:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self.is_colored and text else text
 
     def write(self, lines: Iterable[str], *, json_text: bool = False) -> None:
-        """Write lines to stdout: text that is escaped already, or JSON to be escaped here."""
-        text = "\n".join(lines)
-        if text:
-            if json_text:
-                text = escape.json_text(text)
+        """Write lines to stdout: text that is escaped already, or JSON to be escaped here.
+
+        They are written some at a time, so that no more of them are held than that. A single empty
+        line is no output.
+        """
+        rest = iter(lines)
+        some = list(islice(rest, LINES_AT_ONCE))
+        if some == [""]:
+            return
+        while some:
+            text = "\n".join(map(escape.json_text, some) if json_text else some)
             self.out.write(text + "\n")
+            some = list(islice(rest, LINES_AT_ONCE))
 
     def page(self, lines: Iterable[str]) -> None:
         """Write lines to stdout, on a terminal by its pager where they are more than it has."""

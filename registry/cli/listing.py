@@ -1,11 +1,12 @@
 """Print listings: a list of columns makes the table, the lines in a pipe and the names."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from registry.cli import escape, words
 from registry.cli.column import Column
-from registry.cli.console import Console
+from registry.cli.console import LINES_AT_ONCE, Console
 from registry.db.queries.filters import Filters
 from registry.model import Skill
 from registry.text import name_key, quoted
@@ -23,17 +24,18 @@ NEAREST: Final = 5
 def emit(
     console: Console,
     style: str | None,
-    items: Sequence[T],
+    items: Iterable[T],
     columns: Sequence[Column[T]],
     *,
     name: Callable[[T], str] | None = None,
     to_record: Callable[[T], object] | None = None,
-    draw: Callable[[Console, Sequence[T]], Iterator[str]] | None = None,
+    draw: Callable[[Console, Iterable[T]], Iterator[str]] | None = None,
     plain: Callable[[T], str] | None = None,
 ) -> bool:
     """Print ``items`` in the format ``style``; None: a table on a terminal, else plain lines.
 
-    The format ``names`` prints ``name``, by default the first column of the plain lines. ``draw``
+    ``items`` are printed as they come; those of a table are gone through twice. The format
+    ``names`` prints ``name``, by default the first column of the plain lines. ``draw``
     replaces the table and ``plain`` the plain lines; both return escaped text. Return whether a
     table was printed on a terminal.
     """
@@ -41,8 +43,8 @@ def emit(
         style = "table" if console.is_terminal else "plain"
     if style == "json":
         # One object a line: readable, and written at full speed.
-        rows = ",\n ".join(console.json_lines(map(to_record, items) if to_record else items))
-        console.write([f"[{rows}]"], json_text=True)
+        rows = console.json_lines(map(to_record, items) if to_record else items)
+        console.write(_array(rows), json_text=True)
     elif style == "jsonl":
         console.write(
             console.json_lines(map(to_record, items) if to_record else items), json_text=True
@@ -59,9 +61,28 @@ def emit(
         in_line = [column for column in columns if column.only != "table"]
         if style == "names":
             in_line = [Column("", name)] if name else in_line[:1]
-        cells = [column.cells(items, in_table=False) for column in in_line]
-        console.write(map("\t".join, zip(*cells, strict=True)))
+        console.write(_plain_lines(in_line, items))
     return style == "table" and console.is_terminal
+
+
+def _array(rows: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a JSON array, given its elements."""
+    before = "["
+    last = None
+    for row in rows:
+        if last is not None:
+            yield f"{before}{last},"
+            before = " "
+        last = row
+    yield "[]" if last is None else f"{before}{last}]"
+
+
+def _plain_lines(columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
+    """Yield a line for each item: the columns, separated by tabs."""
+    rest = iter(items)
+    while some := list(islice(rest, LINES_AT_ONCE)):
+        cells = [column.cells(some, in_table=False) for column in columns]
+        yield from map("\t".join, zip(*cells, strict=True))
 
 
 def skill_line(done: str, skill: Skill) -> list[str]:

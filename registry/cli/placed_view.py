@@ -1,6 +1,6 @@
 """Draw where a skill stands for a query."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from registry.cli import escape, table, words
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def draw(console: Console, placed: "Sequence[Placed]") -> Iterator[str]:
+def draw(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
     """Yield paragraphs about each skill: its place, its words, what comes before, what to write."""
     for index, one in enumerate(placed):
         if index:
@@ -64,7 +64,7 @@ WORDS: Final[Sequence[Column["AskedWord"]]] = (
     Column("WORD", lambda one: one.word, max_width=24),
     Column("TELLS", lambda one: f"{one.telling:.0%}", right=True),
     Column("STANDS IN", lambda one: ", ".join(one.parts) or "no part of it"),
-    Column("FOR", lambda one: one.said, when=lambda some: any(one.said for one in some)),
+    Column("FOR", lambda one: one.said),
 )
 
 AHEAD: Final[Sequence[Column["Ahead"]]] = (

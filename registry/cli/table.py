@@ -1,12 +1,13 @@
 """Draw tables that fit the terminal, without a library's start-up cost."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from time import time
 from typing import Any, Final, TypeVar
 
 from registry.cli.column import FIRST_SHARE, Column
-from registry.cli.console import Console
+from registry.cli.console import LINES_AT_ONCE, Console
 from registry.cli.width import Cut, fit, pad, width_of
 
 T = TypeVar("T")
@@ -18,25 +19,40 @@ MIN_READABLE: Final = 8
 
 @dataclass(slots=True)
 class _Strip:
-    """A column with its cells and its width."""
+    """A column with its width, whether anything is in it, and the texts it is judged by."""
 
     column: Column[Any]
-    cells: list[str]
     width: int = 0
+    filled: bool = False
+    texts: set[str] = field(default_factory=set)
+
+    def measure(self, cells: Iterable[str]) -> None:
+        """Take note of some of its cells."""
+        for cell in cells:
+            if cell:
+                self.filled = True
+                self.width = max(self.width, width_of(cell))
+            if self.column.when is not None:
+                self.texts.add(cell)
+
+    @property
+    def is_wanted(self) -> bool:
+        when = self.column.when
+        return self.filled and (when is None or when(self.texts))
 
 
-def draw(console: Console, columns: Sequence[Column[T]], items: Sequence[T]) -> Iterator[str]:
+def draw(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
     """Yield the header and the rows, no line wider than the console.
 
-    Columns without content are left out.
+    Columns without content are left out. The items are gone through twice, to measure and to draw
+    them, and never held.
     """
     now = time() if console.is_terminal else None
-    strips = [
-        _Strip(column, list(column.cells(items, in_table=True, now=now)))
-        for column in columns
-        if column.only != "plain" and (column.when is None or column.when(items))
-    ]
-    shown = _choose([strip for strip in strips if any(strip.cells)], console.width)
+    strips = [_Strip(column) for column in columns if column.only != "plain"]
+    for some in _batches(items):
+        for strip in strips:
+            strip.measure(strip.column.cells(some, in_table=True, now=now))
+    shown = _choose([strip for strip in strips if strip.is_wanted], console.width)
     if not shown:
         return
     gap = " " * GAP
@@ -49,21 +65,29 @@ def draw(console: Console, columns: Sequence[Column[T]], items: Sequence[T]) -> 
 
     heads = (fitted(strip, strip.column.title) for strip in shown)
     yield console.style(gap.join(heads).rstrip(), "dim")
-    for row in zip(*(strip.cells for strip in shown), strict=True):
-        cells = []
-        for strip, text in zip(shown, row, strict=True):
-            style = strip.column.style
-            if isinstance(style, Mapping):
-                style = style.get(text)
-            cells.append(console.style(fitted(strip, text, strip.column.cut), style))
-        yield gap.join(cells).rstrip()
+    for some in _batches(items):
+        rows = zip(*(s.column.cells(some, in_table=True, now=now) for s in shown), strict=True)
+        for row in rows:
+            cells = []
+            for strip, text in zip(shown, row, strict=True):
+                style = strip.column.style
+                if isinstance(style, Mapping):
+                    style = style.get(text)
+                cells.append(console.style(fitted(strip, text, strip.column.cut), style))
+            yield gap.join(cells).rstrip()
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(items)
+    while some := list(islice(rest, LINES_AT_ONCE)):
+        yield some
 
 
 def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
     flexible = next((strip for strip in strips if strip.column.flexible), None)
     for strip in strips:
         column = strip.column
-        strip.width = max(width_of(column.title), *map(width_of, strip.cells))
+        strip.width = max(width_of(column.title), strip.width)
         if strip is not flexible:
             strip.width = min(
                 strip.width, column.max_width, max(MIN_SHARE, int(width * column.share))

@@ -137,6 +137,11 @@ class Reader(ABC):
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT, without holding them all where that can be avoided."""
 
+    @property
+    def keeps_writers_out(self) -> bool:
+        """Whether nobody can write for as long as somebody reads."""
+        return False
+
     @abstractmethod
     def version(self) -> int | None:
         """Return a number that is another one when the database has changed.

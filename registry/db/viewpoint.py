@@ -93,6 +93,11 @@ class Viewpoint(Reader):
         """Yield the rows of a SELECT."""
         return self._reader.stream(sql, parameters)
 
+    @property
+    def keeps_writers_out(self) -> bool:
+        """Whether nobody can write for as long as somebody reads."""
+        return self._reader.keeps_writers_out
+
     def version(self) -> int | None:
         """Return a number that is another one when the database has changed."""
         return self._reader.version()

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from registry.text import folded
@@ -74,6 +75,7 @@ def is_safe_relative(path: str) -> bool:
     return ".." not in path.split("/")
 
 
+@lru_cache(maxsize=1024)
 def check_path(path: str) -> str | None:
     """Return why a file at this path of a skill is not to be brought anywhere, or None.
 

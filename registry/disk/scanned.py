@@ -152,14 +152,20 @@ class Collector:
         seen: dict[str, str] = {}
         for file in self.files:
             path = file.path
-            if not is_safe_relative(path):
-                message = "a backslash or drive in a file's name means another place elsewhere"
-                self.note("path-unsafe", message, _RENAME, path)
-            elif (reason := check_path(path)) is not None:
-                message = f"the skill can't be pulled or exported: of this path, {reason}"
-                warning = Diagnostic("path-unsafe", "warning", message, fix=_RENAME, path=path)
-                self.problems.append(warning)
+            if (reason := check_path(path)) is not None:
+                self._note_name(path, reason)
+            if len(self.files) == 1:
+                continue
             other = seen.setdefault(folded(path), path)
             if other != path and path not in DOCUMENT_NAMES:
                 message = f"on a disk that ignores case it is the same file as {other}"
                 self.note("path-collision", message, "rename one", path)
+
+    def _note_name(self, path: str, reason: str) -> None:
+        if not is_safe_relative(path):
+            message = "a backslash or drive in a file's name means another place elsewhere"
+            self.note("path-unsafe", message, _RENAME, path)
+        else:
+            message = f"the skill can't be pulled or exported: of this path, {reason}"
+            warning = Diagnostic("path-unsafe", "warning", message, fix=_RENAME, path=path)
+            self.problems.append(warning)

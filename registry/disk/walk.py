@@ -175,7 +175,8 @@ class Walk:
                     self._elsewhere(folder, link.target)
                     continue
             documents.append(entry)
-        documents.sort(key=lambda entry: DOCUMENT_NAMES.index(entry.name))
+        if len(documents) > 1:
+            documents.sort(key=lambda entry: DOCUMENT_NAMES.index(entry.name))
         return documents
 
     def _skill(
@@ -184,8 +185,10 @@ class Walk:
         collector.finish()
         problems = collector.problems
         document: str | None = documents[0].name
-        if any(problem.path == document and problem.severity == "error" for problem in problems):
-            document = None
+        for problem in problems:
+            if problem.path == document and problem.severity == "error":
+                document = None
+                break
         if level > self.limits.depth:
             message = f"it lies {level} folders below its source, {self.limits.depth} are searched"
             fix = "register a folder nearer to it as a source, or raise limits.depth"

@@ -166,8 +166,8 @@ def test_an_unexpected_error_is_one_line(newcomer, monkeypatch):
     def broken(*_arguments, **_options):
         raise RuntimeError("a\nb")
 
-    monkeypatch.setattr("registry.api.SkillRegistry.list", broken)
-    result = newcomer("list")
+    monkeypatch.setattr("registry.api.SkillRegistry.stats", broken)
+    result = newcomer("stats")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.count("\n") == 1
     assert "Internal error (RuntimeError: a)" in result.stderr
@@ -178,9 +178,9 @@ def test_the_details_of_an_unexpected_error_are_for_those_who_ask(database, proc
     script = (
         "import registry.api as s\n"
         "def broken(*a, **k): raise RuntimeError('inner')\n"
-        "s.SkillRegistry.list = broken\n"
+        "s.SkillRegistry.stats = broken\n"
         "from registry.cli.app import root\n"
-        "root.main(['--verbose', 'list'])"
+        "root.main(['--verbose', 'stats'])"
     )
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=REPOSITORY
@@ -238,8 +238,8 @@ def test_an_interrupt_is_130(newcomer, monkeypatch):
     def interrupted(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("registry.api.SkillRegistry.list", interrupted)
-    result = newcomer("list")
+    monkeypatch.setattr("registry.api.SkillRegistry.stats", interrupted)
+    result = newcomer("stats")
     assert result.exit_code == 130
     assert result.stderr == "Interrupted.\n"
 

@@ -136,6 +136,23 @@ class BackendTests:
                 list(backend.reader.stream(sql))
         assert sources(backend) == ["one"]
 
+    def test_streams_of_a_snapshot_are_read_in_turn_and_left_at_any_place(self, backend, connect):
+        add(backend, "one")
+        numbers = (
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) "
+            "SELECT i, name FROM n JOIN sources ON i > ? ORDER BY i"
+        )
+        reader = backend.reader
+        with reader.snapshot():
+            first, second = iter(reader.stream(numbers, (0,))), iter(reader.stream(numbers, (9,)))
+            assert (next(first), next(second)) == ((1, "one"), (10, "one"))
+            add(connect(), "two")
+            assert reader.rows("SELECT count(*) FROM sources") == [(1,)]
+            assert len(list(second)) == 5000 - 10
+            del first
+            assert len(list(reader.stream(numbers, (0,)))) == 5000
+        assert reader.rows("SELECT count(*) FROM sources") == [(2,)]
+
     def test_a_snapshot_sees_one_state_and_one_inside_it_joins_it(self, backend, connect):
         other = connect()
         with backend.reader.snapshot():

@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from registry.errors import DatabaseUnreachable
 from tests.db.backend_contract import BackendTests
 from tests.servers import Databases
 
@@ -14,6 +15,18 @@ class TestPostgres(BackendTests):
         url = databases.empty()
         yield url
         databases.drop(url)
+
+    def test_a_stream_whose_server_ends_it_says_so(self, filled, connect):
+        """The rows that have not come yet are still with the server."""
+        with filled.reader.snapshot():
+            rows = iter(filled.reader.stream("SELECT generate_series(1, 5000), pg_backend_pid()"))
+            _, process = next(rows)
+            assert connect().reader.rows(f"SELECT pg_terminate_backend({process}, 5000)") == [
+                (True,)
+            ]
+            with pytest.raises(DatabaseUnreachable):
+                list(rows)
+        assert filled.reader.rows("SELECT 1") == [(1,)]
 
     def test_statistics_are_there_at_once(self, filled):
         """The server's own count comes minutes later."""

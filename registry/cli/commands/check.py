@@ -1,7 +1,7 @@
 """`skill-registry check`."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,19 +9,18 @@ import click
 
 from registry.cli import complete, options, words
 from registry.cli.column import Column
-from registry.cli.findings_report import in_order, lines, report
+from registry.cli.findings_report import Findings, Tally, Told, lines, report
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.errors import FindingUnknown
-from registry.model import Diagnostic
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from registry.catalog.check import Checked
+    from registry.catalog.checked import Checked
 
 
 class Code(options.ParamType):
@@ -131,58 +130,74 @@ def command(
 
         mend(session, targets, select, ignore, dry_run=dry_run, yes=yes, style=style)
         return
+    from registry.catalog.check import check
+
     with waiting(console, "checking"):
-        checked = registry.check(targets, select=select, ignore=ignore)
-    _show(session, checked, style, whole=every or bool(select))
-    found = [finding for one in checked for finding in one.findings]
+        checked = check(registry.core, targets, select=select, ignore=ignore)
+        findings = Findings(checked)
+    _show(session, checked, findings, style, whole=every or bool(select))
+    found = findings.tallies
     if style in {None, "table"}:
         console.note(summary(len(checked), found))
     if console.is_terminal and style in {None, "table"} and any(map(_is_mendable, found)):
         console.note("What takes no judgement is mended, after you saw it, by: check --fix", "dim")
-    if any(_fails(finding, "warning" if strict else fail_on or "error") for finding in found):
+    if any(_fails(one, "warning" if strict else fail_on or "error") for one in found):
         raise click.exceptions.Exit(Status.FAILED)
 
 
 def _show(
-    session: Session, checked: "Sequence[Checked]", style: str | None, *, whole: bool
+    session: Session,
+    checked: "Sequence[Checked]",
+    findings: Findings,
+    style: str | None,
+    *,
+    whole: bool,
 ) -> None:
     """Print the findings; ``whole``: the minor ones, too, and more than a terminal has room for."""
     console = session.console
     minor = whole or session.verbose
     if style in {"json", "jsonl"}:
         emit(console, style, checked, COLUMNS)
-        return
-    told = in_order(checked, lambda finding: minor or finding.severity != "info")
-    if style == "names":
-        places = {one.skill.path: one.skill for one in told}
-        emit(console, style, list(places.values()), COLUMNS)
+    elif style == "names":
+        emit(console, style, _skills(findings.told(minor=minor)), COLUMNS)
     elif style == "table" or console.is_terminal:
-        everything = in_order(checked, lambda _: True)
         room = None if whole or not console.is_terminal else console.height
-        console.write(report(console, told, everything, room=room))
+        console.write(report(console, findings, minor=minor, room=room))
     else:
-        console.write(lines(told))
+        console.write(lines(findings.told(minor=minor)))
 
 
-def _is_mendable(finding: Diagnostic) -> bool:
+def _skills(told: Iterable[Told]) -> "Iterator[Checked]":
+    """Yield each skill once."""
+    seen: set[str] = set()
+    for one in told:
+        if one.skill.path not in seen:
+            seen.add(one.skill.path)
+            yield one.skill
+
+
+def _is_mendable(one: Tally) -> bool:
     from registry.document.mend import MENDABLE
 
-    return finding.code in MENDABLE
+    return one.first.finding.code in MENDABLE
 
 
-def _fails(finding: Diagnostic, level: str) -> bool:
+def _fails(one: Tally, level: str) -> bool:
+    finding = one.first.finding
     if level == "security":
         return finding.category == "security" and finding.severity != "info"
     return finding.severity == "error" or (level == "warning" and finding.severity == "warning")
 
 
-def summary(number: int, findings: Sequence[Diagnostic]) -> str:
+def summary(number: int, found: Sequence[Tally]) -> str:
     """Return how many skills were checked and how many findings there are, as one line."""
-    found = Counter[str](finding.severity for finding in findings)
-    counts = [words.count(found["error"], "error"), words.count(found["warning"], "warning")]
-    if found["info"]:
-        counts.append(f"{found['info']:,} minor")
-    grave = sum(_fails(finding, "security") for finding in findings)
+    of = Counter[str]()
+    for one in found:
+        of[one.first.finding.severity] += one.number
+    counts = [words.count(of["error"], "error"), words.count(of["warning"], "warning")]
+    if of["info"]:
+        counts.append(f"{of['info']:,} minor")
+    grave = sum(one.number for one in found if _fails(one, "security"))
     told = f"; {grave:,} of them about security" if grave else ""
     return f"{words.count(number, 'skill')} checked: {', '.join(counts)}{told}"
 

@@ -1,10 +1,11 @@
 """`skill-registry list`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import click
 
+from registry.catalog.listing import opened
 from registry.cli import options, words
 from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import session_command
@@ -19,7 +20,7 @@ COLUMNS: Final[Sequence[Column[Skill]]] = (
         lambda skill: words.state(skill.status, shadowed=skill.shadowed),
         only="table",
         style=words.STATUS_STYLES,
-        when=lambda skills: any(s.shadowed or s.status not in {"ok", "warning"} for s in skills),
+        when=lambda states: not states <= {"ok", "warning"},
         drop=1,
     ),
     Column("KIND", lambda skill: skill.kind, only="table", drop=5, max_width=16),
@@ -27,7 +28,7 @@ COLUMNS: Final[Sequence[Column[Skill]]] = (
         "SOURCE",
         lambda skill: skill.source,
         only="table",
-        when=lambda skills: len({skill.source for skill in skills}) > 1,
+        when=lambda sources: len(sources) > 1,
         drop=3,
         max_width=20,
     ),
@@ -43,6 +44,20 @@ BY_CREATION: Final = tuple(
     for column in COLUMNS
 )
 """What is sorted by is shown."""
+
+
+class _Counted(Iterable[Skill]):
+    """Skills, and how ``many`` they were when somebody went through them last."""
+
+    def __init__(self, skills: Iterable[Skill]) -> None:
+        self.many = 0
+        self._skills = skills
+
+    def __iter__(self) -> Iterator[Skill]:
+        self.many = 0
+        for skill in self._skills:
+            self.many += 1
+            yield skill
 
 
 @session_command(
@@ -74,11 +89,15 @@ def command(session: Session, /, *, style: str | None, **given: Any) -> None:
     pipe each line is a ref, a tab and the description.
     """
     chosen = options.filters(session, given)
-    page = session.registry.list(chosen, **given)
     columns = BY_CREATION if given["sort"] == "created" else COLUMNS
-    told = emit(session.console, style, page.items, columns)
-    if not page.total:
+    with opened(session.registry.core, chosen, **given) as found:
+        skills = _Counted(found)
+        told = emit(session.console, style, skills, columns)
+        # Others are counted only where somebody is told of them.
+        shown = skills.many
+        total = found.total if (told or not shown) and not found.is_whole else shown
+    if not total:
         tell_nothing_found(session, chosen, narrowed=False)
     elif told:
-        session.console.note(f"{len(page):,} of {page.total:,} skills", "dim")
+        session.console.note(f"{shown:,} of {total:,} skills", "dim")
     tell_left_out(session, chosen, "lists")

@@ -67,7 +67,8 @@ def command(
         return
     text = escape.text(made.text) if console.is_terminal else made.text
     if text:
-        console.write_bytes((text + "\n").encode("utf-8", "backslashreplace"))
+        console.write_bytes(text.encode("utf-8", "backslashreplace"))
+        console.write_bytes(b"\n")
     if made.shortened:
         console.note(f"{len(made.shortened):,} descriptions were shortened.")
     if made.left_out:

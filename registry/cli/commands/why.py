@@ -1,6 +1,6 @@
 """`skill-registry why`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -77,7 +77,7 @@ def _record(one: "Explanation") -> dict[str, Any]:
     return {key: record(getattr(one, key)) for key in ("ref", "path", "listed", "reasons")}
 
 
-def _draw(console: Console, explanations: "Sequence[Explanation]") -> Iterator[str]:
+def _draw(console: Console, explanations: "Iterable[Explanation]") -> Iterator[str]:
     for index, one in enumerate(explanations):
         if index:
             yield ""

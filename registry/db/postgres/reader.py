@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from registry.db.forks import begin_anew
@@ -26,6 +27,12 @@ MAX_CONNECTIONS: Final = 20
 
 KEPT_CONNECTIONS: Final = 5
 """Of these stay open while nobody uses them."""
+
+_AT_ONCE: Final = 1000
+"""Rows of a stream that are fetched in one round trip."""
+
+_NUMBERS: Final = count()
+"""Of cursors on a server; its next one is taken by one thread alone."""
 
 _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -65,8 +72,29 @@ class PostgresReader(Reader):
         return [] if self.empty else self._run(sql, parameters)
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """Yield the rows of a SELECT; a cursor on the server would need a transaction."""
-        return iter(self.rows(sql, parameters))
+        """Yield the rows of a SELECT: in a `snapshot` by a cursor, which needs a transaction."""
+        pinned: PoolProxiedConnection | None = getattr(self._local, "pinned", None)
+        if pinned is None:
+            return iter(self.rows(sql, parameters))
+        return self._stepwise(pinned, sql, parameters)
+
+    def _stepwise(
+        self, connection: "PoolProxiedConnection", sql: str, parameters: Sequence[object]
+    ) -> Iterator[tuple[Any, ...]]:
+        import psycopg
+
+        try:
+            # Two at once on one connection go by two names.
+            rows: Any = connection.cursor(f"rows_{next(_NUMBERS)}")
+            with closing(rows) as cursor:
+                cursor.itersize = _AT_ONCE
+                if parameters:
+                    cursor.execute(to_pyformat(sql), storable(parameters))
+                else:
+                    cursor.execute(sql)
+                yield from cursor
+        except psycopg.Error as error:
+            raise translate(error, self.path, 0) from error
 
     def version(self) -> int | None:
         """Return how many transactions have changed the database."""

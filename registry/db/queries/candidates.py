@@ -65,9 +65,9 @@ def candidates(
     if name is not None:
         condition += " AND s.name = ?"
         values.append(name)
-    rows = reader.rows(
+    rows = reader.stream(
         f"SELECT s.id, s.hidden, s.required_tools, {front_matter}, {columns(sight)} FROM {tables} "
         f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
         values,
     )
-    return (Candidate(*(*row[:4], skill_of(row[4:]))) for row in rows)
+    return (Candidate(a, b, c, d, skill_of(facts)) for a, b, c, d, *facts in rows)

@@ -1,13 +1,75 @@
 """Listings, counts and facets."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, NO_LIMIT, Filters, Sort, behind, keys, order, where
-from registry.db.queries.rows import columns, skill_of, skills
+from registry.db.queries.rows import columns, skill_of
 from registry.model import Page, Skill
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Iterable[Skill]):
+    """The skills that pass some filters, in order: asked for anew each time they are gone through.
+
+    Within a snapshot of the reader they are the same each time. ``items`` and ``counted`` are kept
+    by one that was `held`.
+    """
+
+    reader: Reader
+    condition: str
+    values: Sequence[object]
+    order: str
+    limit: int | None = None
+    offset: int = 0
+    items: tuple[Skill, ...] | None = None
+    counted: int | None = None
+
+    def __iter__(self) -> Iterator[Skill]:
+        """Yield the skills."""
+        if self.items is not None:
+            return iter(self.items)
+        sql = (
+            f"SELECT {columns(self.reader.sight)} FROM {FROM} WHERE {self.condition} "
+            f"ORDER BY {self.order}"
+        )
+        if self.is_whole:
+            return map(skill_of, self.reader.stream(sql, self.values))
+        bounds = [*self.values, NO_LIMIT if self.limit is None else self.limit, self.offset]
+        return map(skill_of, self.reader.stream(f"{sql} LIMIT ? OFFSET ?", bounds))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all that pass the filters."""
+        return self.limit is None and self.offset == 0
+
+    @property
+    def total(self) -> int:
+        """How many pass the filters; one statement."""
+        if self.counted is not None:
+            return self.counted
+        return _count(self.reader, self.condition, self.values)
+
+    def held(self) -> Self:
+        """Return the same with nothing left to be read."""
+        items = tuple(self)
+        return replace(self, items=items, counted=len(items) if self.is_whole else self.total)
+
+
+def listing_of(
+    reader: Reader,
+    filters: Filters,
+    *,
+    sort: Sort = "name",
+    reverse: bool = False,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Listing:
+    """Return the skills that pass the filters, not asked for yet."""
+    condition, values = where(reader, filters, reader.sight)
+    return Listing(reader, condition, values, order(sort, reverse=reverse), limit, offset)
 
 
 def list_skills(
@@ -20,19 +82,12 @@ def list_skills(
     offset: int = 0,
 ) -> Page[Skill]:
     """Return one page of the skills that pass the filters, with the true total."""
-    sight = reader.sight
-    condition, values = where(reader, filters, sight)
-    sql = (
-        f"SELECT {columns(sight)} FROM {FROM} WHERE {condition} "
-        f"ORDER BY {order(sort, reverse=reverse)}"
-    )
-    if limit is None and offset == 0:
-        items = skills(reader.rows(sql, values))
+    found = listing_of(reader, filters, sort=sort, reverse=reverse, limit=limit, offset=offset)
+    if found.is_whole:
+        items = tuple(found)  # one statement, which sees one state by itself
         return Page(items, len(items))
     with reader.snapshot():
-        bounds = [*values, NO_LIMIT if limit is None else limit, offset]
-        items = skills(reader.rows(f"{sql} LIMIT ? OFFSET ?", bounds))
-        return Page(items, _count(reader, condition, values))
+        return Page(tuple(found), found.total)
 
 
 def next_skills(
@@ -70,7 +125,7 @@ def left_out(reader: Reader, filters: Filters) -> int:
     return _count(reader, *where(reader, filters, sight, elsewhere=True))
 
 
-def _count(reader: Reader, condition: str, values: list[object]) -> int:
+def _count(reader: Reader, condition: str, values: Sequence[object]) -> int:
     """Return how many skills meet a condition.
 
     The answer is kept until the database changes: a page after page asks for it again.
@@ -80,7 +135,7 @@ def _count(reader: Reader, condition: str, values: list[object]) -> int:
         rows = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {condition}", values)
         return int(rows[0][0]) if rows else 0
 
-    return reader.remembered(f"count {condition} {values}", load)
+    return reader.remembered(f"count {condition} {list(values)}", load)
 
 
 @dataclass(frozen=True, slots=True)

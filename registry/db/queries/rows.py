@@ -35,7 +35,7 @@ def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
     return tuple([skill_of(row) for row in rows])
 
 
-def skill_of(row: tuple[Any, ...]) -> Skill:
+def skill_of(row: Sequence[Any]) -> Skill:
     """Turn a row of `columns` into a skill.
 
     Writing into ``__dict__`` leaves out the frozen ``__init__``, which costs four times as much.

@@ -99,10 +99,15 @@ class SqliteReader(Reader):
             with busy:
                 cursor = self._connection().execute(sql, storable(parameters))
                 rows = cursor.fetchmany(_AT_ONCE)
-            while rows:
-                yield from rows
-                with busy:
-                    rows = cursor.fetchmany(_AT_ONCE)
+            try:
+                while rows:
+                    yield from rows
+                    with busy:
+                        rows = cursor.fetchmany(_AT_ONCE)
+            finally:
+                # Who stops early leaves no read behind; the connection may be closed by then.
+                with busy, suppress(*ERRORS):
+                    cursor.close()
         except ERRORS as error:
             raise translate(error, self.path) from error
 
@@ -145,6 +150,11 @@ class SqliteReader(Reader):
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
         with busy:
             return mode if self._current().mark is None else "wal"
+
+    @property
+    def keeps_writers_out(self) -> bool:
+        """Whether nobody can write for as long as somebody reads, as without a write-ahead log."""
+        return self.journal_mode not in {None, "wal"}
 
     def connect(self) -> sqlite3.Connection:
         """Return a new connection that reads, whatever the file's folder allows."""
