@@ -1,17 +1,17 @@
 """Full-text search: what people and agents type in, ranked skills with a snippet out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from registry.catalog.alike import gathered
-from registry.catalog.search.fit import FITS, confidence, missing
+from registry.catalog.search.fit import FITS, confidence, coverage, missing
 from registry.catalog.search.rank import MAX_RANKED, Asked, rank, understand
 from registry.catalog.search.snippet import make_snippet
 from registry.db.asked import Condition
 from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, where
 from registry.db.queries.rows import hit_of
-from registry.db.queries.skills import hits, ids_named, refs_seen, sketches, strengths_of
+from registry.db.queries.skills import heads_of, hits, ids_named, refs_seen, sketches, strengths_of
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key
@@ -21,6 +21,9 @@ MAX_QUERIES: Final = 5
 
 BEST: Final = 5
 """So many hits say whether anything fits; more of several queries, whose hits come in turn."""
+
+COVERED: Final = 20
+"""So many of the best are put in order by what their heads name, too."""
 
 NAMED: Final = 10.0
 """What a name is worth that is exactly what was typed: more than all else."""
@@ -102,8 +105,18 @@ def _ranked(
     scores = rank(reader, asked, condition, most)
     named = ids_named(reader, name_key(" ".join(query.split())), condition)
     first = {one: scores.get(one, 0.0) + NAMED for one in named}
-    found = {**first, **scores, **first}
+    found = _covered(reader, asked, {**first, **scores, **first})
     return [Match(one, score, asked) for one, score in found.items()], asked
+
+
+def _covered(reader: Reader, asked: Asked, scores: Mapping[int, float]) -> dict[int, float]:
+    """Put the best in order by how much of what was asked their heads name, too."""
+    best = list(scores)[:COVERED]
+    heads = heads_of(reader, best)
+    known = {one: coverage(asked, heads[one]) for one in best}
+    found = {one: score * (1 + known.get(one, 0.0)) / 2 for one, score in scores.items()}
+    # What is not looked at can't come before what is: its score is halved.
+    return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 
 def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:

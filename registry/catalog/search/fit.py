@@ -28,16 +28,26 @@ _LAY: Final = 0.3
 
 def confidence(asked: Asked, skill: Skill) -> float:
     """Return how much of what was asked a skill's head names, weighed by how rare it is: 0 to 1."""
-    said = _said(skill)
+    return coverage(asked, head_of(skill))
+
+
+def coverage(asked: Asked, head: str) -> float:
+    """Return the same of the text of a head."""
+    said = _stems(head)
     named = sum(word.weight for word in asked.words if _holds(said, word.pattern))
     own = named / (sum(word.weight for word in asked.words) or 1.0)
     lay = _share(said, asked.others.lay)
     return min(1.0, max(own + _LAY * lay, MEANT * _share(said, asked.others.foreign)))
 
 
+def head_of(skill: Skill) -> str:
+    """Return the text of a skill's head."""
+    return " ".join([skill.name, *skill.tags, skill.description])
+
+
 def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
     """Return the words that no head of these skills names, as they were typed, each once."""
-    heads = [_said(skill) for skill in skills]
+    heads = [_stems(head_of(skill)) for skill in skills]
     words_missing = (
         shorten(" ".join(word.typed), MAX_WORD)
         for asked in queries
@@ -61,6 +71,5 @@ def _holds(said: set[str], pattern: Pattern) -> bool:
     return said.issuperset(stems)
 
 
-def _said(skill: Skill) -> set[str]:
-    text = " ".join([skill.name, *skill.tags, skill.description])
+def _stems(text: str) -> set[str]:
     return {stem(word) for word in words(text.casefold())}

@@ -273,6 +273,15 @@ def refs_seen(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, str
     return dict(reader.rows(sql, [json.dumps(list(ids))])) if ids else {}
 
 
+def heads_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
+    """Return the name, tags and description of each version as one text."""
+    sql = (
+        "SELECT id, name || ' ' || tags || ' ' || description FROM skills "
+        f"WHERE id IN {reader.in_json_array}"
+    )
+    return dict(reader.rows(sql, [json.dumps(list(ids))]))
+
+
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
     """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
     sql = f"SELECT skill_id, data FROM sketches WHERE skill_id IN {reader.in_json_array}"
