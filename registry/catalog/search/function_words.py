@@ -7,8 +7,7 @@ those that name something of the craft: "go", "ai", "ci", "nas", "man".
 import re
 from typing import Final
 
-FUNCTION_WORDS: Final = frozenset(
-    # English
+ENGLISH: Final = frozenset(
     """a about again all also always am an and another any anybody anyone anything are as ask at
     away back be because been before being but by can could d did do does doing don each either
     else ever every everybody everyone everything few find for forever from get gets getting give
@@ -21,9 +20,12 @@ FUNCTION_WORDS: Final = frozenset(
     their them then there these they thing things think this those though through to too try
     trying under until up upon us use used uses using ve very via want wants was way we well went
     were what whatever when where whether which while who whole whom whose why will with within
-    without won would yet you your yours"""
+    without won would yet you your yours""".split()
+)
+
+OTHERS: Final = frozenset(
     # German
-    """ aber alle als am auch auf aus bei beim bekomme bin bis bitte brauche da damit dann das dass
+    """aber alle als am auch auf aus bei beim bekomme bin bis bitte brauche da damit dann das dass
     dein deine dem den denn der deren des dich dir doch durch ein eine einem einen einer eines er
     es etwas euch für gegen habe haben hat hier ich ihm ihn ihr ihre im immer ist jede jeder kann
     kannst kein keine können machen mein meine meinem meinen meiner mich mir mit möchte muss nach
@@ -58,6 +60,8 @@ FUNCTION_WORDS: Final = frozenset(
     с сделать со так такой там то тот ту ты у уже хочу чего чей чем что чтобы эта эти это этот
     я""".split()
 )
+
+FUNCTION_WORDS: Final = ENGLISH | OTHERS
 
 FUNCTION_CHARACTERS: Final = re.compile("[的了吗呢吧啊呀嘛们我你您他她它这那哪么のをはがにでとへ]+")
 """Characters of Chinese, and particles of Japanese, at which a run of text is cut."""

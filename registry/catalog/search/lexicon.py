@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from registry.catalog.search.function_words import FUNCTION_WORDS
+from registry.catalog.search.function_words import ENGLISH, FUNCTION_WORDS, OTHERS
 from registry.catalog.search.query import Term, stem
 from registry.text import fold, has_unspaced, letters, runs, split
 
@@ -20,6 +20,7 @@ MAX_WORDS: Final = 16
 MAX_KEY: Final = 12
 """Characters of a word of a script without spaces."""
 
+_ELSEWHERE: Final = OTHERS - ENGLISH
 _BEGINNING: Final = 4
 _ENDING: Final = 2
 
@@ -61,15 +62,21 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
                 foreign.setdefault(meant, said)
     told, english = _english()
     said_words = split(fold(query))
+    is_english = query.isascii() and _is_english_sentence(said_words)
     for start, word in enumerate(said_words):
         rest = said_words[start:]
         for meant, said in _in_words(told, rest, _is_same_in_english):
             lay.setdefault(meant, said)
         # What is an English word, too, is taken for that.
-        if word not in english and word not in FUNCTION_WORDS:
+        if not (is_english or word in english or word in FUNCTION_WORDS):
             for meant, said in _in_words(_foreign(), rest, _is_same):
                 foreign.setdefault(meant, said)
     return lay, foreign
+
+
+def _is_english_sentence(words: Sequence[str]) -> bool:
+    """Tell whether function words of English, and of no other language, hold words together."""
+    return not ENGLISH.isdisjoint(words) and _ELSEWHERE.isdisjoint(words)
 
 
 def _in_text(text: str) -> Iterator[tuple[str, str]]:
