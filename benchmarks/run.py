@@ -22,6 +22,7 @@ from pathlib import Path
 import backends
 import floors
 import mcp_clients
+import quality
 import toolsets
 from generate import real_skills, write_skills
 
@@ -266,6 +267,23 @@ def write(tables: list[Table], target: Path, side_by_side: list[str]) -> None:
     target.write_text("\n".join(lines), encoding="utf-8")
 
 
+def found(answered: list[tuple[str, ...]]) -> list[str]:
+    """Say how many questions search answers, of those about skills that can be carried."""
+    if not answered:
+        return []
+    return [
+        "## Found among the first five",
+        "",
+        "Questions with judgments about real skills, of which a right one is in this catalogue;",
+        "[search.md](search.md) has the figures of the whole collection.",
+        "",
+        "| questions | answered | share |",
+        "|---|---:|---:|",
+        *(f"| {' | '.join(row)} |" for row in answered),
+        "",
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1000,10000,100000")
@@ -274,8 +292,10 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="skill-registry-bench-") as folder:
         tables = [measure(int(size), Path(folder)) for size in arguments.sizes.split(",")]
+        answered = quality.measure(Path(folder))
     sizes = [int(size) for size in arguments.sizes.split(",")]
-    write(tables, arguments.output, list(backends.report(sizes, arguments.seconds)))
+    report = [*found(answered), *backends.report(sizes, arguments.seconds)]
+    write(tables, arguments.output, report)
 
 
 if __name__ == "__main__":

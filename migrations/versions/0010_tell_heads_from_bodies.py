@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from alembic import op
 
 from registry.db.writes.indexed import Indexed, how_indexed
-from registry.document.likeness import sketch
 
 revision = "0010"
 down_revision = "0009"
@@ -74,10 +73,6 @@ def upgrade() -> None:
             [{"how": one.how, "id": one.id} for one in versions],
         )
         add_to_index(connection, versions)
-        connection.execute(
-            sa.text("INSERT INTO sketches (skill_id, data) VALUES (:id, :data)"),
-            [{"id": one.id, "data": sketch(one.description, one.body)} for one in versions],
-        )
 
 
 def _stored(connection: sa.Connection) -> Iterator[list[Indexed]]:

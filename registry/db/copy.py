@@ -137,7 +137,6 @@ class _Copy:
             for table, key in (
                 (schema.skills, "id"),
                 (schema.documents, "skill_id"),
-                (schema.sketches, "skill_id"),
                 (schema.skill_files, "skill_id"),
                 (schema.skill_tags, "skill_id"),
             ):

@@ -30,6 +30,7 @@ MAX_BYTES: Final = 400_000
 """Of a body in the index, whose vectors end at 1 MiB; what comes later is not found."""
 
 _ADD: Final = (
+    "WITH kept AS (INSERT INTO sketches (skill_id, data) VALUES (%s, %s)) "
     "INSERT INTO search_texts (skill_id, body, head) VALUES (%s, to_tsvector('stems', %s), "
     "setweight(to_tsvector('stems', %s), 'A') || setweight(to_tsvector('stems', %s), 'B') || "
     "setweight(to_tsvector('stems', %s), 'C'))"
@@ -46,8 +47,10 @@ def array(values: Sequence[int] | Sequence[str]) -> object:
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
     """Let new versions be found; their rows in skills and documents are there already."""
-    texts = ((one.id, one.body, one.name, one.tags, one.description) for one in versions)
-    rows = [(number, *map(_words, said)) for number, *said in texts]
+    rows = [
+        (one.id, one.sketch, one.id, *map(_words, (one.body, one.name, one.tags, one.description)))
+        for one in versions
+    ]
     connection.exec_driver_sql(_ADD, rows)
 
 

@@ -35,6 +35,7 @@ _PLAIN: Final = (
         "WHERE d.indexed = 1 AND d.skill_id {which}"
     ),
 )
+_KEEP: Final = "INSERT INTO sketches (skill_id, data) VALUES (?, ?)"
 _NEW: Final = {"heads": "", "bodies": "", "delete": ""}
 _OLD: Final = {"heads": "search_heads, ", "bodies": "search_bodies, ", "delete": "'delete', "}
 # One statement for many rows keeps the work inside SQLite, where other threads can run meanwhile.
@@ -68,6 +69,7 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
     ``versions`` are all that were stored at once, those that are not indexed left out.
     """
+    connection.exec_driver_sql(_KEEP, [(one.id, one.sketch) for one in versions])
     for sql in _ADD_PLAIN:
         connection.exec_driver_sql(sql, (versions[0].id,))
     _give(connection, _ADD, [one for one in versions if one.how == SEGMENTED])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from registry.document.likeness import sketch
 from registry.text import has_unspaced
 
 UNINDEXED, PLAIN, SEGMENTED = 0, 1, 2
@@ -20,6 +21,11 @@ class Indexed(NamedTuple):
     description: str
     body: str
     how: int
+
+    @property
+    def sketch(self) -> bytes:
+        """What is kept of it so that near copies are known."""
+        return sketch(self.description, self.body)
 
 
 def how_indexed(status: str, texts: Sequence[str]) -> int:

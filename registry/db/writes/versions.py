@@ -22,7 +22,6 @@ from sqlalchemy import (
 from registry.db.schema import (
     diagnostics,
     documents,
-    sketches,
     skill_files,
     skill_tags,
     skills,
@@ -38,7 +37,6 @@ from registry.db.writes.revisions import (
     store_documents,
 )
 from registry.db.writes.statements import dialect_of, execute, execute_many, insert_rows
-from registry.document.likeness import sketch
 from registry.model import Diagnostic
 
 
@@ -73,7 +71,6 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     tags: list[dict[str, Any]] = []
     findings: list[dict[str, Any]] = []
     texts: list[dict[str, Any]] = []
-    likeness: list[dict[str, Any]] = []
     found: list[Indexed] = []
     for number, version in enumerate(batch, first):
         columns = version.columns
@@ -97,12 +94,9 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
                 }
             )
             if how != UNINDEXED:
-                body = version.text[version.body_start :]
-                found.append(Indexed(number, *said, body, how))
-                likeness.append({"skill_id": number, "data": sketch(columns["description"], body)})
+                found.append(Indexed(number, *said, version.text[version.body_start :], how))
     insert_rows(connection, skills, [version.columns for version in batch])
     insert_rows(connection, documents, texts)
-    insert_rows(connection, sketches, likeness)
     insert_rows(connection, skill_files, files)
     insert_rows(connection, skill_tags, tags)
     insert_rows(connection, diagnostics, findings)
