@@ -34,7 +34,7 @@ HEADS, BODIES, LAY, FOREIGN = 1.0, 0.6, 1.0, 1.0
 well; in heads for what words of other languages mean."""
 
 _UNKNOWN_PAIR: Final = 0.2
-"""Most pairs of neighbouring characters that no skill has are no words."""
+"""Most pairs of neighbouring characters that no head has are no words."""
 
 _LEAST: Final = 0.1
 """What a word tells that everybody has."""
@@ -57,7 +57,7 @@ class Word(NamedTuple):
     def weight(self) -> float:
         """How much it tells: the more, the fewer skills have it."""
         weight = math.log(COMMON / (min(self.heads, COMMON - 1) + 1)) + _LEAST
-        is_accident = not self.heads + self.bodies and has_unspaced("".join(self.pattern.words))
+        is_accident = not self.heads and has_unspaced("".join(self.pattern.words))
         return weight * _UNKNOWN_PAIR if is_accident else weight
 
     @property
