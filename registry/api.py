@@ -147,7 +147,7 @@ class SkillRegistry:
 
     def search(
         self,
-        query: str | None = None,
+        query: str | Sequence[str] = (),
         filters: Filters | None = None,
         *,
         queries: Sequence[str] = (),
@@ -157,9 +157,9 @@ class SkillRegistry:
     ) -> Found:
         """Return a page of hits, the best first; ``wanted`` as for `list`.
 
-        The results of several ``queries``, up to 5, are taken in turn, each skill once.
+        The results of several queries, up to 5, are taken in turn, each skill once.
         """
-        asked = [*([] if query is None else [query]), *queries]
+        asked = [*([query] if isinstance(query, str) else query), *queries]
         return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":

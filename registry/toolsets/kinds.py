@@ -59,8 +59,9 @@ def _explaining(method: FunctionType) -> Callable[..., Any]:
 
 
 def _is_list(annotation: Any) -> bool:
+    """Tell whether lists are expected, and no text."""
     kinds = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else [annotation]
-    return any(
+    return str not in kinds and any(
         inspect.isclass(origin := get_origin(kind))
         and issubclass(origin, Collection)
         and not issubclass(origin, Mapping)

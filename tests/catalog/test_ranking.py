@@ -71,6 +71,7 @@ def test_several_queries_are_answered_in_turn(library):
     assert names(library, "pdf forms", "fill forms") == ["forms", "paint"]
     assert names(library, "pdf forms", "websocket", limit=1, offset=1) == ["sockets"]
     assert library.search("pdf", queries=["websocket"]).total == 3
+    assert library.search(["pdf", "websocket"]) == library.search(queries=["pdf", "websocket"])
 
 
 @pytest.mark.parametrize("queries", [[], ["a"] * 6])

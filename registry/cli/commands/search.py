@@ -74,7 +74,7 @@ def command(
     if limit is None:
         height = session.console.height if style in {None, "table"} else None
         limit = min(MAX_HITS, max(1, (height - BELOW) // 2)) if height else MAX_HITS
-    hits = session.registry.search(None, chosen, queries=queries, limit=limit, **given)
+    hits = session.registry.search(queries, chosen, limit=limit, **given)
     wanted = matcher(" ".join(queries))
     columns = (
         Column[SearchHit]("SKILL", lambda hit: hit.ref),
