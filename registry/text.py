@@ -17,7 +17,6 @@ _SCRIPTS: Final = (
     "\uac00-\ud7a3"  # Korean, whose particles stick to its words
     "\U00020000-\U0003ffff"
 )
-_UNSPACED: Final = re.compile(f"[{_SCRIPTS}]")
 _RUN: Final = re.compile(f"([{_SCRIPTS}]+)")
 _WORD: Final = re.compile(r"\w+")
 
@@ -100,7 +99,7 @@ def folded(path: str) -> str:
 
 def has_unspaced(text: str) -> bool:
     """Tell whether ``text`` holds a script that is written without spaces between words."""
-    return not text.isascii() and _UNSPACED.search(text) is not None
+    return not text.isascii() and _RUN.search(text) is not None
 
 
 def is_path(text: str) -> bool:

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from registry.catalog.search.find import search
 from registry.core import Core
 from registry.db.queries.filters import Filters, Sort, Wanted, check_page, filters_of
 from registry.db.queries.listing import Listing, list_skills, listing_of, next_skills
@@ -82,6 +81,8 @@ def searched(
     offset: int,
 ) -> Found:
     """Return a page of hits; see `SkillRegistry.search`."""
+    from registry.catalog.search.find import search  # nothing else here needs it
+
     check_page("name", limit, offset)
     found = chosen(core, filters, wanted)
     return search(core.reader, queries, found, limit=limit, offset=offset)

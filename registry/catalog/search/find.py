@@ -30,11 +30,15 @@ NAMED: Final = 10.0
 
 
 class Match(NamedTuple):
-    """A skill that a query found, and those that are alike it, which are not shown."""
+    """A skill that a query found, and those that are alike it, which are not shown.
+
+    ``fits``: how much of what was asked its head names; None: it was not looked at.
+    """
 
     id: int
     score: float
     asked: Asked
+    fits: float | None
     alike: Sequence[int] = ()
 
 
@@ -66,7 +70,10 @@ def search(
         shown = {one.id: one for one in [*page, *best]}
         known = hits(reader, list(shown), sight)
         refs = refs_seen(reader, [other for one in page for other in one.alike], sight)
-    fits = {one: confidence(match.asked, known[one][1]) for one, match in shown.items()}
+    fits = {
+        one: confidence(match.asked, known[one][1]) if match.fits is None else match.fits
+        for one, match in shown.items()
+    }
     fitting = max((fits[one.id] for one in best), default=0.0)
     return Found(
         tuple(
@@ -105,18 +112,19 @@ def _ranked(
     scores = rank(reader, asked, condition, most)
     named = ids_named(reader, name_key(" ".join(query.split())), condition)
     first = {one: scores.get(one, 0.0) + NAMED for one in named}
-    found = _covered(reader, asked, {**first, **scores, **first})
-    return [Match(one, score, asked) for one, score in found.items()], asked
+    return _covered(reader, asked, {**first, **scores, **first}), asked
 
 
-def _covered(reader: Reader, asked: Asked, scores: Mapping[int, float]) -> dict[int, float]:
-    """Put the best in order by how much of what was asked their heads name, too."""
-    best = list(scores)[:COVERED]
-    heads = heads_of(reader, best)
-    known = {one: coverage(asked, heads[one]) for one in best}
-    found = {one: score * (1 + known.get(one, 0.0)) / 2 for one, score in scores.items()}
+def _covered(reader: Reader, asked: Asked, scores: Mapping[int, float]) -> list[Match]:
+    """Return what was found; the best are put in order by how much their heads name, too."""
+    heads = heads_of(reader, list(scores)[:COVERED])
+    fits = {one: coverage(asked, head) for one, head in heads.items()}
+    found = [
+        Match(one, score * (1 + fits.get(one, 0.0)) / 2, asked, fits.get(one))
+        for one, score in scores.items()
+    ]
     # What is not looked at can't come before what is: its score is halved.
-    return dict(sorted(found.items(), key=lambda one: -one[1]))
+    return sorted(found, key=lambda match: -match.score)
 
 
 def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
