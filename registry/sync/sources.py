@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from registry.core import Core
 from registry.db.adopted import forget, is_adopted, remember
-from registry.db.queries.sources import count_below, list_sources, roots
+from registry.db.queries.skills import places_of_name
+from registry.db.queries.sources import count_below, list_sources, roots, sources_and
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import (
+    SkillExists,
     SourceElsewhere,
     SourceExists,
     SourceInvalid,
@@ -130,9 +132,26 @@ def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Sou
     ``to_read``: a source of another machine will do where there is none here. Raises
     `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
     """
-    every = list_sources(core.reader, counted=False)
+    return _target(core, list_sources(core.reader, counted=False), name, to_read=to_read)
+
+
+def target_of_new(core: Core, source: str | None, name: str) -> Source:
+    """Return the source to write a new skill to, as `target_source`.
+
+    Raises `SkillExists` where it has one of this ``name``.
+    """
+    every, found = sources_and(core.reader, places_of_name(name))
+    target = _target(core, every, source)
+    if (folder := dict(found).get(target.id)) is not None:
+        raise SkillExists(name=name, path=os.path.join(target.path, folder))
+    return target
+
+
+def _target(
+    core: Core, every: Sequence[Source], name: str | None, *, to_read: bool = False
+) -> Source:
     known = [one for one in every if is_here(core, one.host, one.path)]
-    known = known or (every if to_read else [])
+    known = known or (list(every) if to_read else [])
     claimed = [one for one in every if one.host == core.host]
     if name is None and not known and claimed:
         raise SourceNotAdopted(name=claimed[0].name, host=core.host)

@@ -1,7 +1,7 @@
 """What writes say in PostgreSQL's own words: arrays, JSON, and the full-text index of vectors."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -43,6 +43,15 @@ to_driver = to_pyformat
 def array(values: Sequence[int] | Sequence[str]) -> object:
     """Return the parameter that stands for these values in `IN_ARRAY`."""
     return list(values)
+
+
+def ask_later(
+    connection: Connection, sql: str, values: Sequence[object]
+) -> Callable[[], list[Any]]:
+    """Ask with the next statement that is waited for; the rows are there when it is answered."""
+    session: Any = connection.connection.driver_connection
+    cursor = session.keep(to_pyformat(sql), values)
+    return lambda: list(cursor.fetchall())
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:

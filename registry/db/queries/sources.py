@@ -1,6 +1,8 @@
 """Registered sources, as the database knows them."""
 
-from registry.db.interface import Reader
+from typing import Any
+
+from registry.db.interface import Reader, Select
 from registry.disk.paths import ROOT
 from registry.model import Source
 
@@ -15,12 +17,18 @@ WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document')"""
 
 def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
     """Return all sources, the strongest first; ``counted``: with how many skills they have."""
-    return [
-        Source(number, name, path, scope, priority, enabled == 1, when, result, skills, host)
-        for number, name, path, scope, priority, enabled, when, result, host, skills in reader.rows(
-            _SQL.format(skills=_COUNT if counted else 0)
-        )
-    ]
+    return list(map(_source, reader.rows(_SQL.format(skills=_COUNT if counted else 0))))
+
+
+def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tuple[Any, ...]]]:
+    """Return all sources as `list_sources`, not counted, and what else was asked."""
+    rows, found = reader.many([(_SQL.format(skills=0), ()), question])
+    return list(map(_source, rows)), found
+
+
+def _source(row: tuple[Any, ...]) -> Source:
+    number, name, path, scope, priority, enabled, when, result, host, skills = row
+    return Source(number, name, path, scope, priority, enabled == 1, when, result, skills, host)
 
 
 def count_below(reader: Reader, source_id: int, folder: str) -> int:

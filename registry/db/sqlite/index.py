@@ -1,8 +1,8 @@
 """What writes say in SQLite's own words: arrays, JSON, and the full-text indexes."""
 
 import json
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -62,6 +62,14 @@ def array(values: Sequence[int] | Sequence[str]) -> object:
 def to_driver(sql: str) -> str:
     """Return ``sql`` with its values marked as the driver wants it: ``?``, as they are."""
     return sql
+
+
+def ask_later(
+    connection: Connection, sql: str, values: Sequence[object]
+) -> Callable[[], list[Any]]:
+    """Ask now: nothing is gained by waiting."""
+    rows = [tuple(row) for row in connection.exec_driver_sql(sql, tuple(values))]
+    return lambda: rows
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:

@@ -1,6 +1,6 @@
 """Statements that both databases understand, with ``?`` for values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
 
@@ -46,6 +46,12 @@ class InTransaction:
         text = dialect_of(self._connection).to_driver(sql)
         found = self._connection.exec_driver_sql(text, tuple(parameters) or None)
         return [tuple(row) for row in found]
+
+    def later(self, sql: str, parameters: Sequence[object]) -> Callable[[], list[Any]]:
+        """Return what gives the rows of a SELECT, once the transaction is committed."""
+        words = dialect_of(self._connection)
+        answer: Callable[[], list[Any]] = words.ask_later(self._connection, sql, parameters)
+        return answer
 
 
 def execute_many(connection: Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
