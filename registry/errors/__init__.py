@@ -29,6 +29,11 @@ from registry.errors.exchange import ExportRefused as ExportRefused
 from registry.errors.exchange import LockFileInvalid as LockFileInvalid
 from registry.errors.exchange import PullClash as PullClash
 from registry.errors.exchange import PullRefused as PullRefused
+from registry.errors.exchange import RemoteInvalid as RemoteInvalid
+from registry.errors.exchange import RemoteProblem as RemoteProblem
+from registry.errors.exchange import RemoteRefused as RemoteRefused
+from registry.errors.exchange import RemoteTooLarge as RemoteTooLarge
+from registry.errors.exchange import RemoteUnreachable as RemoteUnreachable
 from registry.errors.past import ChangeNotUndone as ChangeNotUndone
 from registry.errors.past import ContentDamaged as ContentDamaged
 from registry.errors.past import ContentMissing as ContentMissing

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from registry.errors.base import Conflict, RegistryError
+from registry.errors.base import Conflict, RegistryError, Unavailable
 
 
 class ArchiveRefused(RegistryError):
@@ -50,4 +50,44 @@ class PullRefused(RegistryError):
     sentence = "{path:q} can't be written: {reason}."
 
     path: str
+    reason: str
+
+
+class RemoteProblem(RegistryError):
+    """What lies elsewhere can't be had: ``url``, which is shown without a password in it."""
+
+    sentence = "{url:q} can't be read."
+
+    url: str
+
+
+class RemoteUnreachable(RemoteProblem, Unavailable):
+    """Nobody answers, or not to the end: ``url``, ``reason``."""
+
+    sentence = "{url:q} can't be reached: {reason}. What was there is kept."
+
+    reason: str
+
+
+class RemoteRefused(RemoteProblem):
+    """The server answers that it won't, or that there is no such thing: ``url``, ``status``."""
+
+    sentence = "The server refuses {url:q} (HTTP status {status})."
+
+    status: int
+
+
+class RemoteInvalid(RemoteProblem):
+    """What was sent is not what it should be: ``url``, ``reason``."""
+
+    sentence = "{url:q} can't be used: {reason}."
+
+    reason: str
+
+
+class RemoteTooLarge(RemoteProblem):
+    """It has more than is taken: ``url``, ``reason``."""
+
+    sentence = "{url:q} is too large: {reason}."
+
     reason: str
