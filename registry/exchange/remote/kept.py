@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from http.client import HTTPMessage
-from typing import IO, Any, Final
+from io import BufferedReader
+from typing import Any, Final
 
 from registry.disk.atomic import Place, make_path, open_named, remove_tree, replace
 from registry.disk.beneath import READ, WRITE_NEW, Folder
@@ -55,12 +56,12 @@ class Kept:
         draft = Place(self._folder, f"draft-{secrets.token_hex(8)}")
         descriptor = os.open(draft.name, WRITE_NEW, 0o600, dir_fd=self._folder.fd)
         try:
-            with os.fdopen(descriptor, "w+b") as file:
+            with os.fdopen(descriptor, "wb") as file:
                 answer = client.get(url, file, most, headers)
-                if answer.status == UNCHANGED:
-                    return None, answer.headers
-                file.seek(0)
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if answer.status == UNCHANGED:
+                return None, answer.headers
+            with self._read(draft.name) as written:
+                digest = _digest(written)
             replace(draft, Place(self._folder, digest))
         finally:
             remove_tree(draft)
@@ -70,15 +71,18 @@ class Kept:
         """Tell whether there is a file of this digest; what it holds is asked when it is opened."""
         return self._folder.holds(digest)
 
-    def open(self, digest: str) -> IO[bytes]:
+    def open(self, digest: str) -> BufferedReader:
         """Open a kept file, which has this digest. Raises FileNotFoundError where none has."""
-        file = os.fdopen(os.open(digest, READ, dir_fd=self._folder.fd), "rb")
-        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+        file = self._read(digest)
+        if _digest(file) != digest:
             file.close()
             remove_tree(Place(self._folder, digest))
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), digest)
         file.seek(0)
         return file
+
+    def _read(self, name: str) -> BufferedReader:
+        return os.fdopen(os.open(name, READ, dir_fd=self._folder.fd), "rb")
 
     def keep_only(self, digests: Collection[str]) -> None:
         """Remove all but the files of these digests, and the notes."""
@@ -103,6 +107,10 @@ def open_kept(state: str) -> Iterator[Kept]:
     make_path(above)
     with open_named(above) as parent, open_own_folder(Place(parent, name), make=True) as folder:
         yield Kept(folder)
+
+
+def _digest(file: BufferedReader) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def made_at(headers: HTTPMessage) -> int | None:
