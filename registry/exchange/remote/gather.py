@@ -40,18 +40,18 @@ class Wanted(NamedTuple):
 class Gathered:
     """The skills of an index by their folders, and as what each of them was brought.
 
-    ``is_whole``: nothing that is offered failed to come.
+    ``failed``: what did not come as it is offered; some of it is there as it was before.
     """
 
     parts: dict[str, Part]
     stored: dict[str, Stored]
     notices: list[str]
-    is_whole: bool
+    failed: set[str]
 
     def tree(self, known: str | None, made_at: int | None) -> Held | None:
         """Return the tree of them; None where it is the known one, and nothing is to be said."""
         version = version_of(self.stored)
-        if version == known and self.is_whole:
+        if version == known and not self.failed:
             return None
         return Held(version, made_at, self.parts, self.notices)
 
@@ -114,8 +114,12 @@ def gather(
         unreachable = next((one for one in brought if isinstance(one, RemoteUnreachable)), None)
         reason = f"none of its skills is to be had; {notices.said()[0]}"
         raise unreachable or RemoteInvalid(url=redacted(url), reason=reason)
-    is_whole = all(is_stored(one) or isinstance(one, Withdrawn) for one in brought)
-    return Gathered(parts, stored, notices.said(), is_whole)
+    failed = {
+        want.folder
+        for want, one in zip(wanted, brought, strict=True)
+        if stored.get(want.folder) != one and not isinstance(one, Withdrawn)
+    }
+    return Gathered(parts, stored, notices.said(), failed)
 
 
 def _brought(want: Wanted) -> Stored | Exception:

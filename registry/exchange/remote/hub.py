@@ -77,7 +77,11 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
         made_at = max((item.updated for item in items), default=0) // 1000 or None
         gathered = gather(kept, wanted, before, bounds, notices, url=base)
         yield gathered.tree(known, made_at)
-        versions = {item.folder: [item.version, item.updated] for item in items}
+        versions = {
+            item.folder: [item.version, item.updated]
+            for item in items
+            if item.folder not in gathered.failed
+        }
         kept.note({"skills": gathered.stored, "versions": versions})
         kept.keep_only(files_of(gathered.stored.values()))
 

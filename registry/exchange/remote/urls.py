@@ -35,6 +35,7 @@ def resolved(base: str, url: str = "") -> str:
     before = split(base)
     try:
         parts = split(urljoin(base, url))
+        path, query = quote(parts.path or "/", safe=PLAIN), quote(parts.query, safe=f"{PLAIN}?")
     except ValueError:
         raise RemoteInvalid(url=redacted(base), reason="it leads to what is no address") from None
     if before.scheme == "https" and parts.scheme == "http":
@@ -42,7 +43,6 @@ def resolved(base: str, url: str = "") -> str:
     netloc = parts.netloc.rpartition("@")[2]
     if not netloc.isascii():
         netloc = f"{host_of(parts)}:{port_of(parts)}"
-    path, query = quote(parts.path or "/", safe=PLAIN), quote(parts.query, safe=f"{PLAIN}?")
     return parts._replace(netloc=netloc, path=path, query=query, fragment="").geturl()
 
 
