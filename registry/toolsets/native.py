@@ -30,10 +30,10 @@ from registry.errors import (
     SourceUnclear,
     UsageProblem,
 )
+from registry.exchange.remote.sources import sync
 from registry.model import Found, Skill, record
 from registry.sync.planning import SyncOptions
 from registry.sync.report import SyncReport
-from registry.sync.run import sync
 from registry.text import Fact
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.base import Context, Json, parameter, shown
