@@ -592,11 +592,11 @@ class SkillRegistry:
 
         return trust(self.core, name)
 
-    def source_behind(self, source: Source) -> bool | None:
-        """Ask whether the remote of a source has something newer; None: it is none, or away."""
-        from registry.exchange.remote.sources import behind
+    def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
+        """Return sources with what their remotes say by now: whether they are ``behind``."""
+        from registry.exchange.remote.sources import asked
 
-        return behind(self.core, source)
+        return asked(self.core, sources)
 
     def adopt_source(self, name: str) -> Source:
         """Sync and change here a source that was added elsewhere under this host's name.

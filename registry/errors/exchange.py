@@ -64,7 +64,7 @@ class RemoteProblem(RegistryError):
 class RemoteUnreachable(RemoteProblem, Unavailable):
     """Nobody answers, or not to the end: ``url``, ``reason``."""
 
-    sentence = "{url:q} can't be reached: {reason}. What was there is kept."
+    sentence = "{url:q} can't be reached: {reason}."
 
     reason: str
 

@@ -6,6 +6,7 @@ filter, no link and no attribute of it takes effect. What is run here may meet a
 address: protocols are limited, nothing asks a person, bytes and time are bounded.
 """
 
+import hashlib
 import os
 import re
 import threading
@@ -15,14 +16,14 @@ from dataclasses import dataclass, field
 from typing import IO, Final
 
 from registry.disk.paths import check_path
-from registry.errors import RemoteInvalid, RemoteTooLarge, RemoteUnreachable
+from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
 from registry.exchange.remote.git_program import GitProgram
 from registry.exchange.remote.tree import Blob, Bounds
 from registry.text import folded
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-HEAD: Final = "refs/registry/head"
-"""In our bare repository: the commit that was read last."""
+SEEN: Final = "refs/registry/seen"
+"""In our bare repository, by what was asked for: the commit that was read last."""
 
 MAX_LISTED: Final = 2_000_000
 """Files of one commit that are listed."""
@@ -63,15 +64,14 @@ def open_git(
         yield None
         return
     git.begin()
-    before = known if known and COMMIT.fullmatch(known) and git.has(known) else None
-    notices = (
-        []
-        if git.fetch(commit, before)
-        else [f"its history was rewritten: {known[:12] if known else ''} is no part of it any more"]
-    )
+    seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
+    before = git.at(seen)
+    notices: list[str] = []
+    if not git.fetch(commit, before):
+        notices.append(f"its history was rewritten: {before} is no part of it any more")
     files, made_at = git.listed(commit, notices)
     yield GitTree(git, commit, made_at, files, notices)
-    git.run("update-ref", HEAD, commit)
+    git.run("update-ref", seen, commit)
 
 
 class Git(GitProgram):
@@ -105,9 +105,11 @@ class Git(GitProgram):
             os.makedirs(self.home, mode=0o700, exist_ok=True)
             self.run("init", "--quiet", "--bare", "--template=", self.home, at_home=False)
 
-    def has(self, commit: str) -> bool:
-        """Tell whether a commit was fetched before."""
-        return self.code("cat-file", "-e", f"{commit}^{{commit}}") == 0
+    def at(self, name: str) -> str | None:
+        """Return the commit that a name in our repository stands for; None: there is none."""
+        if self.code("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}") != 0:
+            return None
+        return self.run("rev-parse", name).decode().strip()
 
     def fetch(self, commit: str, before: str | None) -> bool:
         """Fetch a commit and its trees; False: ``before`` is no part of its history."""
@@ -118,9 +120,7 @@ class Git(GitProgram):
         when = self.run("show", "-s", "--format=%ct", before).decode().strip()
         try:
             self._fetch(f"--shallow-since=@{when}", refspecs=[refspec])
-        except RemoteUnreachable:
-            raise
-        except RemoteInvalid:  # nothing in it is so new
+        except RemoteProblem:  # nothing in it is so new; what else it is, is told by the next
             self._fetch("--depth=1", refspecs=[refspec])
         return self.code("merge-base", "--is-ancestor", before, commit) == 0
 

@@ -38,6 +38,13 @@ _AWAY: Final = (
     *("early eof", "unexpected disconnect", "the remote end hung up", "timed out", "rpc failed"),
     "couldn't connect",
 )
+_USUAL: Final = (
+    "Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
+"""What git adds to every complaint."""
+
 _SILENT = re.compile(r"(?i)^(?:fatal|error|remote|warning): *")
 
 
@@ -141,7 +148,7 @@ class GitProgram:
 
     def _failure(self, code: int, said: str) -> Exception:
         lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
-        told = "; ".join(dict.fromkeys(line for line in lines if line))[:500]
+        told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
         text = told.lower()
         if code == 127 or "git: not found" in text:  # noqa: PLR2004  # of the shell
             return RemoteInvalid(url=self.url, reason="git is not installed")

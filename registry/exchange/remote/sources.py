@@ -16,6 +16,9 @@ from registry.sync.planning import SyncOptions
 from registry.sync.report import Fetched, Progress, SyncReport
 from registry.sync.run import sync as sync_folders
 
+AT_ONCE: Final = 4
+"""Remotes that are asked at once."""
+
 SCOPE: Final[Scope] = "community"
 """Of a remote source unless told: what strangers write hides nothing of the user's own."""
 
@@ -138,7 +141,19 @@ def remove(core: Core, name: str) -> Source:
     return source
 
 
-def behind(core: Core, source: Source) -> bool | None:
+def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
+    """Ask the remotes of sources, several at once, whether they have something newer."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(AT_ONCE, "registry-ask") as pool:
+        answers = pool.map(lambda one: _behind(core, one), sources)
+        return [
+            one if one.remote is None else replace(one, remote=replace(one.remote, behind=answer))
+            for one, answer in zip(sources, answers, strict=True)
+        ]
+
+
+def _behind(core: Core, source: Source) -> bool | None:
     """Tell whether the remote of a source has something newer; None: it has none, or is away."""
     from registry.exchange.remote.checkout import home_of, state_of
     from registry.exchange.remote.kinds import open_remote
