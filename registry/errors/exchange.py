@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from registry.errors.base import Conflict, RegistryError, Unavailable
+from registry.errors.base import Conflict, Invalid, RegistryError, Unavailable
 
 
 class ArchiveRefused(RegistryError):
@@ -64,7 +64,7 @@ class RemoteProblem(RegistryError):
 class RemoteUnreachable(RemoteProblem, Unavailable):
     """Nobody answers, or not to the end: ``url``, ``reason``."""
 
-    sentence = "{url:q} can't be reached: {reason}. What was there is kept."
+    sentence = "{url:q} can't be reached: {reason}."
 
     reason: str
 
@@ -90,4 +90,31 @@ class RemoteTooLarge(RemoteProblem):
 
     sentence = "{url:q} is too large: {reason}."
 
+    reason: str
+
+
+class AddressInvalid(Invalid):
+    """Skills can't be fetched from there: ``address``, ``reason``."""
+
+    sentence = "{address:q} is no address that skills can be fetched from: {reason}."
+
+    address: str
+    reason: str
+
+
+class SourceReadOnly(RegistryError):
+    """The source is a checkout of what lies elsewhere: ``name``, ``url``."""
+
+    sentence = "The source {name:q} is a checkout of {url}, and is not changed here."
+
+    name: str
+    url: str
+
+
+class SourceKindUnusable(RegistryError):
+    """The kind of a source can't be read: ``name``, ``reason``."""
+
+    sentence = "The kind of source {name:q} can't be used: {reason}."
+
+    name: str
     reason: str
