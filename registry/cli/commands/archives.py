@@ -30,10 +30,10 @@ from registry.cli.session import Session
 def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> None:
     """Bring in skills from an archive or an address.
 
-    They become copies of your own. FILE is a .skill, .zip or .tar.gz with one skill at its top, or the archive of a repository with
-    many; ADDRESS is what "source add --help" lists. Paths that lead out of it, links, and more than
-    a skill may hold are refused, and nothing is left of them. "sync ADDRESS" is the way to skills
-    that stay in line with where they come from.
+    They become copies of your own. FILE is a .skill, .zip or .tar.gz with one skill at its top, or
+    the archive of a repository with many; ADDRESS is what "source add --help" lists. Paths that
+    lead out of it, links, and more than a skill may hold are refused, and nothing is left of them.
+    "sync ADDRESS" is the way to skills that stay in line with where they come from.
     """
     if given["skills"] and given["every"]:
         raise click.UsageError("--skill and --all exclude each other.")
