@@ -28,6 +28,7 @@ from registry.errors.exchange import AddressInvalid as AddressInvalid
 from registry.errors.exchange import ArchiveRefused as ArchiveRefused
 from registry.errors.exchange import ExportRefused as ExportRefused
 from registry.errors.exchange import LockFileInvalid as LockFileInvalid
+from registry.errors.exchange import NoUpstream as NoUpstream
 from registry.errors.exchange import PullClash as PullClash
 from registry.errors.exchange import PullRefused as PullRefused
 from registry.errors.exchange import RemoteInvalid as RemoteInvalid

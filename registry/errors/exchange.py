@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from registry.errors.base import Conflict, Invalid, RegistryError, Unavailable
+from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Unavailable
 from registry.text import MAX_CHOICES, escaped
 
 
@@ -13,6 +13,14 @@ class ArchiveRefused(RegistryError):
 
     path: str
     reason: str
+
+
+class NoUpstream(NotFound):
+    """Nothing is known that it comes from: ``name``."""
+
+    sentence = "{name:q} comes from no remote source, and none has a skill of its name."
+
+    name: str
 
 
 class SeveralSkills(RegistryError):
