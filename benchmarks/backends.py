@@ -23,6 +23,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
+import far  # noqa: E402
 import floors  # noqa: E402
 from generate import write_skills  # noqa: E402
 
@@ -232,6 +233,9 @@ def report(sizes: list[int], seconds: float) -> Iterator[str]:
                     databases.drop(place)
                 for name in places:
                     shutil.rmtree(work / f"{name}-{size}")
+            url = databases.new()
+            yield from far.report(url, min(sizes), seconds)
+            databases.drop(url)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -150,10 +150,7 @@ class Reader(ABC):
         return self.rows(*question(self.sight))
 
     def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and the number that another SELECT of the same state counts.
-
-        The number is kept until the database changes: a page after page asks for it again.
-        """
+        """Return the rows of a page, and what a SELECT of the same state counts, until it changes."""
         with self.snapshot():
             found = self.remembered(f"count {count}", lambda _: self.rows(*count))
             return self.rows(*page), found[0][0] if found else 0
@@ -228,6 +225,10 @@ class Writer(ABC):
                 yield connection
         except DBAPIError as error:
             raise self._translate(error, wait) from error
+
+    def reserve(self, count: int) -> int | None:  # noqa: ARG002
+        """Return the first of so many numbers of versions; None: staging them takes turns, too."""
+        return None
 
     def update_statistics(self) -> None:  # noqa: B027  # a file has nothing to do
         """Let the database take note that much is different now."""

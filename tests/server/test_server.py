@@ -181,6 +181,29 @@ def test_a_writer_that_waits_too_long_says_the_server_is_busy(filled, server_dat
         pass
 
 
+def test_who_writes_does_not_wait_for_what_a_sync_stages(filled, root, monkeypatch):
+    from registry.sync import apply
+
+    for number in range(5):
+        write_skill(root / f"new-{number}")
+    real, written = apply.stage, []
+
+    def stage(connection, batch, **given):
+        staged = real(connection, batch, **given)
+        connection.exec_driver_sql("SELECT 1")  # all of it is with the server, not committed
+        with filled.core.writer.transaction(0.1) as other:
+            other.exec_driver_sql("UPDATE skills SET description = 'meanwhile' WHERE live = 1")
+        written.extend(staged)
+        return staged
+
+    monkeypatch.setattr(apply, "stage", stage)
+    assert len(filled.sync().added) == 5
+    assert len(written) == 5
+    assert filled.resolve("alpha").description == "meanwhile"
+    assert filled.list().total == 7
+    assert filled.check_database() == []
+
+
 def test_readers_wait_for_no_writer(filled):
     with filled.core.writer.transaction() as connection:
         connection.exec_driver_sql("UPDATE skills SET description = 'unseen'")

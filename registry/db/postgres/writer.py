@@ -18,6 +18,7 @@ from registry.db.postgres.dialect import WRITING, translate
 from registry.db.remote import session as remote
 from registry.db.remote.address import Address
 from registry.db.remote.session import Session
+from registry.db.writes.versions import next_ids
 from registry.errors import RegistryError
 
 VACUUM_TABLES: Final = (
@@ -30,10 +31,8 @@ VACUUM_TABLES: Final = (
     "diagnostics",
 )
 
-_ALONE: Final = (
-    f"SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()))",
-    "UPDATE data_version SET number = number + 1",
-)
+_LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()))"
+_ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 
 class Dialect(PGDialect_psycopg):
@@ -98,6 +97,12 @@ class PostgresWriter(Writer):
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
         """Leave the connections, which the parent speaks on; see `registry.db.forks`."""
         self._engine.dispose(close=False)
+
+    def reserve(self, count: int) -> int:
+        """Return the first of so many numbers of versions, to be staged beside other writers."""
+        with self.transaction(quiet=True) as connection:
+            connection.exec_driver_sql(_LOCK)
+            return next_ids(connection, count)
 
     def update_statistics(self) -> None:
         """Put new rows into their indexes, and count what the planner goes by.

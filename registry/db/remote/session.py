@@ -105,7 +105,7 @@ class Session(psycopg.Connection[Any]):
             self._kept = []
         cursor = psycopg.Cursor(self) if cursor is None else cursor
         self._kept.append(Kept(cursor, query, values))
-        self._values += len(values or ())
+        self._values += sum(len(one) if isinstance(one, list) else 1 for one in values or ())
         if self._values > MAX_VALUES:
             self.send()
         return cursor

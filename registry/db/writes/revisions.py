@@ -56,7 +56,9 @@ def pack(content_hash: str, data: bytes) -> Packed:
 def add_contents(connection: Connection, files: Sequence[Packed]) -> None:
     """Store the bytes of files; what is stored already stays."""
     rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
-    insert_rows(connection, contents, list(rows.values()), ignore_known=True)
+    # In one order for all: who stores the same at the same time waits for nobody who waits for it.
+    ordered = [rows[key] for key in sorted(rows)]
+    insert_rows(connection, contents, ordered, ignore_known=True)
 
 
 def store_documents(connection: Connection, versions: Sequence[int]) -> None:

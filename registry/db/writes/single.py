@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 
 from registry.db.writes.gone import record_gone
 from registry.db.writes.revisions import store_texts
-from registry.db.writes.statements import execute
+from registry.db.writes.statements import dialect_of, execute
 from registry.db.writes.versions import NewVersion, stage, switch
 
 _STANDING: Final = """
-SELECT (SELECT coalesce(max(id), 0) + 1 FROM skills),
+SELECT {next_ids},
        (SELECT count(*) FROM skills b WHERE b.uid = ? AND b.live = 1),
        s.id, s.uid, s.name, s.folder, s.created_at, s.content_hash, s.tree_hash,
        CASE WHEN NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)
@@ -55,7 +55,8 @@ class Standing(NamedTuple):
 
 def standing_in(connection: Connection, source_id: int, folder: str, uid: str | None) -> Standing:
     """Return how things stand in a folder; ``uid``: of a skill that may be back."""
-    row = tuple(execute(connection, _STANDING, uid, source_id, folder).one())
+    sql = _STANDING.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
+    row = tuple(execute(connection, sql, uid, source_id, folder).one())
     return Standing(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
 
 

@@ -77,14 +77,10 @@ def insert_rows(
     if not rows:
         return
     columns = list(rows[0])
-    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    group = f"({', '.join([mark] * len(columns))})"
+    words = dialect_of(connection)
     most = MAX_VARIABLES // len(columns)
     ending = " ON CONFLICT DO NOTHING" if ignore_known else ""
     for start in range(0, len(rows), most):
-        some = rows[start : start + most]
-        values = ", ".join([group] * len(some))
-        connection.exec_driver_sql(
-            f"INSERT INTO {into.name} ({', '.join(columns)}) VALUES {values}{ending}",
-            tuple([row[column] for row in some for column in columns]),
-        )
+        some = [[row[column] for column in columns] for row in rows[start : start + most]]
+        sql = words.insert_statement(into, columns, len(some))
+        connection.exec_driver_sql(f"{sql}{ending}", words.insert_values(some))

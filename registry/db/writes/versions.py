@@ -14,7 +14,6 @@ from sqlalchemy import (
     Connection,
     and_,
     delete,
-    func,
     insert,
     select,
 )
@@ -75,7 +74,7 @@ def stage(
     if not batch:
         return []
     if first is None:
-        first = (connection.execute(select(func.max(skills.c.id))).scalar() or 0) + 1
+        first = next_ids(connection, len(batch))
     files: list[dict[str, Any]] = []
     tags: list[dict[str, Any]] = []
     findings: list[dict[str, Any]] = []
@@ -113,6 +112,12 @@ def stage(
     if found:
         dialect_of(connection).add_to_index(connection, found)
     return [version.columns["id"] for version in batch]
+
+
+def next_ids(connection: Connection, count: int) -> int:
+    """Return the first of so many numbers for new versions; the lock of all writers is held."""
+    sql = f"SELECT {dialect_of(connection).NEXT_IDS.format(count=count)}"
+    return int(execute(connection, sql).scalar_one())
 
 
 def publish(
