@@ -77,8 +77,8 @@ def report(url: str, skills: int, seconds: float) -> Iterator[str]:
                 yield _row(proxy, what, work)
             proxy.delay = DELAYS[-1] / 2000
             rate = _together(address, Path(root), seconds)
-        yield f"\n{WRITERS} writers in sources of their own, {DELAYS[-1]} ms away: {rate:.0f} changes"
-        yield "a second."
+        yield f"\n{WRITERS} writers in sources of their own, {DELAYS[-1]} ms away:"
+        yield f"{rate:.0f} changes a second."
     finally:
         proxy.close()
 
@@ -126,7 +126,8 @@ def writer(address: str, root: str, seconds: float) -> None:
         name = f"writer-{os.getpid()}"
         (Path(own) / "one").mkdir()
         (Path(own) / "one" / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\n")
-        with SkillRegistry.open(address, settings=Settings()) as registry:
+        # A host syncs one source at a time.
+        with SkillRegistry.open(address, settings=Settings(host=name)) as registry:
             registry.sync(own, name=name)
             print("ready", flush=True)
             sys.stdin.readline()

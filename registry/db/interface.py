@@ -150,7 +150,7 @@ class Reader(ABC):
         return self.rows(*question(self.sight))
 
     def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and what a SELECT of the same state counts, until it changes."""
+        """Return the rows of a page, and what another SELECT of the same state counts."""
         with self.snapshot():
             found = self.remembered(f"count {count}", lambda _: self.rows(*count))
             return self.rows(*page), found[0][0] if found else 0

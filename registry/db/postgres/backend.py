@@ -3,12 +3,12 @@
 import os
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
 from registry.db.facts import DatabaseInfo
 from registry.db.interface import Backend, SyncLock, UsageRow, Writer
-from registry.db.postgres.dialect import SYNCING, load_driver, to_pyformat
+from registry.db.postgres.dialect import SYNCING, load_driver, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
 from registry.db.queries.summary import problems, registered
 from registry.db.remote.address import parse_url
@@ -68,12 +68,22 @@ class PostgresBackend(Backend):
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
         """Add counts of use, beside whoever writes; False: another process counts the same."""
+        import psycopg
+
+        from registry.db.remote.session import Session
+
         try:
-            with self.open_writer().transaction(wait, quiet=True) as connection:
+            # Not by the writer: it would have to be imported, by whoever only reads.
+            with closing(Session.open(self._address, {})) as session:
+                session.begin(["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"])
                 for sql, values in statements(self.reader, rows):
-                    connection.exec_driver_sql(to_pyformat(sql), tuple(values))
-        except DatabaseBusy:
-            return False
+                    session.keep(to_pyformat(sql), list(values))
+                session.commit()
+        except psycopg.Error as error:
+            problem = translate(error, self.path, wait)
+            if isinstance(problem, DatabaseBusy):
+                return False
+            raise problem from error
         return True
 
     def info(self) -> DatabaseInfo:

@@ -137,7 +137,15 @@ class PostgresReader(Reader):
 
     def version(self) -> int | None:
         """Return how many transactions have changed the database."""
-        return None if self.empty else int(self.rows(*_VERSION)[0][0])
+        if self.empty:
+            return None
+        pinned = self._pinned
+        if pinned is not None and pinned.version is not None:
+            return pinned.version
+        found = int(self.rows(*_VERSION)[0][0])
+        if pinned is not None:
+            pinned.version = found
+        return found
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -252,9 +260,10 @@ class PostgresReader(Reader):
 
 
 class _Pinned:
-    """The connection of a snapshot, from its first question on."""
+    """The connection of a snapshot, from its first question on, and the version it sees."""
 
     session: "Session | None" = None
+    version: int | None = None
 
 
 def _question(sql: str, parameters: Sequence[object]) -> "Question":
