@@ -6,16 +6,18 @@ import pytest
 
 from tests import program
 from tests.conftest import REPOSITORY
-from tests.home import make
+from tests.home import make, make_upstream
 from tests.tour import Shell, answered
 
 pytestmark = pytest.mark.file
 
 
-def test_the_tour_shows_what_the_program_says_today(tmp_path):
-    page = (REPOSITORY / "docs" / "tour.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "commands"), [("tour.md", 30), ("remote.md", 12)])
+def test_a_page_shows_what_the_program_says_today(tmp_path, name, commands):
+    page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
     home = tmp_path / "ann"
     make(home)
+    make_upstream(home)
     scripts = tmp_path / "bin"
     scripts.mkdir()
     script = scripts / "skill-registry"
@@ -26,4 +28,4 @@ def test_the_tour_shows_what_the_program_says_today(tmp_path):
         today = answered(page, shell)
     assert shell.failed == []
     assert today == page
-    assert page.count("\n$ ") > 30
+    assert page.count("\n$ ") > commands
