@@ -40,6 +40,7 @@ from registry.errors.past import SkillGone as SkillGone
 from registry.errors.past import SkillInTrash as SkillInTrash
 from registry.errors.past import SkillNotDeleted as SkillNotDeleted
 from registry.errors.past import SkillNotFound as SkillNotFound
+from registry.errors.requests import AgentNotFound as AgentNotFound
 from registry.errors.requests import DialectNotFound as DialectNotFound
 from registry.errors.requests import DialectUnusable as DialectUnusable
 from registry.errors.requests import FindingUnknown as FindingUnknown
