@@ -1,8 +1,11 @@
 """All files of a skill, as they are now, whole and verified."""
 
+import hashlib
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from stat import S_ISDIR
 from typing import Final
 
 from registry.catalog.reading import CurrentSkill, unusable
@@ -10,6 +13,7 @@ from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.revisions import content
 from registry.db.queries.skills import StoredSkill
+from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
 from registry.disk.paths import check_paths
@@ -64,6 +68,34 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
 def tree_hash(entries: Sequence[Entry]) -> str:
     """Return the tree hash of these files, as the registry writes it."""
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
+
+
+def same_files(entries: Sequence[Entry], place: Place) -> bool:
+    """Tell whether there is a folder that holds these files and nothing else. Raises OSError."""
+    if not S_ISDIR(place.folder.lstat(place.name).st_mode):
+        return False
+    return local_files(place) == {one.path: (digest(one.data), one.executable) for one in entries}
+
+
+def local_files(place: Place) -> dict[str, tuple[str, bool]]:
+    """Return hash and permission to execute of what lies in a folder, by path.
+
+    What is no file has an empty hash. Raises OSError.
+    """
+    found: dict[str, tuple[str, bool]] = {}
+    with place.folder.folder(place.name) as folder:
+        for entry in folder.entries():
+            if entry.is_dir(follow_symlinks=False):
+                inner = local_files(Place(folder, entry.name))
+                found |= {f"{entry.name}/{path}": facts for path, facts in inner.items()}
+            elif entry.is_file(follow_symlinks=False):
+                with os.fdopen(folder.open_file(entry.name), "rb") as file:
+                    mode = os.fstat(file.fileno()).st_mode
+                    hashed = hashlib.file_digest(file, "sha256").hexdigest()
+                found[entry.name] = f"sha256:{hashed}", bool(mode & 0o100)
+            else:
+                found[entry.name] = "", False
+    return found
 
 
 def _check_whole(core: Core, current: CurrentSkill) -> None:

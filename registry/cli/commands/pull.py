@@ -17,7 +17,7 @@ from registry.db.queries.filters import Filters
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.exchange.pull import Pulled
+    from registry.exchange.told import Pulled
     from registry.model import Skill
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
