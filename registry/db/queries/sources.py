@@ -2,25 +2,39 @@
 
 from registry.db.interface import Reader
 from registry.disk.paths import ROOT
-from registry.model import Source
+from registry.model import Remote, Source
 
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
-       src.last_result, src.host, {skills}
+       src.last_result, src.host, {skills}, src.kind, src.url, src.pin, src.part, src.chosen,
+       src.version, src.fetched_at, {held}
 FROM sources src ORDER BY src.strength, src.name
 """
 _COUNT = """(SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document')"""
+_HELD = """CASE WHEN src.kind IS NULL THEN 0 ELSE (SELECT count(*) FROM skills s
+WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
 
 
 def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
     """Return all sources, the strongest first; ``counted``: with how many skills they have."""
-    return [
-        Source(number, name, path, scope, priority, enabled == 1, when, result, skills, host)
-        for number, name, path, scope, priority, enabled, when, result, host, skills in reader.rows(
-            _SQL.format(skills=_COUNT if counted else 0)
+    found = []
+    for row in reader.rows(
+        _SQL.format(skills=_COUNT if counted else 0, held=_HELD if counted else 0)
+    ):
+        number, name, path, scope, priority, enabled, when, result, host, skills, *facts, held = row
+        kind, url, ref, part, only, version, fetched_at = facts
+        remote = None
+        if kind is not None and url is not None:
+            names = tuple(only.split("\n")) if only else ()
+            remote = Remote(kind, url, ref, part, names, version, fetched_at)
+        on = enabled == 1
+        found.append(
+            Source(
+                number, name, path, scope, priority, on, when, result, skills, host, remote, held
+            )
         )
-    ]
+    return found
 
 
 def count_below(reader: Reader, source_id: int, folder: str) -> int:
