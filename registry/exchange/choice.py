@@ -89,10 +89,7 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
     """Return where the source of a skill has it from, as a lock says it; None: from nowhere."""
-    origin: Any = getattr(skill, "origin", None)
-    if origin is None:
-        return None
-    return {key: getattr(origin, key) for key in lockfile.ORIGIN}
+    return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
 
 
 def _is_of(skill: Skill, origin: Any) -> bool:
