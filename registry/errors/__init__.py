@@ -27,6 +27,9 @@ from registry.errors.database import NotWritable as NotWritable
 from registry.errors.exchange import ArchiveRefused as ArchiveRefused
 from registry.errors.exchange import ExportRefused as ExportRefused
 from registry.errors.exchange import LockFileInvalid as LockFileInvalid
+from registry.errors.exchange import LockMissing as LockMissing
+from registry.errors.exchange import LockNotMet as LockNotMet
+from registry.errors.exchange import NotPulled as NotPulled
 from registry.errors.exchange import PullClash as PullClash
 from registry.errors.exchange import PullRefused as PullRefused
 from registry.errors.past import ChangeNotUndone as ChangeNotUndone

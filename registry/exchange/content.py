@@ -11,7 +11,7 @@ from typing import Final
 from registry.catalog.reading import CurrentSkill, unusable
 from registry.core import Core
 from registry.db.queries import skills
-from registry.db.queries.revisions import content
+from registry.db.queries.revisions import Revision, content, kept_as
 from registry.db.queries.skills import StoredSkill
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
@@ -52,7 +52,7 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     for _ in range(ATTEMPTS):
         current = CurrentSkill.of(core, f"{skill.source}/{skill.folder}")
         stored = current.stored
-        if stored.skill.status not in {"ok", "warning"}:
+        if stored.skill.status not in {"ok", "warning"} or stored.held:
             raise unusable(core.reader, stored, stored.skill.ref)
         try:
             _check_whole(core, current)
@@ -108,18 +108,54 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
                 raise inaccessible(stored.path, finding)
 
 
-def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
-    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
-    files = skills.files(core.reader, stored.id)
+def content_as_locked(core: Core, name: str, tree: str) -> list[Entry] | None:
+    """Return the files that have this tree hash: of a skill of the name, else of any revision.
+
+    None: neither is known with all its bytes.
+    """
+    for stored in skills.same_files(core.reader, name, tree):
+        with suppress(RegistryError):
+            entries = content_of(core, stored.skill)
+            if tree_hash(entries) == tree:
+                return entries
+    for revision in kept_as(core.reader, tree):
+        with suppress(RegistryError):
+            found = _kept(core, revision)
+            if found is not None and tree_hash(found) == tree:
+                return found
+    return None
+
+
+def _kept(core: Core, revision: Revision) -> list[Entry] | None:
+    """Return the files of a revision; None: not all are stored."""
+    _check_files(core, revision.files, revision.name)
+    room, entries = core.settings.limits.skill_bytes, []
+    for file in revision.files:
+        data = content(core.reader, revision.uid, file, room)
+        if data is None:
+            return None
+        room -= len(data)
+        entries.append(Entry(file.path, data, file.executable))
+    return entries
+
+
+def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
+    """Raise for more files than a sync takes in, and for paths that lead elsewhere."""
     limits = core.settings.limits
     if len(files) > limits.files:
         reason = f"it has {len(files)} files, {limits.files} are allowed"
-        raise SkillInaccessible(path=stored.path, reason=reason)
+        raise SkillInaccessible(path=path, reason=reason)
     bad = check_paths(file.path for file in files)  # a database may have come from elsewhere
     if bad is not None:
         raise PathRefused(path=bad[0], reason=bad[1])
+
+
+def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
+    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
+    files = skills.files(core.reader, stored.id)
+    _check_files(core, files, stored.path)
     entries: list[Entry] = []
-    room = limits.skill_bytes
+    room = core.settings.limits.skill_bytes
     with _home(core, stored) as home:
         for file in files:
             data = _bytes(core, stored, file, home, room)

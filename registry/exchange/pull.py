@@ -1,13 +1,17 @@
 """Put skills of a registry into a folder, or where agents look; never over an edit made there."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Final
 
 from registry.core import Core
-from registry.errors import PullRefused
+from registry.errors import LockMissing, LockNotMet, NotPulled, PullRefused
+from registry.exchange import lockfile
 from registry.exchange.choice import folders, owner
+from registry.exchange.content import content_as_locked
 from registry.exchange.lockfile import Locked, Mode
 from registry.exchange.placed import Placed
 from registry.exchange.staging import alone_in, where
@@ -57,8 +61,10 @@ def update(
 ) -> list[Pulled]:
     """Bring what was pulled up to date: all that the lock lists, or these folders of it.
 
-    What the registry has no more is told as gone, and left alone. Raises as `pull`.
+    What the registry has no more is told as gone, and left alone. Raises `LockMissing`, and as
+    `pull`.
     """
+    check_locked(target)
     with _at_work(core, target, how) as work:
         return [
             _updated(core, target, work, folder, work.locked[folder], how)
@@ -68,7 +74,7 @@ def update(
 
 
 def _updated(
-    core: Core, target: Target, work: "Placed | Standing", folder: str, entry: Locked, how: How
+    core: Core, target: Target, work: Standing, folder: str, entry: Locked, how: How
 ) -> Pulled:
     skill = owner(core, entry)
     if skill is None:
@@ -83,6 +89,58 @@ def remove(core: Core, target: Target, names: Sequence[str], how: How = PLAIN) -
     """
     with _at_work(core, target, how) as work:
         return [work.remove(folder) for folder in names]
+
+
+def put_back(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
+    """Let everything be as the lock says, to the byte, or change nothing at all.
+
+    The files come from the registry: its skills as they are now, and their revisions. Raises
+    `LockNotMet` where some are not to be had, or are in the way of an edit, and as `pull`.
+    """
+    check_locked(target)
+    missing: list[str] = []
+    with _at_work(core, target, replace(how, dry_run=True)) as plan:
+        for folder, entry in sorted(plan.locked.items()):
+            told = _put_back(core, plan, folder, entry)
+            if told.state in {"edited", "failed"}:
+                missing.append(f"{folder} ({told.reason or told.state})")
+    if missing:
+        raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
+    with _at_work(core, target, how) as work:
+        return [_put_back(core, work, *one) for one in sorted(work.locked.items())]
+
+
+def _put_back(core: Core, work: Standing, folder: str, entry: Locked) -> Pulled:
+    # Not kept from the first time to the second: together they may be larger than the memory.
+    entries = content_as_locked(core, entry.name, entry.tree_hash)
+    return work.put_back(folder, entry, entries)
+
+
+def check_locked(target: Target) -> None:
+    """Raise `LockMissing` where nothing was pulled: that nothing is behind there says nothing."""
+    path = os.path.join(target.path, lockfile.NAME)
+    if not os.path.lexists(path):
+        raise LockMissing(path=path)
+
+
+def folders_of(target: Target, names: Sequence[str]) -> list[str]:
+    """Return the folders that were pulled under these names. Raises `NotPulled`, `LockMissing`.
+
+    A name is the folder's, the skill's, or the place that it came from.
+    """
+    check_locked(target)
+    locked = lockfile.read_lock(target.path)
+    known = {
+        name: folder
+        for folder, entry in locked.items()
+        for name in (f"{entry.source}/{entry.folder}", entry.ref, entry.name, folder)
+    }
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, locked, n=3)
+            path = os.path.join(target.path, lockfile.NAME)
+            raise NotPulled(name=name, path=path, similar=near)
+    return list(dict.fromkeys(known[name] for name in names))
 
 
 def gone(target: Target, folder: str, entry: Locked) -> Pulled:
@@ -112,7 +170,7 @@ def check(core: Core, skills: Sequence[Skill] | None, target: Target) -> list[Pu
 
 
 @contextmanager
-def _at_work(core: Core, target: Target, how: How) -> "Iterator[Placed | Standing]":
+def _at_work(core: Core, target: Target, how: How) -> Iterator[Standing]:
     """Open what is there to be changed; what would become of it alone, for a dry run."""
     with told_as_refused(target.path), ExitStack() as stack:
         if how.dry_run:

@@ -30,6 +30,8 @@ from registry.model import DOCUMENT_NAMES, Skill
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 """What a file system answers that can't hold a file of this name; others it can."""
 
+_NOT_SO: Final = "the registry does not have it so"
+
 _ELSEWHERE: Final = "It was pulled {there}: remove it first."
 
 
@@ -90,7 +92,9 @@ class Standing:
                 there = "for agents" if known.agents else f"into {self._target.path} itself"
                 return Pulled(skill.ref, path, "failed", _ELSEWHERE.format(there=there))
             ids = sorted({*ids, *(known.agents if known else ())})
-            mode = mode or (known.mode if known and ids else self._target.usual_mode(ids))
+            if not ids:
+                mode = "copy"
+            mode = mode or (known.mode if known else self._target.usual_mode(ids))
             laid = self._target.laid(ids, mode, folder)
             path = laid[0].path_of(folder)
             if reason := self._refusal(known, skill, laid):
@@ -108,6 +112,20 @@ class Standing:
                 raise
             return Pulled(skill.ref, path, "failed", error.strerror)
         return Pulled(skill.ref, path, state)
+
+    def put_back(self, folder: str, entry: Locked, entries: Sequence[Entry] | None) -> Pulled:
+        """Put the very files into a folder that the lock says; raises as `pull`.
+
+        None: they are not to be had.
+        """
+        laid = self._laid(entry, folder)
+        if entries is None:
+            return Pulled(entry.ref, laid[0].path_of(folder), "failed", _NOT_SO)
+        try:
+            state = self._put(folder, entry, entries, laid)
+        except Edited as edited:
+            return Pulled(entry.ref, edited.path, "edited", edited.reason)
+        return Pulled(entry.ref, laid[0].path_of(folder), state)
 
     def check(self, folder: str, skill: Skill) -> Pulled:
         """Compare a skill of the registry with what is there; nothing is read of its files."""
