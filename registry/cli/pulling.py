@@ -1,8 +1,8 @@
 """Where `pull` and `list --agent` look, and which agents are meant."""
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from registry.exchange.targets import Target
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 ALL_AGENTS = frozenset({"all", "*"})
 
@@ -28,7 +30,7 @@ def _agents(
     return [CompletionItem(one.id, help=one.name) for one in known if one.id.startswith(incomplete)]
 
 
-def agent_option(**more: Any) -> Any:
+def agent_option(**more: Any) -> Callable[[F], F]:
     """Return the option that names agents."""
     return click.option("--agent", metavar="NAME", shell_complete=_agents, **more)
 
