@@ -84,6 +84,10 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillExists: "Choose another name, or change it with: skill-registry update",
     errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
+    errors.SourceReadOnly: (
+        "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
+    ),
+    errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: _source_not_adopted,
     errors.LockMissing: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
     errors.NotPulled: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",

@@ -24,6 +24,7 @@ from registry.errors.database import DatabaseRefused as DatabaseRefused
 from registry.errors.database import DatabaseTooNew as DatabaseTooNew
 from registry.errors.database import DatabaseUnreachable as DatabaseUnreachable
 from registry.errors.database import NotWritable as NotWritable
+from registry.errors.exchange import AddressInvalid as AddressInvalid
 from registry.errors.exchange import ArchiveRefused as ArchiveRefused
 from registry.errors.exchange import ExportRefused as ExportRefused
 from registry.errors.exchange import LockFileInvalid as LockFileInvalid
@@ -32,6 +33,13 @@ from registry.errors.exchange import LockNotMet as LockNotMet
 from registry.errors.exchange import NotPulled as NotPulled
 from registry.errors.exchange import PullClash as PullClash
 from registry.errors.exchange import PullRefused as PullRefused
+from registry.errors.exchange import RemoteInvalid as RemoteInvalid
+from registry.errors.exchange import RemoteProblem as RemoteProblem
+from registry.errors.exchange import RemoteRefused as RemoteRefused
+from registry.errors.exchange import RemoteTooLarge as RemoteTooLarge
+from registry.errors.exchange import RemoteUnreachable as RemoteUnreachable
+from registry.errors.exchange import SourceKindUnusable as SourceKindUnusable
+from registry.errors.exchange import SourceReadOnly as SourceReadOnly
 from registry.errors.past import ChangeNotUndone as ChangeNotUndone
 from registry.errors.past import ContentDamaged as ContentDamaged
 from registry.errors.past import ContentMissing as ContentMissing
