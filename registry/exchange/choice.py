@@ -2,9 +2,9 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
@@ -78,11 +78,11 @@ def owner(core: Core, entry: Locked) -> Skill | None:
     """
     with suppress(SkillNotFound, SkillAmbiguous):
         found = resolve(core.reader, f"{entry.source}/{entry.folder}").skill
-        if entry.origin is None or _is_of(found, entry.origin):
+        if entry.origin is None or is_of(found, entry.origin):
             return found
     if entry.origin is not None:
         for one in namesakes(core.reader, entry.name):
-            if one.is_usable and _is_of(one.skill, entry.origin):
+            if one.is_usable and is_of(one.skill, entry.origin):
                 return one.skill
     return None
 
@@ -92,10 +92,15 @@ def origin_of(skill: Skill) -> dict[str, str | None] | None:
     return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
 
 
-def _is_of(skill: Skill, origin: Any) -> bool:
+def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
     """Tell whether a skill comes from an origin, whatever its commit is by now."""
     found = origin_of(skill)
-    return found is not None and (found["url"], found["path"]) == (origin["url"], origin["path"])
+    return found is not None and _place(found) == _place(origin)
+
+
+def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
+    url = (origin["url"] or "").rstrip("/").removesuffix(".git")
+    return url, origin["path"] or "."
 
 
 def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:

@@ -9,12 +9,14 @@ from registry.core import Core
 from registry.disk.atomic import Place, remove_tree
 from registry.disk.beneath import Folder
 from registry.exchange import lockfile, placing
+from registry.exchange.client_lock import ClientLock
 from registry.exchange.content import Entry
 from registry.exchange.lockfile import Locked
 from registry.exchange.several import Part, Several
 from registry.exchange.staging import alone, staging_dirs, stale_drafts
 from registry.exchange.standing import Standing
 from registry.exchange.targets import HERE, Target
+from registry.model import Skill
 
 BATCH: Final = 100
 """Skills after which the lock file is written; until then staging directories tell the state."""
@@ -37,6 +39,7 @@ class Placed(Standing):
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
+        self._client_lock = ClientLock.find(core, target)
 
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
@@ -45,27 +48,41 @@ class Placed(Standing):
 
     def flush(self) -> None:
         """Write down what is in place, and clear up behind it."""
+        if self._client_lock is not None:
+            self._client_lock.save()
         if self.locked != self._written:
             lockfile.write_lock(self._anchor, self.locked)
             self._written = dict(self.locked)
         while self._behind:
             self._behind.pop()()
 
+    def _tell(self, folder: str, entries: Sequence[Entry], skill: Skill | None) -> None:
+        entry = self.locked[folder]
+        if self._client_lock is not None and entry.agents:
+            self._client_lock.put(entry, entries, skill)
+
+    def note(self, folder: str, entry: Locked | None) -> None:
+        """Let the lock list this for a folder; None: nothing, in that program's lock neither."""
+        gone = self.locked.get(folder)
+        if entry is None and gone is not None and gone.agents and self._client_lock is not None:
+            self._client_lock.drop(gone.name)
+        super().note(folder, entry)
+
     def _recover(self) -> None:
         for draft in stale_drafts(self._anchor):
             remove_tree(Place(self._anchor, draft))
         for name in staging_dirs(self._anchor):
-            several = Several.found(self._anchor, name, self._folder)
+            several = Several.found(self._anchor, name, self.folder_at)
             if several is not None:
                 if several.finish():
-                    self._note(several.record.folder, several.entry())
+                    self.note(several.record.folder, several.entry())
                 self._behind.append(several.clear)
                 continue
             note = placing.note_in(self._anchor, name)
             if note is not None and note.entry is None:
                 continue  # of a change that begins elsewhere
             if note is not None and placing.repair(self._anchor, name) is not None:
-                self._note(note.folder, note.entry)
+                self.note(note.folder, note.entry)
             self._behind.append(lambda name=name: placing.clear(self._anchor, name))  # type: ignore[misc]
 
     def _carry_out(
@@ -83,7 +100,7 @@ class Placed(Standing):
     def _change_several(
         self, folder: str, parts: Sequence[Part], entries: Sequence[Entry], entry: Locked | None
     ) -> bool:
-        opened = {one.label: self._folder(one.label) for one in parts}
+        opened = {one.label: self.folder_at(one.label) for one in parts}
         several = Several.begin(self._anchor, folder, parts, opened)
         try:
             made = several.stage(parts, entries)
@@ -97,7 +114,7 @@ class Placed(Standing):
         if not placed:
             several.clear()
             return False
-        self._note(folder, entry)
+        self.note(folder, entry)
         self._behind.append(several.clear)
         return True
 
@@ -117,7 +134,7 @@ class Placed(Standing):
         if not placed:
             placing.clear(self._anchor, name)
             return False
-        self._note(folder, note.entry)
+        self.note(folder, note.entry)
         self._behind.append(lambda: placing.clear(self._anchor, name))
         return True
 

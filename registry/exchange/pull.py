@@ -51,7 +51,7 @@ def pull(core: Core, skills: Sequence[Skill], target: Target, how: How = PLAIN) 
     """
     target.labels(how.agents)
     places, refused = folders(skills, target.path, for_agents=bool(how.agents))
-    with _at_work(core, target, how) as work:
+    with at_work(core, target, how) as work:
         found = [work.pull(folder, skill, how.agents, how.mode) for folder, skill in places.items()]
     return found + refused
 
@@ -64,8 +64,9 @@ def update(
     What the registry has no more is told as gone, and left alone. Raises `LockMissing`, and as
     `pull`.
     """
-    check_locked(target)
-    with _at_work(core, target, how) as work:
+    check_folder(target)
+    with at_work(core, target, how) as work:
+        check_locked(target)  # by now a killed pull is finished, or taken back
         return [
             _updated(core, target, work, folder, work.locked[folder], how)
             for folder in sorted(work.locked)
@@ -87,7 +88,7 @@ def remove(core: Core, target: Target, names: Sequence[str], how: How = PLAIN) -
 
     Raises as `pull`.
     """
-    with _at_work(core, target, how) as work:
+    with at_work(core, target, how) as work:
         return [work.remove(folder) for folder in names]
 
 
@@ -99,14 +100,14 @@ def put_back(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
     """
     check_locked(target)
     missing: list[str] = []
-    with _at_work(core, target, replace(how, dry_run=True)) as plan:
+    with at_work(core, target, replace(how, dry_run=True)) as plan:
         for folder, entry in sorted(plan.locked.items()):
             told = _put_back(core, plan, folder, entry)
             if told.state in {"edited", "failed"}:
                 missing.append(f"{folder} ({told.reason or told.state})")
     if missing:
         raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
-    with _at_work(core, target, how) as work:
+    with at_work(core, target, how) as work:
         return [_put_back(core, work, *one) for one in sorted(work.locked.items())]
 
 
@@ -121,6 +122,12 @@ def check_locked(target: Target) -> None:
     path = os.path.join(target.path, lockfile.NAME)
     if not os.path.lexists(path):
         raise LockMissing(path=path)
+
+
+def check_folder(target: Target) -> None:
+    """Raise `LockMissing` where there is not even a folder for a lock."""
+    if not os.path.isdir(target.path):
+        check_locked(target)
 
 
 def folders_of(target: Target, names: Sequence[str]) -> list[str]:
@@ -147,7 +154,9 @@ def gone(target: Target, folder: str, entry: Locked) -> Pulled:
     """Tell of a skill that the registry has no more."""
     place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
     laid = target.laid(entry.agents, entry.mode, folder)
-    return Pulled(place, laid[0].path_of(folder), "gone")
+    url = entry.origin and entry.origin["url"]
+    reason = f"it comes from {url}, which is no source here" if url else None
+    return Pulled(place, laid[0].path_of(folder), "gone", reason)
 
 
 def check(core: Core, skills: Sequence[Skill] | None, target: Target) -> list[Pulled]:
@@ -170,7 +179,7 @@ def check(core: Core, skills: Sequence[Skill] | None, target: Target) -> list[Pu
 
 
 @contextmanager
-def _at_work(core: Core, target: Target, how: How) -> Iterator[Standing]:
+def at_work(core: Core, target: Target, how: How) -> Iterator[Standing]:
     """Open what is there to be changed; what would become of it alone, for a dry run."""
     with told_as_refused(target.path), ExitStack() as stack:
         if how.dry_run:

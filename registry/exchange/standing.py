@@ -101,6 +101,7 @@ class Standing:
                 return Pulled(skill.ref, path, "failed", reason)
             entries = content_of(self._core, skill) if entries is None else entries
             state = self._put(folder, _locked(skill, entries, tuple(ids), mode), entries, laid)
+            self._tell(folder, entries, skill)
         except (DatabaseProblem, PullRefused):
             raise
         except Edited as edited:
@@ -123,6 +124,7 @@ class Standing:
             return Pulled(entry.ref, laid[0].path_of(folder), "failed", _NOT_SO)
         try:
             state = self._put(folder, entry, entries, laid)
+            self._tell(folder, entries, None)
         except Edited as edited:
             return Pulled(entry.ref, edited.path, "edited", edited.reason)
         return Pulled(entry.ref, laid[0].path_of(folder), state)
@@ -133,7 +135,7 @@ class Standing:
         laid = self._laid(entry, folder)
         states: set[State] = set()
         for one in laid:
-            found = self._found(one, folder)
+            found = self.found(one, folder)
             if found is None:
                 states.add("missing")
             elif entry is None or found not in _made(entry, one):
@@ -151,14 +153,14 @@ class Standing:
         path = laid[0].path_of(folder)
         parts = []
         for one in laid:
-            found = self._found(one, folder)
+            found = self.found(one, folder)
             if found is not None and found not in _made(entry, one) and not self._force:
                 return Pulled(entry.ref, one.path_of(folder), "edited")
             if found is not None:
                 parts.append(Part(one.label, found, None))
         if parts and not self._carry_out(folder, parts, (), None):
             return Pulled(entry.ref, path, "edited")
-        self.locked.pop(folder, None)
+        self.note(folder, None)
         return Pulled(entry.ref, path, "removed")
 
     def begin(self) -> None:
@@ -169,24 +171,28 @@ class Standing:
         for name in staging_dirs(anchor):
             several = None
             with suppress(OSError):  # what was begun in a folder that is not there is not made
-                several = Several.found(anchor, name, self._folder)
+                several = Several.found(anchor, name, self.folder_at)
             if several is not None:
                 if several.is_decided():
-                    self._note(several.record.folder, several.entry())
+                    self.note(several.record.folder, several.entry())
                 continue
             note = placing.is_in_place(anchor, name)
             if note is not None and note.entry is not None:
-                self._note(note.folder, note.entry)
+                self.note(note.folder, note.entry)
 
     def _carry_out(
         self, folder: str, parts: Sequence[Part], entries: Sequence[Entry], entry: Locked | None
     ) -> bool:
         """Change the places of a skill, all or none; False: somebody was there meanwhile."""
         del parts, entries
-        self._note(folder, entry)
+        self.note(folder, entry)
         return True
 
-    def _note(self, folder: str, entry: Locked | None) -> None:
+    def _tell(self, folder: str, entries: Sequence[Entry], skill: Skill | None) -> None:
+        """Tell others of a skill that is in place."""
+
+    def note(self, folder: str, entry: Locked | None) -> None:
+        """Let the lock list this for a folder; None: nothing."""
         if entry is None:
             self.locked.pop(folder, None)
         else:
@@ -204,7 +210,7 @@ class Standing:
         parts: list[Part] = []
         kept = None
         for one in laid:
-            found = self._found(one, folder)
+            found = self.found(one, folder)
             may_be_copy = known is not None and known.mode == "link"  # where links are refused
             if one.is_link and (found == digest_of_link(one.link) or not may_be_copy):
                 right = found == digest_of_link(one.link)
@@ -214,7 +220,7 @@ class Standing:
             if right:
                 continue
             if found is not None and not self._may_replace(known, one, found):
-                place = Place(self._folder(one.label), folder)
+                place = Place(self.folder_at(one.label), folder)
                 raise Edited(one.path_of(folder), differences(place, entries))
             parts.append(Part(one.label, found, one.link if one.is_link else ""))
         entry = replace(entry, digest=kept or "")
@@ -236,7 +242,7 @@ class Standing:
             return False
         if known is not None and found == known.digest:
             return known.tree_hash == entry.tree_hash
-        return same_files(entries, Place(self._folder(one.label), folder))
+        return same_files(entries, Place(self.folder_at(one.label), folder))
 
     def _may_replace(self, known: Locked | None, one: Laid, found: str) -> bool:
         if self._force or (known is not None and found in _made(known, one)):
@@ -249,7 +255,7 @@ class Standing:
         paths = {one.path for one in laid}
         found = []
         for one in self._laid(known, folder):
-            there = None if one.path in paths else self._found(one, folder)
+            there = None if one.path in paths else self.found(one, folder)
             if there is not None and there in _made(known, one):
                 found.append(Part(one.label, there, None))
         return found
@@ -260,14 +266,16 @@ class Standing:
             return self._target.laid((), "copy", folder)
         return self._target.laid(entry.agents, entry.mode, folder)
 
-    def _found(self, one: Laid, folder: str) -> str | None:
+    def found(self, one: Laid, folder: str) -> str | None:
         """Return the digest of what is in a place; None: nothing."""
+        if not os.path.lexists(os.path.join(one.path, folder)):
+            return None  # and no folder is made to look into it
         try:
-            return digest_of(Place(self._folder(one.label), folder))
+            return digest_of(Place(self.folder_at(one.label), folder))
         except FileNotFoundError:
             return None
 
-    def _folder(self, label: str) -> Folder:
+    def folder_at(self, label: str) -> Folder:
         """Open the folder of a label, once. Raises OSError."""
         if label not in self._opened:
             real = real_path(self._target.path_of(label))

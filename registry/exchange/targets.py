@@ -91,7 +91,7 @@ class Target:
         found = self.labels(ids)
         if not found:
             return [Spot(HERE)]
-        shared = self._shared
+        shared = self.shared
         if mode == "link":
             found = [shared, *(label for label in found if label != shared)]
             alone = agents()[_ALONE].project
@@ -105,7 +105,7 @@ class Target:
         """
         found: dict[str, Laid] = {}
         spots = self.spots(ids, mode)
-        shared = real_path(self.path if spots[0].label == HERE else self.path_of(self._shared))
+        shared = real_path(self.path if spots[0].label == HERE else self.path_of(self.shared))
         for label, is_link in spots:
             named = self.path_of(label)
             path = self._real(label, named)
@@ -121,7 +121,7 @@ class Target:
             if not label or (self.is_global and expand(label) is None):
                 raise UsageProblem(message=f"{one.name} has skills in projects only")
             found.add(label)
-        return sorted(found, key=lambda label: (label != self._shared, label))
+        return sorted(found, key=lambda label: (label != self.shared, label))
 
     def usual_mode(self, ids: Sequence[str]) -> Mode:
         """Return how skills are put where nobody said: links, but into one folder alone a copy."""
@@ -166,7 +166,8 @@ class Target:
         return real
 
     @property
-    def _shared(self) -> str:
+    def shared(self) -> str:
+        """The label of the folder that most agents look into."""
         return f"~/{SHARED}" if self.is_global else SHARED
 
 

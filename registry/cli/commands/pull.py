@@ -116,6 +116,9 @@ _FLAGS: Final = ("check", "frozen", "remove", "adopt")
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
 @click.option("--frozen", is_flag=True, help="Exactly what the lock says, or nothing at all.")
+@click.option(
+    "--adopt", is_flag=True, help="Take over what the 'skills' command line (npm) put in place."
+)
 @click.option("--remove", is_flag=True, help="Remove what was pulled under these names.")
 @options.format_options
 def command(
@@ -180,8 +183,10 @@ def _check_usage(
         problem = f"--{doing[0]} is about all agents that have a skill: leave out --agent."
     elif doing == ["remove"] and not given["names"]:
         problem = "Say which ones to remove, by their names."
-    elif doing == ["frozen"] and chooses:
-        problem = "--frozen is about all that the lock lists."
+    elif doing in (["frozen"], ["adopt"]) and chooses:
+        problem = f"--{doing[0]} is about all that the lock lists."
+    elif doing == ["adopt"] and to is not None:
+        problem = "--adopt is about the folders of agents: leave out --to."
     elif agent and not chooses:
         problem = CHOOSE
     if problem is not None:
@@ -203,6 +208,10 @@ def _done(
     core, names = session.registry.core, given["names"]
     if "remove" in doing:
         return pulling.remove(core, target, pulling.folders_of(target, names), how)
+    if "adopt" in doing:
+        from registry.exchange.adopt import adopt
+
+        return adopt(core, target, how)
     if "frozen" in doing:
         return pulling.put_back(core, target, how)
     chosen = None
