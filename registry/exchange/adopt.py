@@ -51,8 +51,8 @@ def _adopted(
     if check_folder_name(folder) is not None:
         return Pulled(name, target.path, "failed", _NO_NAME)
     by_label = _agents_with(target, folder)
-    laid = target.laid(by_label.values(), "copy", folder)
-    first = next((one for one in laid if not os.path.islink(one.path_of(folder))), None)
+    laid = target.laid(by_label.values(), "copy", folder) if by_label else []
+    first = next((one for one in laid if _is_folder(one.path_of(folder))), None)
     if first is None:
         return Pulled(name, os.path.join(target.path_of(target.shared), folder), "missing")
     path = first.path_of(folder)
@@ -84,6 +84,10 @@ def _adopted(
     entry = _owned(core, entry)
     work.note(folder, entry)
     return Pulled(entry.ref, path, "added")
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def _agents_with(target: Target, folder: str) -> dict[str, str]:

@@ -74,17 +74,18 @@ def _is_safe(folder: str) -> bool:
 def owner(core: Core, entry: Locked) -> Skill | None:
     """Return the skill that a folder was pulled from, as the registry has it; None: it has it not.
 
-    It is the one in the place that the lock names, else one of the same origin.
+    It is the one in the place that the lock names, but of two origins the lock's counts: then it
+    is the one that has it, wherever that is.
     """
+    found = None
     with suppress(SkillNotFound, SkillAmbiguous):
         found = resolve(core.reader, f"{entry.source}/{entry.folder}").skill
-        if entry.origin is None or is_of(found, entry.origin):
-            return found
-    if entry.origin is not None:
-        for one in namesakes(core.reader, entry.name):
-            if one.is_usable and is_of(one.skill, entry.origin):
-                return one.skill
-    return None
+    if entry.origin is None or (found is not None and is_of(found, entry.origin)):
+        return found
+    for one in namesakes(core.reader, entry.name):
+        if one.is_usable and is_of(one.skill, entry.origin):
+            return one.skill
+    return found if found is not None and found.origin is None else None
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
