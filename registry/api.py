@@ -481,6 +481,22 @@ class SkillRegistry:
 
         return import_archive(self.core, path, source=source, name=name)
 
+    def import_skills(
+        self,
+        target: str,
+        *,
+        skills: Sequence[str] = (),
+        every: bool = False,
+        source: str | None = None,
+        name: str | None = None,
+    ) -> Sequence[SkillDetail]:
+        """Create the skills of an archive or an address; see `exchange.bringing.import_skills`."""
+        from registry.exchange.bringing import import_skills
+
+        return import_skills(
+            self.core, target, skills=skills, every=every, source=source, name=name
+        )
+
     # What agents are given
 
     def toolset(

@@ -87,6 +87,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SourceReadOnly: (
         "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
     ),
+    errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
     errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: _source_not_adopted,
     errors.LockMissing: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",

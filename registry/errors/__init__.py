@@ -38,6 +38,7 @@ from registry.errors.exchange import RemoteProblem as RemoteProblem
 from registry.errors.exchange import RemoteRefused as RemoteRefused
 from registry.errors.exchange import RemoteTooLarge as RemoteTooLarge
 from registry.errors.exchange import RemoteUnreachable as RemoteUnreachable
+from registry.errors.exchange import SeveralSkills as SeveralSkills
 from registry.errors.exchange import SourceKindUnusable as SourceKindUnusable
 from registry.errors.exchange import SourceReadOnly as SourceReadOnly
 from registry.errors.past import ChangeNotUndone as ChangeNotUndone

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Unavailable
+from registry.text import MAX_CHOICES, escaped
 
 
 class ArchiveRefused(RegistryError):
@@ -12,6 +13,24 @@ class ArchiveRefused(RegistryError):
 
     path: str
     reason: str
+
+
+class SeveralSkills(RegistryError):
+    """There are several skills, of which none was chosen: ``path``, ``names``."""
+
+    sentence = "{path:q} holds {count} skills:"
+
+    path: str
+    names: tuple[str, ...]
+    count: int
+
+    def __init__(self, path: str, names: Sequence[str]) -> None:
+        super().__init__(path=path, names=tuple(names), count=len(names))
+
+    def _details(self) -> str:
+        listed = ", ".join(map(escaped, self.facts["names"][:MAX_CHOICES]))
+        more = self.facts["count"] - MAX_CHOICES
+        return f" {listed}" + (f" and {more} more." if more > 0 else ".")
 
 
 class ExportRefused(RegistryError):

@@ -8,7 +8,7 @@ from typing import Final
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
-from registry.errors import RegistryError, SourceExists, UsageProblem
+from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, parse_address
 from registry.model import Remote, Scope, Source
 from registry.sync import sources as folders
@@ -175,6 +175,29 @@ def _behind(core: Core, source: Source) -> bool | None:
         return None
 
 
+def kind_of(address: Address) -> str:
+    """Return the kind of an address; of an http address only the server can tell it.
+
+    Raises `RemoteProblem`.
+    """
+    if address.kind != "web":
+        return address.kind
+    from registry.exchange.remote.git import Git
+    from registry.exchange.remote.probe import probe
+    from registry.exchange.remote.tree import Bounds
+
+    try:
+        return probe(address.url, Bounds())
+    except RemoteInvalid:
+        try:
+            Git(address.url, "", Bounds()).find(None)
+        except RegistryError:
+            pass
+        else:
+            return "git"
+        raise
+
+
 def _address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
     """Return what a target means that is neither a source nor a folder here; else None."""
     if any(target in {one.name, one.path} for one in known):
@@ -203,8 +226,7 @@ def _add(
     from registry.exchange.remote.checkout import new_place, tree_of
     from registry.exchange.remote.fetching import fetch
 
-    kind = "git" if address.kind == "web" else address.kind
-    remote = Remote(kind, address.url, address.ref, address.part, address.only)
+    remote = Remote(kind_of(address), address.url, address.ref, address.part, address.only)
     home = new_place(address.telling)
     try:
         got = fetch(core, remote, home, name or address.url)
