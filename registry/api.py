@@ -473,6 +473,12 @@ class SkillRegistry:
 
         return export(self.core, skills, to)
 
+    def diff_upstream(self, name: str) -> str:
+        """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""
+        from registry.exchange.upstream import diff_upstream
+
+        return diff_upstream(self.core, name)
+
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
     ) -> SkillDetail:

@@ -31,6 +31,7 @@ from registry.errors.exchange import LockFileInvalid as LockFileInvalid
 from registry.errors.exchange import LockMissing as LockMissing
 from registry.errors.exchange import LockNotMet as LockNotMet
 from registry.errors.exchange import NotPulled as NotPulled
+from registry.errors.exchange import NoUpstream as NoUpstream
 from registry.errors.exchange import PullClash as PullClash
 from registry.errors.exchange import PullRefused as PullRefused
 from registry.errors.exchange import RemoteInvalid as RemoteInvalid

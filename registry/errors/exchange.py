@@ -15,6 +15,14 @@ class ArchiveRefused(RegistryError):
     reason: str
 
 
+class NoUpstream(NotFound):
+    """Nothing is known that it comes from: ``name``."""
+
+    sentence = "{name:q} comes from no remote source, and none has a skill of its name."
+
+    name: str
+
+
 class SeveralSkills(RegistryError):
     """There are several skills, of which none was chosen: ``path``, ``names``."""
 

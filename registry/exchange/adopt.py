@@ -119,7 +119,7 @@ def _sharing(target: Target) -> str:
 def _owned(core: Core, entry: Locked) -> Locked:
     """Say from which skill of the registry an entry is, where that has it."""
     skill = owner(core, entry)
-    if skill is None:
+    if skill is None and entry.origin is None:
         known = same_files(core.reader, entry.name, entry.tree_hash)
         skill = next((one.skill for one in known), None)
     if skill is None:

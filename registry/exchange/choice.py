@@ -85,7 +85,7 @@ def owner(core: Core, entry: Locked) -> Skill | None:
     for one in namesakes(core.reader, entry.name):
         if one.is_usable and is_of(one.skill, entry.origin):
             return one.skill
-    return found if found is not None and found.origin is None else None
+    return None
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:

@@ -110,9 +110,10 @@ class TestWithTheRealClient:
     ):
         self.install(client, repository)
         theirs = (project / "skills-lock.json").read_bytes()
-        registry.sync(str(repository / "skills"), name="mine")
         target = Target.project(str(project))
         assert told(adopt(registry.core, target)) == [("alpha", "added"), ("beta", "added")]
+        assert told(update(registry.core, target)) == [("alpha", "gone"), ("beta", "gone")]
+        registry.sync(f"file://{repository}", name="theirs")
         assert told(check(registry.core, None, target)) == [
             ("alpha", "unchanged"),
             ("beta", "unchanged"),
@@ -122,7 +123,9 @@ class TestWithTheRealClient:
         assert entry["origin"]["url"] == f"file://{repository}"
         assert entry["origin"]["path"] == "skills/alpha"
         assert (project / "skills-lock.json").read_bytes() == theirs
-        registry.update("alpha", description="Better.")
+        write_skill(repository / "skills" / "alpha", description="Better.")
+        commit(repository)
+        registry.sync()
         assert told(update(registry.core, target)) == [("alpha", "updated"), ("beta", "unchanged")]
         assert "Better." in (project / ".claude/skills/alpha/SKILL.md").read_text()
         listed = json.loads(client("list", "--json"))
@@ -135,8 +138,9 @@ class TestWithTheRealClient:
         self, registry, client, repository, project
     ):
         self.install(client, repository)
+        whole = (project / "skills-lock.json").read_bytes()
         client("remove", "beta", "--yes")
-        registry.sync(str(repository / "skills"), name="mine")
+        registry.sync(f"file://{repository}", name="theirs")
         target = Target.project(str(project))
         adopt(registry.core, target)
         how = How(agents=("claude-code", "codex"))
@@ -145,16 +149,16 @@ class TestWithTheRealClient:
         ]
         listed = {one["name"]: one for one in json.loads(client("list", "--json"))}
         assert set(listed) == {"alpha", "beta"}
-        assert listed["beta"]["sourceType"] == "local"
-        mine = lock_of(project)["skills"]["beta"]
-        assert mine["source"] == "../repository/skills/beta"
+        assert (project / "skills-lock.json").read_bytes() == whole
+        client("update", "--project", "--yes")
+        assert (project / "skills-lock.json").read_bytes() == whole
         client("remove", "beta", "--yes")
         assert told(check(registry.core, None, target))[1] == ("beta", "missing")
 
     def test_our_hash_of_a_source_is_its_own(self, registry, client, repository, project):
         self.install(client, repository)
         theirs = lock_of(project)
-        registry.sync(str(repository / "skills"), name="mine")
+        registry.sync(f"file://{repository}", name="theirs")
         target = Target.project(str(project))
         adopt(registry.core, target)
         update(registry.core, target)

@@ -277,6 +277,29 @@ class TestWhose:
         assert place.pull("alpha", force=True) == [("alpha", "updated")]
         assert place.locked["alpha"].source == "other"
 
+    def test_what_came_from_a_repository_is_found_by_its_origin_whatever_its_source_is_called(
+        self, registry, project, tmp_path
+    ):
+        repository = tmp_path / "repository"
+        write_skill(repository / "skills" / "alpha", description="Remote.")
+        git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+        for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+            subprocess.run([*git, *arguments], check=True)
+        registry.sync(f"file://{repository}", name="far")
+        place = Place(registry, Target.project(str(project)))
+        place.pull("alpha")
+        origin = place.locked["alpha"].origin
+        assert origin["url"] == f"file://{repository}"
+        assert (origin["path"], len(origin["commit"])) == ("skills/alpha", 40)
+        registry.remove_source("far")
+        write_skill(tmp_path / "near" / "skills" / "alpha", description="A namesake.")
+        registry.sync(str(tmp_path / "near"), scope="project", name="far")
+        (told,) = update(registry.core, place.target)
+        assert (told.state, f"it comes from file://{repository}" in told.reason) == ("gone", True)
+        registry.sync(f"file://{repository}", name="again")
+        assert place.update() == [("again/alpha", "unchanged")]
+        assert place.locked["alpha"].source == "again"
+
     def test_a_copy_pulled_into_a_source_is_no_namesake_of_its_own_origin(self, place, project):
         place.pull("alpha")
         place.library.sync(str(project / ".agents" / "skills"), scope="project")
