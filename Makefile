@@ -66,6 +66,7 @@ clients: $(READY)  ## run real MCP clients against the server; writes the table 
 
 docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/tour.md
 	$(BIN)/python -m registry.cli.reference docs/commands.md
+	$(BIN)/python -m tests.tour docs/agents.md
 	$(BIN)/python -m tests.tour docs/tour.md
 
 clean:

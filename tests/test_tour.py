@@ -12,8 +12,9 @@ from tests.tour import Shell, answered
 pytestmark = pytest.mark.file
 
 
-def test_the_tour_shows_what_the_program_says_today(tmp_path):
-    page = (REPOSITORY / "docs" / "tour.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "typed"), [("tour.md", 30), ("agents.md", 10)])
+def test_the_page_shows_what_the_program_says_today(tmp_path, name, typed):
+    page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
     home = tmp_path / "ann"
     make(home)
     scripts = tmp_path / "bin"
@@ -26,4 +27,4 @@ def test_the_tour_shows_what_the_program_says_today(tmp_path):
         today = answered(page, shell)
     assert shell.failed == []
     assert today == page
-    assert page.count("\n$ ") > 30
+    assert page.count("\n$ ") > typed
