@@ -1,4 +1,4 @@
-"""docs/tour.md: a day's work in a realistic home, in which no command needs a second try."""
+"""Pages on which commands are typed, in a realistic home, and none needs a second try."""
 
 import shlex
 
@@ -11,9 +11,11 @@ from tests.tour import Shell, answered
 
 pytestmark = pytest.mark.file
 
+PAGES = [("tour.md", 30), ("agents.md", 10), ("remote.md", 12)]
 
-@pytest.mark.parametrize(("name", "commands"), [("tour.md", 30), ("remote.md", 12)])
-def test_a_page_shows_what_the_program_says_today(tmp_path, name, commands):
+
+@pytest.mark.parametrize(("name", "typed"), PAGES)
+def test_the_page_shows_what_the_program_says_today(tmp_path, name, typed):
     page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
     home = tmp_path / "ann"
     make(home)
@@ -28,4 +30,4 @@ def test_a_page_shows_what_the_program_says_today(tmp_path, name, commands):
         today = answered(page, shell)
     assert shell.failed == []
     assert today == page
-    assert page.count("\n$ ") > commands
+    assert page.count("\n$ ") > typed

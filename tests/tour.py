@@ -20,6 +20,7 @@ FINDING = (
     "skill-registry check",
     "skill-registry check ~/.codex/skills",
     "skill-registry show invoices",
+    "skill-registry pull",
 )
 """What is typed to learn that something is wrong, and says so by its exit status."""
 
