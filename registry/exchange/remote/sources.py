@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -107,13 +108,18 @@ def update(
     if ref is not None:
         from registry.db.writes.sources import record_remote
         from registry.exchange.remote.address import check_ref
+        from registry.exchange.remote.checkout import Checkout, home_of
 
         if source.remote is None or source.remote.kind != "git":
             raise UsageProblem(message=f"{source.name} is no git repository: it has no pin")
         check_ref(ref or "HEAD", ref)
         folders.check_own(core, source.name, source.host, source.path)
+        remote = replace(source.remote, ref=ref or None)
+        with Checkout.locked(home_of(source.path, source.name)) as checkout:
+            checkout.check_asked(source.remote, source.name, remote)
+            checkout.ask(remote)
         with core.writer.transaction() as connection:
-            record_remote(connection, source.id, replace(source.remote, ref=ref or None))
+            record_remote(connection, source.id, remote)
     return folders.update(core, source.name, scope=scope, priority=priority, new_name=new_name)
 
 
@@ -131,13 +137,11 @@ def remove(core: Core, name: str) -> Source:
     """Forget a source, and remove the checkout of a remote one."""
     source = folders.remove(core, name)
     if source.remote is not None and folders.is_here(core, source.host, source.path):
-        from registry.exchange.remote.checkout import home_of
+        from registry.exchange.remote.checkout import remove_checkout
 
-        try:
-            home = home_of(source.path, source.name)
-        except RegistryError:
-            return source  # another user's, or none of ours: it is left alone
-        shutil.rmtree(home, ignore_errors=True)
+        # What is another user's, another source's or none of ours is left alone.
+        with suppress(RegistryError, OSError):
+            remove_checkout(source.path, source.remote, source.name)
     return source
 
 
