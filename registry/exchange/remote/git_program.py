@@ -77,10 +77,10 @@ class GitProgram:
         parts = urlsplit(url)
         # A server on this machine is ours to tell that it may leave out blobs.
         self.served = [f"--upload-pack={_SERVED}"] if parts.scheme == "file" else []
+        if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
+            reason = f"what comes over {parts.scheme} can be changed on its way: use https"
+            raise RemoteInvalid(url=url, reason=reason)
         if parts.scheme == "http":
-            if not is_loopback(parts.hostname):
-                reason = "what comes over http can be changed on its way: use https"
-                raise RemoteInvalid(url=url, reason=reason)
             schemes += ":http"
         self._environment = _environment(schemes)
 
