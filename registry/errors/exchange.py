@@ -62,6 +62,33 @@ class LockFileInvalid(RegistryError):
     reason: str
 
 
+class LockMissing(NotFound):
+    """Nothing was pulled where it was asked for: ``path`` of the lock file that is not there."""
+
+    sentence = "There is no {path}: nothing was pulled there."
+
+    path: str
+
+
+class LockNotMet(Conflict):
+    """What a lock file says can't be put in place: ``path``, ``missing`` with the reasons."""
+
+    sentence = "What {path} says can't be had, and nothing was changed: {missing:list}."
+
+    path: str
+    missing: Sequence[str]
+
+
+class NotPulled(NotFound):
+    """No skill was pulled under this name: ``name``, ``path`` of the lock file, ``similar``."""
+
+    sentence = "{path} lists no {name:q}."
+
+    name: str
+    path: str
+    similar: Sequence[str]
+
+
 class PullClash(Conflict):
     """Two skills would be pulled into one folder: ``folder``, ``refs``."""
 
