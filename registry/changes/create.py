@@ -24,7 +24,7 @@ from registry.errors import (
 )
 from registry.model import Parameter, SkillDetail, Source
 from registry.sync.contents import store_contents
-from registry.sync.sources import target_of_new, target_source
+from registry.sync.target import target_of_new, target_source
 from registry.text import utc_now
 
 
