@@ -186,7 +186,7 @@ def update(
     from registry.db.writes.sources import change_source, rename_source
 
     known = list_sources(core.reader, counted=False)
-    source = _found(core, known, name)
+    source = found_in(core, known, name)
     check_own(core, source.name, source.host, source.path)
     if new_name is not None and new_name != source.name:
         _check_name(new_name, [one for one in known if one.id != source.id])
