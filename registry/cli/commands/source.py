@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     ),
 )
 def command() -> None:
-    """Register, list and remove what holds skills: folders, and what lies elsewhere.
+    """Register, list and remove what holds skills.
 
-    Of one name in two sources the stronger scope wins: project, team, personal, community,
-    bundled; within a scope the higher priority.
+    That are folders, and checkouts of what lies elsewhere. Of one name in two sources the stronger
+    scope wins: project, team, personal, community, bundled; within a scope the higher priority.
     """
 
 

@@ -54,7 +54,7 @@ MAX_SHOWN: Final = 20
 def command(
     session: Session, /, *, targets: tuple[str, ...], watch: bool, as_json: bool, **given: Any
 ) -> None:
-    """Bring the registry in line with the folders on disk, and with what lies elsewhere.
+    """Bring the registry in line with its sources, on disk and elsewhere.
 
     TARGET is a source, a folder or an address ("source add --help" lists what they look like);
     what is not a source yet becomes one. Without a target all sources are synced. What can't be

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from registry.disk.files import digest, read_file
 from registry.disk.paths import check_path
@@ -50,8 +51,25 @@ def open_remote(
     match remote.kind:
         case "git":
             return open_git(remote.url, remote.ref, state, known, bounds)
+        case "archive":
+            from registry.exchange.remote.archive import open_archive
+
+            return open_archive(_path_or_url(remote.url), state, known, bounds)
+        case "site":
+            from registry.exchange.remote.site import open_site
+
+            return open_site(remote.url, state, known, bounds)
+        case "hub":
+            from registry.exchange.remote.hub import open_hub
+
+            return open_hub(remote.url, state, known, bounds)
         case kind:
             return _open_added(load_kind(kind, kinds), remote.url, state, known, bounds)
+
+
+def _path_or_url(url: str) -> str:
+    parts = urlsplit(url)
+    return unquote(parts.path) if parts.scheme == "file" else url
 
 
 def load_kind(name: str, kinds: Sequence[str]) -> Fetch:

@@ -8,7 +8,7 @@ from typing import Final
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
-from registry.errors import RegistryError, SourceExists, UsageProblem
+from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, parse_address
 from registry.model import Remote, Scope, Source
 from registry.sync import sources as folders
@@ -203,7 +203,7 @@ def _add(
     from registry.exchange.remote.checkout import new_place, tree_of
     from registry.exchange.remote.fetching import fetch
 
-    kind = "git" if address.kind == "web" else address.kind
+    kind = _kind_of(address) if address.kind == "web" else address.kind
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     home = new_place(address.telling)
     try:
@@ -221,3 +221,24 @@ def _add(
         shutil.rmtree(home, ignore_errors=True)
         raise
     return source, got
+
+
+def _kind_of(address: Address) -> str:
+    """Find out what an http address is of which only the server can tell.
+
+    Raises `RemoteProblem`.
+    """
+    from registry.exchange.remote.git import Git
+    from registry.exchange.remote.probe import probe
+    from registry.exchange.remote.tree import Bounds
+
+    try:
+        return probe(address.url, Bounds())
+    except RemoteInvalid:
+        try:
+            Git(address.url, "", Bounds()).find(None)
+        except RegistryError:
+            pass
+        else:
+            return "git"
+        raise
