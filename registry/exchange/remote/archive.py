@@ -5,8 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import IO, Final
-from urllib.parse import unquote
+from typing import IO
 
 from registry.disk.files import digest, read_file
 from registry.errors import (
@@ -25,8 +24,6 @@ from registry.exchange.remote.tree import Bounds, Tree
 from registry.exchange.remote.urls import redacted
 from registry.exchange.unpacking import BadArchive, Room, TooMuch
 
-FILE: Final = "file://"
-
 
 @contextmanager
 def open_archive(
@@ -36,14 +33,13 @@ def open_archive(
 
     The version is the SHA-256 of the archive. Raises `RemoteProblem` and its subclasses, OSError.
     """
-    file = _file_of(url_or_file)
-    if file is not None:
-        data, changed = _local(file, bounds.bytes)
+    if "://" not in url_or_file:
+        data, changed = _local(url_or_file, bounds.bytes)
         version = digest(data)
         if version == known:
             yield None
         else:
-            yield _tree(file, version, changed, lambda: io.BytesIO(data), bounds)
+            yield _tree(url_or_file, version, changed, lambda: io.BytesIO(data), bounds)
         return
     client = Client(url_or_file, bounds)
     with open_kept(state) as kept:
@@ -59,13 +55,6 @@ def open_archive(
             seen = {"etag": answer.get("ETag"), "modified": answer.get("Last-Modified")}
             kept.note({"version": version, **seen})
             kept.keep_only(())
-
-
-def _file_of(url_or_file: str) -> str | None:
-    """Return the path of what lies on this disk."""
-    if url_or_file.startswith(FILE):
-        return unquote(url_or_file.removeprefix(FILE))
-    return None if "://" in url_or_file else url_or_file
 
 
 def _asking(kept: Kept, known: str | None) -> dict[str, str]:
