@@ -25,6 +25,9 @@ MAX_PACKED: Final = 64 << 20
 """Bytes of an archive."""
 
 
+NO_DOCUMENT: Final = "it holds no SKILL.md at its top, or in one folder"
+
+
 class Unpacked(NamedTuple):
     """The files of a skill by their paths, and which of them can be executed."""
 
@@ -101,7 +104,7 @@ def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
         executable = frozenset(name.removeprefix(top) for name in executable)
     documents = [name for name in DOCUMENT_NAMES if name in files]
     if not documents:
-        raise ArchiveRefused(path=path, reason="it holds no SKILL.md at its top, or in one folder")
+        raise ArchiveRefused(path=path, reason=NO_DOCUMENT)
     if len(documents) > 1:
         raise ArchiveRefused(path=path, reason=f"it holds {' and '.join(documents)}")
     size = len(files[documents[0]])

@@ -1,7 +1,7 @@
 """Which files of a tree a source asks for: those of its skills, and no others."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from registry.disk.paths import ROOT
 from registry.document import parse_document
@@ -19,7 +19,7 @@ def wanted_files(
     Raises `RemoteInvalid` where there is no such skill, `RemoteTooLarge`.
     """
     notices: list[str] = []
-    folders = _folders_of_all(tree)
+    folders = skills_of(tree.files)
     if is_repository:
         manifest = dict(tree.read(manifests(tree.files, remote.part)))
         found = skill_folders(tree.files, remote.part, manifest.__getitem__)
@@ -45,10 +45,10 @@ def _above(path: str) -> Iterator[str]:
         yield path or ROOT
 
 
-def _folders_of_all(tree: Tree) -> list[str]:
-    return sorted(
-        {next(_above(one)) for one in tree.files if os.path.basename(one) in DOCUMENT_NAMES}
-    )
+def skills_of(files: Iterable[str]) -> list[str]:
+    """Return the folders among some files that hold a skill file, none inside another."""
+    folders = {next(_above(one)) for one in files if os.path.basename(one) in DOCUMENT_NAMES}
+    return [one for one in sorted(folders) if one == ROOT or folders.isdisjoint(_above(one))]
 
 
 def _named(tree: Tree, folders: Sequence[str], names: Sequence[str]) -> list[str]:
