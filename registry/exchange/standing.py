@@ -17,7 +17,7 @@ from registry.disk.files import digest
 from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
 from registry.exchange import lockfile, placing
-from registry.exchange.choice import LIES_THERE, OwnFolders, is_taken, origin_of
+from registry.exchange.choice import OwnFolders, is_taken, origin_of
 from registry.exchange.content import Entry, content_of, same_files, tree_hash
 from registry.exchange.differences import differences
 from registry.exchange.lockfile import Locked, Mode
@@ -199,8 +199,8 @@ class Standing:
             self.locked[folder] = entry
 
     def _refusal(self, known: Locked | None, skill: Skill, laid: Sequence[Laid]) -> str | None:
-        if self._own.lies_in(skill, [one.path for one in laid]):
-            return LIES_THERE
+        if reason := self._own.refusal(skill, [one.path for one in laid]):
+            return reason
         return None if self._force else is_taken(self._core, known, skill)
 
     def _put(
