@@ -64,10 +64,11 @@ bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 clients: $(READY)  ## run real MCP clients against the server; writes the table in docs/agents.md
 	$(BIN)/python benchmarks/clients/run.py
 
-docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/tour.md
+docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/tour.md and docs/remote.md
 	$(BIN)/python -m registry.cli.reference docs/commands.md
 	$(BIN)/python -m tests.tour docs/agents.md
 	$(BIN)/python -m tests.tour docs/tour.md
+	$(BIN)/python -m tests.tour docs/remote.md
 
 clean:
 	rm -rf $(VENV) .demo .bench build dist
