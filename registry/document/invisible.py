@@ -43,18 +43,21 @@ _JOINING = re.compile(
 _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua9e0-\uaa7f]")
 
 
-def find_hidden(text: str) -> Iterator[Place]:
+def beyond_ascii(text: str) -> str:
+    """Return ``text`` without ASCII: of most texts few characters, quick to look through."""
+    if text.isascii():
+        return ""
+    data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return data.decode("utf-8", "surrogatepass")
+
+
+def find_hidden(text: str, beyond: str) -> Iterator[Place]:
     """Yield the invisible characters of ``text`` that nothing legitimate explains.
 
-    Codes: ``hidden-text`` (tag characters and selectors, which can spell out instructions),
-    ``bidi-control`` and ``zero-width-character``.
+    ``beyond`` is the text without ASCII. Codes: ``hidden-text`` (tag characters and selectors,
+    which can spell out instructions), ``bidi-control`` and ``zero-width-character``.
     """
-    if text.isascii():
-        return
-    # Of most texts, a few characters are left without ASCII: much quicker to look through.
-    foreign = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    residue = foreign.decode("utf-8", "surrogatepass")
-    if not (_CANDIDATE.search(residue) or any(pair in residue for pair in _PAIRS)):
+    if not (_CANDIDATE.search(beyond) or any(pair in beyond for pair in _PAIRS)):
         return
     for match in _SUSPECT.finditer(text):
         yield from _judge(text, match)

@@ -12,7 +12,7 @@ from typing import Final
 from registry.document import threats
 from registry.document.behaviours import BEHAVIOUR_RULES
 from registry.document.findings import Place, key_lines, printable
-from registry.document.invisible import find_hidden
+from registry.document.invisible import beyond_ascii, find_hidden
 from registry.document.scan import Kind, scan
 from registry.document.threats import SECURITY_RULES
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, Severity, SkillFile
@@ -156,7 +156,7 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
             message = f"the {field} has the control character U+{ord(match[0]):04X}"
             yield _diagnostic("terminal-control", message, line)
         if shown not in document.text:  # else it is found where it stands
-            for hidden in find_hidden(shown):
+            for hidden in find_hidden(shown, beyond_ascii(shown)):
                 yield _diagnostic(hidden.code, f"the {field} has {printable(hidden.what)}", line)
 
 
