@@ -14,7 +14,7 @@ _LETTERS: Final = frozenset("".join(need for one in FOREIGN for need in one.need
 def find_foreign(text: str, beyond: str) -> Iterator[Place]:
     """Yield what is found of the behaviours that are written in scripts of their own.
 
-    ``beyond``: the text without ASCII (`invisible.beyond_ascii`).
+    ``beyond``: the text without ASCII (`text.beyond_ascii`).
     """
     letters = {letter for letter in _LETTERS if letter in beyond}
     if not letters:

@@ -12,8 +12,6 @@ from typing import Final
 
 from registry.document.findings import Place
 
-_ASCII = bytes(range(128))
-
 # Bidirectional controls, zero-width characters and invisible operators, variation selectors beyond
 # the two that emoji and CJK text use singly, and tag characters.
 _SUSPECT: Final = re.compile(
@@ -43,19 +41,12 @@ _JOINING = re.compile(
 _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua9e0-\uaa7f]")
 
 
-def beyond_ascii(text: str) -> str:
-    """Return ``text`` without ASCII: of most texts few characters, quick to look through."""
-    if text.isascii():
-        return ""
-    data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    return data.decode("utf-8", "surrogatepass")
-
-
 def find_hidden(text: str, beyond: str) -> Iterator[Place]:
     """Yield the invisible characters of ``text`` that nothing legitimate explains.
 
-    ``beyond`` is the text without ASCII. Codes: ``hidden-text`` (tag characters and selectors,
-    which can spell out instructions), ``bidi-control`` and ``zero-width-character``.
+    ``beyond`` is the text without ASCII (`text.beyond_ascii`). Codes: ``hidden-text`` (tag
+    characters and selectors, which can spell out instructions), ``bidi-control`` and
+    ``zero-width-character``.
     """
     if not (_CANDIDATE.search(beyond) or any(pair in beyond for pair in _PAIRS)):
         return

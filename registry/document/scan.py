@@ -11,8 +11,9 @@ from registry.document.behaviours.table import Behaviour, pieces
 from registry.document.encoded import find_encoded, find_secrets, look
 from registry.document.findings import NEAR, SHOWN, Place, printable
 from registry.document.foreign import find_foreign
-from registry.document.invisible import beyond_ascii, find_hidden
+from registry.document.invisible import find_hidden
 from registry.document.nearby import Nearby, Words
+from registry.text import beyond_ascii
 
 MAX_PLACES: Final = 100
 """Places at which one check stops; a file of nothing but findings is known by then."""
