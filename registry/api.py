@@ -479,6 +479,22 @@ class SkillRegistry:
 
         return import_archive(self.core, path, source=source, name=name)
 
+    def import_skills(
+        self,
+        target: str,
+        *,
+        skills: Sequence[str] = (),
+        every: bool = False,
+        source: str | None = None,
+        name: str | None = None,
+    ) -> Sequence[SkillDetail]:
+        """Create the skills of an archive or an address; see `exchange.bringing.import_skills`."""
+        from registry.exchange.bringing import import_skills
+
+        return import_skills(
+            self.core, target, skills=skills, every=every, source=source, name=name
+        )
+
     # What agents are given
 
     def toolset(
@@ -550,12 +566,53 @@ class SkillRegistry:
         return own_sources(self.core)
 
     def add_source(
-        self, path: str, *, name: str | None = None, scope: Scope = "personal", priority: int = 0
+        self,
+        path: str,
+        *,
+        name: str | None = None,
+        scope: Scope | None = None,
+        priority: int = 0,
     ) -> Source:
-        """Register a folder. Raises `SourceInvalid`, `SourceExists`."""
-        from registry.sync.sources import add
+        """Register a folder, or fetch what lies elsewhere and register our checkout of it.
+
+        The scope of a folder is personal unless given, that of a remote source community. Raises
+        `SourceInvalid`, `SourceExists`, `AddressInvalid`, `RemoteProblem`.
+        """
+        from registry.exchange.remote.sources import add
 
         return add(self.core, path, name=name, scope=scope, priority=priority)
+
+    def update_source(
+        self,
+        name: str,
+        *,
+        new_name: str | None = None,
+        scope: Scope | None = None,
+        priority: int | None = None,
+        ref: str | None = None,
+    ) -> Source:
+        """Change a source; ``ref`` pins a repository to a branch, tag or commit (empty: to none).
+
+        The next sync fetches that. Raises `SourceNotFound`, `SourceExists`, `AddressInvalid`.
+        """
+        from registry.exchange.remote.sources import update
+
+        return update(self.core, name, scope=scope, priority=priority, new_name=new_name, ref=ref)
+
+    def trust_source(self, name: str) -> int:
+        """Show agents what was held back of a source; return how many skills that were.
+
+        Those are skills of a remote source with security errors. Raises `SourceNotFound`.
+        """
+        from registry.exchange.remote.sources import trust
+
+        return trust(self.core, name)
+
+    def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
+        """Return sources with what their remotes say by now: whether they are ``behind``."""
+        from registry.exchange.remote.sources import asked
+
+        return asked(self.core, sources)
 
     def adopt_source(self, name: str) -> Source:
         """Sync and change here a source that was added elsewhere under this host's name.
@@ -567,8 +624,11 @@ class SkillRegistry:
         return adopt(self.core, name)
 
     def remove_source(self, name: str) -> Source:
-        """Forget a source and its skills; the disk stays as it is. Raises `SourceNotFound`."""
-        from registry.sync.sources import remove
+        """Forget a source and its skills. Raises `SourceNotFound`.
+
+        The disk stays as it is, but for our checkout of a remote source, which goes.
+        """
+        from registry.exchange.remote.sources import remove
 
         return remove(self.core, name)
 
@@ -591,11 +651,12 @@ class SkillRegistry:
     ) -> "SyncReport":
         """Bring the database in line with the sources (all, or the targets: names or folders).
 
-        A folder that is not a source yet becomes one. Raises `SourceNotFound`, `SourceInvalid`,
-        `SyncRunning` unless ``wait``.
+        What remote sources hold is fetched first. A folder or an address that is not a source yet
+        becomes one. Raises `SourceNotFound`, `SourceInvalid`, `AddressInvalid`, `RemoteProblem` of
+        a new one, `SyncRunning` unless ``wait``.
         """
+        from registry.exchange.remote.sources import sync
         from registry.sync.planning import SyncOptions
-        from registry.sync.run import sync
 
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
         return sync(

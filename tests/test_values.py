@@ -172,7 +172,7 @@ def test_pydantic_writes_the_json_of_the_command_line_and_says_so_in_its_schema(
 def test_the_schema_of_a_skill_knows_its_files_and_findings(filled):
     pydantic = pytest.importorskip("pydantic")
     schema = pydantic.TypeAdapter(SkillDetail).json_schema(mode="serialization")
-    assert set(schema["$defs"]) == {"Diagnostic", "Parameter", "SkillFile"}
+    assert set(schema["$defs"]) == {"Diagnostic", "Origin", "Parameter", "SkillFile"}
     assert schema["properties"]["files"]["items"] == {"$ref": "#/$defs/SkillFile"}
     assert schema["$defs"]["Diagnostic"]["properties"]["category"]["enum"] == ["security", "format"]
 

@@ -20,7 +20,7 @@ from tests.conftest import write_skill
 VIEWS = {
     "skill": "ref name description kind category tags scope source path version license author "
     "created_at updated_at content_hash tree_hash status shadowed hidden folder host project "
-    "file_count bytes listed found read last_read_at uid",
+    "origin_url origin_ref origin_commit held file_count bytes listed found read last_read_at uid",
     "skill_tag": "ref name tag",
     "revision": "skill number name seen_at what current document content_hash tree_hash uid",
     "usage_by_day": "day skill listed found read uid",
@@ -88,7 +88,7 @@ def test_the_skills_are_those_of_the_listing_of_all(ask, library, tmp_path):
     assert asked.keys() == listed.keys()
     for ref, skill in listed.items():
         row = asked[ref] | {"tags": json.loads(asked[ref]["tags"])}
-        del skill["copies"]
+        del skill["copies"], skill["origin"]
         assert {key: row[key] for key in skill} == skill
     assert {row["ref"] for row in ask("SELECT ref FROM skill WHERE hidden")} == {"mine/both"}
     shadowed = {row["ref"] for row in ask("SELECT ref FROM skill WHERE shadowed")}

@@ -12,7 +12,7 @@ from registry.cli.group import Group, add_global_options
 from registry.cli.run import run
 
 COMMANDS: Final = {
-    "sync": "Bring the registry in line with the folders on disk.",
+    "sync": "Bring the registry in line with its sources, on disk and elsewhere.",
     "list": "List skills.",
     "search": "Find skills by what they do.",
     "show": "Show one skill, or several.",
@@ -33,13 +33,13 @@ COMMANDS: Final = {
     "history": "List what a skill was like: each content that the registry has seen.",
     "diff": "Show what is different between two revisions of a skill, in all its files.",
     "pull": "Put skills into a folder, as they are now.",
-    "import": "Bring in a skill from an archive.",
+    "import": "Bring in skills from an archive or an address.",
     "export": "Publish skills for discovery: an index and its artifacts.",
     "prompt": "Print the catalogue for a system prompt.",
     "tools": "List, describe and call the tools that agents are given.",
     "mcp": "Serve the tools to an MCP client.",
     "check": "Check skills for mistakes and risks.",
-    "source": "Register, list and remove the folders that hold skills.",
+    "source": "Register, list and remove what holds skills.",
     "db": "Look after the database itself.",
     "completion": "Print the script that completes commands and names in a shell.",
 }

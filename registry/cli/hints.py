@@ -84,6 +84,11 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillExists: "Choose another name, or change it with: skill-registry update",
     errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
+    errors.SourceReadOnly: (
+        "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
+    ),
+    errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
+    errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: _source_not_adopted,
     errors.OwnFileUnusable: (
         "Make it yours alone (chmod 600, of a folder 700), or move it away: then a new one is "

@@ -60,6 +60,16 @@ sources = Table(
     Column("added_at", Text, nullable=False),
     Column("last_sync_at", Text),
     Column("last_result", Text),
+    # What the folder is a checkout of, how that is read, and what of it was asked for (`chosen`:
+    # names of skills, one a line); of a folder of this machine's own none.
+    Column("kind", Text),
+    Column("url", Text),
+    Column("pin", Text),
+    Column("part", Text),
+    Column("chosen", Text),
+    # What was fetched last, and when.
+    Column("version", Text),
+    Column("fetched_at", Text),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
 )
@@ -105,6 +115,8 @@ skills = Table(
     Column("racy", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("hidden", Integer, nullable=False, server_default=text("0")),
+    # Of a remote source, with security errors that nobody has accepted: not shown to agents.
+    Column("held", Integer, nullable=False, server_default=text("0")),
     Column("required_tools", Text, nullable=False, server_default="[]"),
     Column("parameters", Text, nullable=False, server_default="[]"),
 )
@@ -248,6 +260,8 @@ revisions = Table(
     Column("tree_hash", Text, nullable=False),
     Column("seen_at", Text, nullable=False),
     Column("files", Text, nullable=False),
+    # Where it came from by then, as `queries.rows.ORIGIN` has it.
+    Column("origin", Text),
     UniqueConstraint("uid", "number"),
     UniqueConstraint("uid", "tree_hash"),
 )

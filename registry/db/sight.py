@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-USABLE: Final = "s.status IN ('ok', 'warning')"
+USABLE: Final = "s.status IN ('ok', 'warning') AND s.held = 0"
 OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
 """What is seen unless a namesake hides it, or it is of a project elsewhere."""
 
@@ -68,13 +68,13 @@ def sight(seen: tuple[ProjectSource, ...]) -> Sight:
     ids = _numbers(seen)
     names = (
         f"SELECT p.name FROM skills p WHERE p.source_id IN ({ids}) AND p.live = 1 "
-        "AND p.status IN ('ok', 'warning')"
+        "AND p.status IN ('ok', 'warning') AND p.held = 0"
     )
     # Of a project's skills it is asked anew who hides them: whose sources a server has under this
     # host's name says nothing (`db.adopted`), and these are few.
     judged = " ".join(f"WHEN s.source_id = {one.id} THEN {_hidden(one, seen)}" for one in seen)
     shadowed = (
-        f"CASE WHEN NOT {USABLE} THEN 0 {judged} "
+        f"CASE WHEN NOT ({USABLE}) THEN 0 {judged} "
         f"WHEN src.scope <> 'project' AND s.name IN ({names}) THEN 1 ELSE s.shadowed END"
     )
     within = f"(src.scope <> 'project' OR s.source_id IN ({ids}))"
@@ -102,7 +102,7 @@ def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
         hides = f"(o.source_id IN ({_numbers(stronger)}) OR {hides})"
     return (
         "CASE WHEN EXISTS (SELECT 1 FROM skills o WHERE o.name = s.name AND o.live = 1 "
-        f"AND o.status IN ('ok', 'warning') AND {hides}) THEN 1 ELSE 0 END"
+        f"AND o.status IN ('ok', 'warning') AND o.held = 0 AND {hides}) THEN 1 ELSE 0 END"
     )
 
 

@@ -16,7 +16,6 @@ from registry.document.invisible import find_hidden
 from registry.document.scan import Kind, scan
 from registry.document.threats import SECURITY_RULES
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, Severity, SkillFile
-from registry.text import beyond_ascii
 
 __all__ = [
     "CONTENT_CODES",
@@ -167,7 +166,7 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
             message = f"the {field} has the control character U+{ord(match[0]):04X}"
             yield _diagnostic("terminal-control", message, line)
         if shown not in document.text:  # else it is found where it stands
-            for hidden in find_hidden(shown, beyond_ascii(shown)):
+            for hidden in find_hidden(shown):
                 yield _diagnostic(hidden.code, f"the {field} has {printable(hidden.what)}", line)
 
 

@@ -122,14 +122,50 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin(Value):
+    """Where a skill of a remote source comes from.
+
+    ``ref`` is what the source is pinned to (None: what the remote offers by default), ``commit``
+    the version that was read last (of other kinds than git, a digest), ``path`` the folder in it.
+    """
+
+    url: str
+    ref: str | None
+    commit: str | None
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remote(Value):
+    """What a source is a checkout of.
+
+    ``kind`` is how it is read: git, archive, site, hub, or one that a package adds. ``part``: only
+    what lies below this folder; ``only``: only skills of these names. ``version`` is what was
+    fetched last (of git a commit), and ``fetched_at`` when it was. ``behind``: whether there is
+    something newer; None: it was not asked, or did not answer.
+    """
+
+    kind: str
+    url: str
+    ref: str | None = None
+    part: str | None = None
+    only: tuple[str, ...] = ()
+    version: str | None = None
+    fetched_at: str | None = None
+    behind: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Source(Value):
     """A registered root folder that holds skills; ``priority``: the higher is the stronger.
 
     ``host`` is the machine that has the folder; empty in a SQLite file, whose folders are here.
+    ``remote``: what the folder is a checkout of; such a source is read-only. ``held``: how many of
+    its skills agents don't see until it is trusted.
     """
 
     KEYS: ClassVar = tuple(
-        "name path scope priority enabled skills last_sync_at last_result host".split()
+        "name path scope priority enabled skills last_sync_at last_result host remote held".split()
     )
 
     id: int
@@ -142,6 +178,8 @@ class Source(Value):
     last_result: str | None
     skills: int = 0
     host: str = ""
+    remote: Remote | None = None
+    held: int = 0
 
     @property
     def last_sync(self) -> datetime | None:
@@ -162,7 +200,7 @@ class Skill(Value):
 
     KEYS: ClassVar = tuple(
         "ref name description kind category tags scope source path version license author "
-        "created_at updated_at content_hash tree_hash status shadowed copies".split()
+        "created_at updated_at content_hash tree_hash status shadowed copies origin".split()
     )
 
     ref: str
@@ -185,6 +223,7 @@ class Skill(Value):
     status: Status
     shadowed: bool
     copies: tuple[str, ...]
+    origin: Origin | None
 
     @property
     def created(self) -> datetime:

@@ -1,6 +1,6 @@
 """Carry out a plan: read and stage in batches, publish at once, clear away what is dead."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
@@ -11,7 +11,7 @@ from registry.db.interface import SyncLock, Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.writes.changes import drop_old_changes
-from registry.db.writes.sources import record_sync
+from registry.db.writes.sources import record_remote, record_sync
 from registry.db.writes.usage import drop_old_days
 from registry.db.writes.versions import (
     NewVersion,
@@ -90,6 +90,9 @@ def apply_plan(
     progress("publishing", total, total)
     with writer.transaction() as connection:
         lock.assert_held(connection)
+        for part in plan.sources:
+            if part.source.remote is not None:  # revisions keep it
+                record_remote(connection, part.source.id, part.source.remote)
         live = publish(connection, list(staged), removed, plan.settled)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)
@@ -144,7 +147,15 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Iterator[NewVer
         if found is None:
             continue  # vanished since the scan: the next sync sees to it
         what = (part.walk, found, before, part.source.id)
-        new = read_version(core, *what, scan_ns, now, with_contents=with_contents, recent=recent)
+        new = read_version(
+            core,
+            *what,
+            scan_ns,
+            now,
+            with_contents=with_contents,
+            from_remote=part.source.remote is not None,
+            recent=recent,
+        )
         if isinstance(new, NewVersion):
             recent.note_stored(packed.hash for packed in new.contents)
             yield new
@@ -160,11 +171,13 @@ def read_version(
     now: str,
     *,
     with_contents: bool = False,
+    from_remote: bool = False,
     recent: Recent | None = None,
 ) -> NewVersion | Unread:
     """Read a folder into a new version, unless a part can't be read: then ``before`` stays.
 
-    ``with_contents``: with the bytes of all files that are read.
+    ``with_contents``: with the bytes of all files that are read. ``from_remote``: it is held back
+    where it has security errors that were not accepted in ``before``.
     """
     trusted: KnownHashes = {}
     told: Sequence[Diagnostic] = ()
@@ -181,7 +194,23 @@ def read_version(
     if reading.unread and before is not None and before.skill.status != "no_document":
         return Unread(reading.unread, reading.data is not None)
     previous = Previous(before.id, before.uid, before.skill.created_at) if before else None
-    return make_version(reading, source_id, scan_ns, now, previous)
+    version = make_version(reading, source_id, scan_ns, now, previous)
+    if from_remote:
+        version.columns["held"] = int(_is_held(core, version.findings, before))
+    return version
+
+
+def _is_held(core: Core, found: Sequence[Diagnostic], before: StoredSkill | None) -> bool:
+    """Tell whether a skill that strangers wrote has security errors that nobody has accepted."""
+    grave = security_errors(found)
+    if grave and before is not None and not before.held:
+        grave -= security_errors(findings(core.reader, before.id))
+    return bool(grave)
+
+
+def security_errors(found: Iterable[Diagnostic]) -> set[str]:
+    """Return the codes of the security errors among some findings."""
+    return {one.code for one in found if (one.category, one.severity) == ("security", "error")}
 
 
 def _is_other_topic(reading: Reading, before: StoredSkill) -> bool:

@@ -191,6 +191,7 @@ def make_version(
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
         "hidden": int(said.hidden),
+        "held": 0,
         "required_tools": dump(said.required_tools),
         "parameters": dump(record(said.parameters)),
     }

@@ -56,7 +56,9 @@ def _reimport(
     from registry.sync.apply import Unread, read_version
 
     now = time.time_ns()
-    new = read_version(core, walk, found, stored, stored.source_id, now, utc_text(now))
+    from_remote = stored.skill.origin is not None
+    what = (walk, found, stored, stored.source_id, now, utc_text(now))
+    new = read_version(core, *what, from_remote=from_remote)
     if isinstance(new, Unread):
         if not new.has_document:
             about = (one for one in new.findings if one.path == found.document)

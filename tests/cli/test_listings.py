@@ -26,6 +26,7 @@ KEYS = [
     "status",
     "shadowed",
     "copies",
+    "origin",
 ]
 
 

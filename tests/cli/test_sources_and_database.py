@@ -19,6 +19,8 @@ def test_sources_are_listed_with_everything_known(library, cli):
         "last_sync_at",
         "last_result",
         "host",
+        "remote",
+        "held",
     ]
     assert (source["name"], source["path"], source["skills"]) == ("mine", str(library), 4)
     assert cli("source", "list").stdout == f"mine\tpersonal\t4\t{library}\n"

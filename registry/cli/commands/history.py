@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, escape, options
+from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.group import session_command
@@ -84,8 +84,12 @@ def painted(console: Console, line: str) -> str:
 
 
 def _state(one: "Revision") -> str:
-    words = ("current" if one.current else "", "" if one.complete else "incomplete")
-    return " ".join(filter(None, words))
+    told = ("current" if one.current else "", "" if one.complete else "incomplete")
+    return " ".join(filter(None, told))
+
+
+def _commit(one: "Revision") -> str | None:
+    return words.commit(one.origin.commit) if one.origin and one.origin.commit else None
 
 
 COLUMNS: Final[Sequence[Column["Revision"]]] = (
@@ -94,5 +98,6 @@ COLUMNS: Final[Sequence[Column["Revision"]]] = (
     Column("FILES", lambda one: str(len(one.files)), right=True),
     Column("BYTES", lambda one: f"{sum(file.size for file in one.files):,}", right=True),
     Column("STATE", _state),
+    Column("COMMIT", _commit, only="table", drop=2),
     Column("TREE HASH", lambda one: one.tree_hash, drop=1),
 )

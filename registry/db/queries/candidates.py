@@ -13,6 +13,7 @@ _SEEN_BY_TEAM: Final = f"""{OFFERABLE} AND {{within}}
 AND ({{shadowed}} = 0 OR {{untaken}} AND NOT EXISTS (
     SELECT 1 FROM skills other JOIN sources home ON home.id = other.source_id
     WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
+      AND other.held = 0
       AND home.enabled = 1 AND home.scope <> 'project' AND (home.scope <> 'team' OR home.name = ?)
       AND (home.strength < src.strength OR (other.tree_hash = s.tree_hash
         AND (home.strength, other.source_id, other.position)

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from registry.db.interface import Reader
+from registry.db.queries.rows import origin_of
 from registry.disk.files import digest
 from registry.errors import ContentDamaged, FileTooLarge
-from registry.model import SkillFile, Value
+from registry.model import Origin, SkillFile, Value
 
 
 @dataclass(frozen=True, slots=True)
 class Revision(Value):
     """One content that a skill had; ``number`` counts from 1, ``current``: it has it now.
+
+    ``origin``: where it came from, when that was read from a remote source.
 
     ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.
     """
@@ -28,6 +31,7 @@ class Revision(Value):
     files: tuple[SkillFile, ...]
     current: bool
     complete: bool
+    origin: Origin | None = None
 
 
 def revisions(reader: Reader, uid: str) -> list[Revision]:
@@ -35,7 +39,7 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
     file_hash = reader.json_item.format(3)
     rows = reader.rows(
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
-        "r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
+        "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
         f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e WHERE {file_hash} "
         "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
@@ -45,12 +49,13 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
         (uid,),
     )
     found = []
-    for *facts, files, current, complete in rows:
+    for *facts, origin, files, current, complete in rows:
         listed = tuple(
             SkillFile(path, size, content_hash, bool(executable))
             for path, executable, size, content_hash in sorted(json.loads(files))
         )
-        found.append(Revision(*(*facts, listed, current == 1, complete == 1)))
+        came = origin_of(origin) if origin else None
+        found.append(Revision(*(*facts, listed, current == 1, complete == 1, came)))
     return found
 
 

@@ -4,13 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from registry.db.sight import Sight
-from registry.model import SearchHit, Skill
+from registry.model import Origin, SearchHit, Skill
+
+ORIGIN: Final = (
+    "CASE WHEN src.url IS NULL THEN NULL ELSE src.url || '\n' || coalesce(src.pin, '') || '\n' "
+    "|| coalesce(src.version, '') || '\n' || s.folder END"
+)
+"""Where a skill comes from, as it is kept with its revisions: `origin_of` reads it."""
 
 _COLUMNS: Final = (
     "{ref}, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
     "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, "
     "s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash, "
-    "s.status, {shadowed}, s.copies"
+    f"s.status, {{shadowed}}, s.copies, {ORIGIN}"
 )
 
 
@@ -63,11 +69,22 @@ def skill_of(row: Sequence[Any]) -> Skill:
         facts["status"],
         shadowed,
         copies,
+        origin,
     ) = row
     facts["tags"] = tuple(tags.split("\n")) if tags else ()
     facts["shadowed"] = shadowed == 1
     facts["copies"] = _others(copies, facts) if copies else ()
+    facts["origin"] = origin_of(origin) if origin else None
     return value
+
+
+def origin_of(text: str) -> Origin | None:
+    """Read what `ORIGIN` selects; None: a stranger's database holds something else."""
+    facts = text.split("\n", 3)
+    if len(facts) < 4:  # noqa: PLR2004  # url, ref, commit, path
+        return None
+    url, ref, commit, path = facts
+    return Origin(url, ref or None, commit or None, path)
 
 
 def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:

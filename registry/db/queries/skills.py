@@ -15,7 +15,7 @@ from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
 _FACTS: Final = (
     "s.id, s.uid, s.source_id, src.path, src.host, src.enabled, s.document, s.fingerprint, s.racy, "
-    "s.hidden, s.compatibility, s.required_tools, s.parameters, s.file_count, src.project"
+    "s.hidden, s.held, s.compatibility, s.required_tools, s.parameters, s.file_count, src.project"
 )
 _WIDTH: Final = _FACTS.count(",") + 2
 
@@ -41,6 +41,7 @@ class StoredSkill(NamedTuple):
     fingerprint: str
     racy: int
     hidden: int
+    held: int
     compatibility: str | None
     required_tools: str
     parameters: str
@@ -66,8 +67,8 @@ class StoredSkill(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether it may be seen by anybody."""
-        return self.skill.status in {"ok", "warning"} and self.enabled == 1
+        """Whether it may be seen by anybody; what is ``held`` waits to be trusted."""
+        return self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.held == 0
 
     @property
     def is_visible(self) -> bool:

@@ -1,26 +1,42 @@
 """Registered sources, as the database knows them."""
 
+from typing import NamedTuple
+
 from registry.db.interface import Reader
 from registry.disk.paths import ROOT
-from registry.model import Source
+from registry.model import SECURITY_CODES, Remote, Severity, Source
 
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
-       src.last_result, src.host, {skills}
+       src.last_result, src.host, {skills}, src.kind, src.url, src.pin, src.part, src.chosen,
+       src.version, src.fetched_at, {held}
 FROM sources src ORDER BY src.strength, src.name
 """
 _COUNT = """(SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document')"""
+_HELD = """CASE WHEN src.kind IS NULL THEN 0 ELSE (SELECT count(*) FROM skills s
+WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
 
 
 def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
     """Return all sources, the strongest first; ``counted``: with how many skills they have."""
-    return [
-        Source(number, name, path, scope, priority, enabled == 1, when, result, skills, host)
-        for number, name, path, scope, priority, enabled, when, result, host, skills in reader.rows(
-            _SQL.format(skills=_COUNT if counted else 0)
+    found = []
+    for row in reader.rows(
+        _SQL.format(skills=_COUNT if counted else 0, held=_HELD if counted else 0)
+    ):
+        number, name, path, scope, priority, enabled, when, result, host, skills, *facts, held = row
+        kind, url, ref, part, only, version, fetched_at = facts
+        remote = None
+        if kind is not None and url is not None:
+            names = tuple(only.split("\n")) if only else ()
+            remote = Remote(kind, url, ref, part, names, version, fetched_at)
+        on = enabled == 1
+        found.append(
+            Source(
+                number, name, path, scope, priority, on, when, result, skills, host, remote, held
+            )
         )
-    ]
+    return found
 
 
 def count_below(reader: Reader, source_id: int, folder: str) -> int:
@@ -38,3 +54,26 @@ def roots(reader: Reader, host: str) -> list[str]:
     """Return the folders of a host's sources; counts no skills, so it suits what runs often."""
     sql = "SELECT path FROM sources WHERE host = ? ORDER BY strength, name"
     return [row[0] for row in reader.rows(sql, (host,))]
+
+
+class Suspicious(NamedTuple):
+    """A finding about security in a skill; ``held``: agents don't see that skill."""
+
+    ref: str
+    severity: Severity
+    code: str
+    message: str
+    held: bool
+
+
+def suspicious(reader: Reader, source: str) -> list[Suspicious]:
+    """Return the findings about security in a source's skills but for mere notes, errors first."""
+    marks = ", ".join("?" * len(SECURITY_CODES))
+    rows = reader.rows(
+        "SELECT s.ref, d.severity, d.code, d.message, s.held FROM diagnostics d "
+        "JOIN skills s ON s.id = d.skill_id JOIN sources src ON src.id = s.source_id "
+        f"WHERE src.name = ? AND s.live = 1 AND d.severity <> 'info' AND d.code IN ({marks}) "
+        "ORDER BY d.severity, s.ref, d.code",
+        (source, *sorted(SECURITY_CODES)),
+    )
+    return [Suspicious._make((*facts, held == 1)) for *facts, held in rows]

@@ -23,7 +23,8 @@ WITH ranked AS (
     SELECT s.id, s.name, s.folder, s.position, s.tree_hash, src.name AS source, s.source_id,
            src.strength,
            CASE WHEN src.scope = 'project' THEN src.host || ':' || src.project ELSE '' END AS zone,
-           CASE WHEN s.status IN ('ok', 'warning') AND src.enabled = 1 THEN 1 ELSE 0 END AS usable
+           CASE WHEN s.status IN ('ok', 'warning') AND s.held = 0 AND src.enabled = 1
+               THEN 1 ELSE 0 END AS usable
     FROM skills s JOIN sources src ON src.id = s.source_id
     WHERE s.live = 1 {{touched}}
 ),

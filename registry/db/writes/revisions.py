@@ -7,18 +7,19 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from registry.db.queries.rows import ORIGIN
 from registry.db.schema import contents
 from registry.db.storable import MAX_INTEGER
 from registry.db.writes.statements import dialect_of, execute, insert_rows
 
 _RECORD = """
 INSERT INTO revisions
-  (uid, number, name, document, content_hash, tree_hash, seen_at, files)
+  (uid, number, name, document, content_hash, tree_hash, seen_at, files, origin)
 SELECT s.uid,
   1 + coalesce((SELECT max(r.number) FROM revisions r WHERE r.uid = s.uid), 0),
   s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at, (SELECT {files}
-   FROM skill_files f WHERE f.skill_id = s.id)
-FROM skills s
+   FROM skill_files f WHERE f.skill_id = s.id), {origin}
+FROM skills s JOIN sources src ON src.id = s.source_id
 WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
   (SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = s.tree_hash)
 ON CONFLICT DO NOTHING
@@ -32,7 +33,7 @@ LEVEL = 1
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     """Record the content of versions that just went live."""
-    sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES)
+    sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES, origin=ORIGIN)
     execute(connection, sql, list(versions))
 
 

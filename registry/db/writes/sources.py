@@ -8,7 +8,7 @@ from registry.db.writes.names import refresh_names
 from registry.db.writes.revisions import store_documents
 from registry.db.writes.versions import delete_retired
 from registry.errors import SourceExists
-from registry.model import SCOPES, Scope
+from registry.model import SCOPES, Remote, Scope
 
 _RANGE = 1_000_000
 """Priorities lie between minus and plus half of this."""
@@ -30,6 +30,7 @@ def add_source(
     *,
     host: str = "",
     project: str | None = None,
+    remote: Remote | None = None,
 ) -> int:
     """Register a source and return its id. Raises `SourceExists`.
 
@@ -51,6 +52,7 @@ def add_source(
         "host": host,
         "project": project,
         "added_at": now,
+        **_facts(remote),
     }
     (new_id,) = connection.execute(insert(sources).values(values)).inserted_primary_key or (0,)
     # Names that begin with the new source's name and a slash are not refs any more.
@@ -70,6 +72,11 @@ def change_source(
     refresh_names(connection, None)
 
 
+def rename_source(connection: Connection, source_id: int, name: str) -> None:
+    """Give a source another name; `change_source` works out the refs of its skills."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(name=name))
+
+
 def remove_source(connection: Connection, source_id: int) -> None:
     """Forget a source and its skills, but for their history; the disk is not touched."""
     live = select(skills.c.id).where(skills.c.source_id == source_id, skills.c.live == 1)
@@ -80,6 +87,28 @@ def remove_source(connection: Connection, source_id: int) -> None:
         pass
     connection.execute(sources.delete().where(sources.c.id == source_id))
     refresh_names(connection, None)
+
+
+def _facts(remote: Remote | None) -> dict[str, str | None]:
+    if remote is None:
+        return {}
+    only = "\n".join(remote.only) or None
+    facts = {"kind": remote.kind, "url": remote.url, "pin": remote.ref, "part": remote.part}
+    return facts | {"chosen": only, "version": remote.version, "fetched_at": remote.fetched_at}
+
+
+def record_remote(connection: Connection, source_id: int, remote: Remote) -> None:
+    """Write down what a source is a checkout of, and what was fetched of it last."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(**_facts(remote)))
+
+
+def trust_source(connection: Connection, source_id: int) -> int:
+    """Show the skills of a source that were held back; return how many there were."""
+    held = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
+    names = list(connection.scalars(select(skills.c.name).where(*held)))
+    connection.execute(update(skills).where(*held).values(held=0))
+    refresh_names(connection, names)
+    return len(names)
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:

@@ -1,0 +1,1 @@
+"""Sources that lie elsewhere: what they hold, and our checkouts of it."""
