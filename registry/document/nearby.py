@@ -4,7 +4,7 @@ Most texts hold few of the words that any behaviour needs. Which they are is fou
 looking all words of the text up in one set; what is near none of them is not looked at again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from registry.document import threats
@@ -21,11 +21,15 @@ Words = frozenset[bytes]
 
 
 class _Near(NamedTuple):
-    """A piece of text near which a behaviour is looked for, where ``said``, its words, occur."""
+    """A piece of text near which a behaviour is looked for, where ``said``, its words, occur.
+
+    ``alone``: it has one word at most.
+    """
 
     number: int
     piece: bytes
     said: Words
+    alone: bool
 
 
 class Nearby:
@@ -62,10 +66,10 @@ class Nearby:
         """
         near: dict[int, list[bytes]] = {}
         for word in words & self._first:
-            for number, piece, said in self._by_word[word]:
-                if said <= words:
+            for number, piece, said, alone in self._by_word[word]:
+                if alone or said <= words:
                     near.setdefault(number, []).append(piece)
-        for number, piece, _ in self._always:
+        for number, piece, _, _ in self._always:
             near.setdefault(number, []).append(piece)
         seen: dict[bytes, list[int]] = {}
         for number in sorted(near):
@@ -80,18 +84,18 @@ class Nearby:
                 found += offsets
             if found:
                 found.sort()
-                others = [words & needed for needed in behaviour.needs[1:]]
+                others = [*(words & needed for needed in behaviour.needs[1:]), *behaviour.certain]
                 yield behaviour, _stretches(lower, found, behaviour.reach, others)
 
 
 def _pieces(number: int, behaviour: Behaviour) -> Iterator[_Near]:
     """Yield the pieces of text near which a behaviour is looked for."""
     if not behaviour.anchors:
-        yield from (_Near(number, word, frozenset({word})) for word in behaviour.needs[0])
+        yield from (_Near(number, word, frozenset({word}), True) for word in behaviour.needs[0])
     for piece in behaviour.anchors:
         # A number in an address is the beginning of a longer one.
-        said = (word for word in piece.translate(_WORDS).split() if not word.isdigit())
-        yield _Near(number, piece, frozenset(said))
+        said = {word for word in piece.translate(_WORDS).split() if not word.isdigit()}
+        yield _Near(number, piece, frozenset(said), len(said) <= 1)
 
 
 def _offsets(lower: bytes, piece: bytes) -> list[int]:
@@ -105,7 +109,7 @@ def _offsets(lower: bytes, piece: bytes) -> list[int]:
 
 
 def _stretches(
-    lower: bytes, found: Sequence[int], reach: int, others: Sequence[Words]
+    lower: bytes, found: Sequence[int], reach: int, others: Sequence[Collection[bytes]]
 ) -> Iterator[tuple[int, int]]:
     begin, end = max(0, found[0] - reach), found[0] + reach
     for offset in found:
@@ -118,14 +122,14 @@ def _stretches(
         yield begin, min(end, len(lower))
 
 
-def _holds(lower: bytes, begin: int, end: int, others: Sequence[Words]) -> bool:
-    """Tell whether a stretch holds a word of each set."""
+def _holds(lower: bytes, begin: int, end: int, others: Sequence[Collection[bytes]]) -> bool:
+    """Tell whether a stretch holds a piece of each set."""
     if not others:
         return True
     part = lower[begin:end]
-    for words in others:
-        for word in words:
-            if word in part:
+    for pieces in others:
+        for piece in pieces:
+            if piece in part:
                 break
         else:
             return False
