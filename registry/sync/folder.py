@@ -181,7 +181,7 @@ def make_version(
         "created_at": previous.created_at if previous else created,
         "updated_at": utc_text(max(times)) if times else now,
         "indexed_at": now,
-        "content_hash": digest(reading.data) if reading.data is not None else None,
+        "content_hash": reading.hashes.get(found.document) if found.document else None,
         "tree_hash": tree_hash(found, reading.hashes),
         "document": found.document,
         "bytes": sum(file.size for file in found.files),
