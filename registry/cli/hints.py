@@ -90,6 +90,9 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
     errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: _source_not_adopted,
+    errors.LockMissing: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
+    errors.NotPulled: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
+    errors.LockNotMet: "'skill-registry pull --check' says what is different.",
     errors.OwnFileUnusable: (
         "Make it yours alone (chmod 600, of a folder 700), or move it away: then a new one is "
         "made, and what was signed with the old one is left alone."

@@ -8,7 +8,7 @@ from typing import Final
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
-from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
+from registry.errors import NoUpstream, RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, parse_address
 from registry.model import Remote, Scope, Source
 from registry.sync import sources as folders
@@ -155,7 +155,6 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 def _behind(core: Core, source: Source) -> bool | None:
     """Tell whether the remote of a source has something newer; None: it has none, or is away."""
-    from registry.exchange.remote.checkout import home_of, state_of
     from registry.exchange.remote.kinds import open_remote
     from registry.exchange.remote.tree import Bounds
 
@@ -168,11 +167,23 @@ def _behind(core: Core, source: Source) -> bool | None:
             from registry.exchange.remote.git import Git
 
             return Git(remote.url, "", Bounds()).find(remote.ref) != remote.version
-        state = state_of(home_of(source.path, source.name))
+        _, state = state_of_source(source)
         with open_remote(remote, state, remote.version, Bounds(), kinds) as tree:
             return tree is not None
     except RegistryError:
         return None
+
+
+def state_of_source(source: Source) -> tuple[Remote, str]:
+    """Return the remote of a source, and the folder in which its kind keeps what it needs.
+
+    Raises `NoUpstream`, and `SourceInvalid` where this user has no checkout of it.
+    """
+    from registry.exchange.remote.checkout import home_of, state_of
+
+    if source.remote is None:
+        raise NoUpstream(name=source.name)
+    return source.remote, state_of(home_of(source.path, source.name))
 
 
 def kind_of(address: Address) -> str:
