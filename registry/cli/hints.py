@@ -72,6 +72,15 @@ def _database_refused(error: errors.RegistryError) -> str:
     return "Give the password in PGPASSWORD or ~/.pgpass." if "user" in error.facts else ""
 
 
+def _remote_refused(error: errors.RegistryError) -> str:
+    if error.facts["status"] in {401, 403}:
+        return (
+            "Only what is open to everybody is fetched from web addresses; a private repository "
+            "is fetched by git, with your credentials."
+        )
+    return "Is the address right? What is private may be called missing to whoever is not known."
+
+
 _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
     errors.SkillNotFound: _skill_not_found,
     errors.SkillGone: _restore,
@@ -107,6 +116,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "Install the package that has it, or take it out of the settings: dialects."
     ),
     errors.DialectUnusable: "Correct its package, or take it out of the settings: dialects.",
+    errors.RemoteRefused: _remote_refused,
     errors.SyncRunning: "Wait for it with --wait.",
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,
