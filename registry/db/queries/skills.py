@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from stat import S_IXUSR
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from registry.db.asked import Condition
 from registry.db.interface import Reader, Select
@@ -195,20 +195,18 @@ _FINDINGS: Final = (
 )
 
 
-class Whole(NamedTuple):
-    """What hangs on a version; ``document``: its text, where the body starts, its front matter."""
-
-    document: tuple[str, int, Mapping[str, JsonValue]] | None
-    files: tuple[SkillFile, ...]
-    findings: tuple[Diagnostic, ...]
+Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
+"""The text of a SKILL.md, where its body starts, and its front matter."""
 
 
-def whole(reader: Reader, skill_id: int) -> Whole:
+def whole(
+    reader: Reader, skill_id: int
+) -> tuple[Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
     """Return the document, the files and the findings of a version, as they are at one time."""
     of_it = (skill_id,)
     texts, files, findings = reader.many([(sql, of_it) for sql in (_DOCUMENT, _FILES, _FINDINGS)])
     found = (texts[0][0], texts[0][1], json.loads(texts[0][2])) if texts else None
-    return Whole(found, _files(files), _findings(findings))
+    return found, _files(files), _findings(findings)
 
 
 def files(reader: Reader, skill_id: int) -> tuple[SkillFile, ...]:
@@ -240,11 +238,9 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     """Return the refs of versions, live or not."""
-    found: dict[int, str] = {}
-    sql = f"SELECT s.id, {reader.sight.ref} FROM {FROM} WHERE s.id IN {reader.in_json_array}"
-    for start in range(0, len(ids), BATCH):
-        found.update(reader.rows(sql, (json.dumps(ids[start : start + BATCH]),)))
-    return found
+    sight, starts = reader.sight, range(0, len(ids), BATCH)
+    parts = (refs_seen(reader, ids[start : start + BATCH], sight) for start in starts)
+    return {one: ref for part in parts for one, ref in part.items()}
 
 
 def hits(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, tuple[str, Skill]]:
