@@ -29,6 +29,11 @@ def _skill_not_found(error: errors.RegistryError) -> str:
     return "" if error.facts["similar"] else "'skill-registry search' finds skills by what they do."
 
 
+def _skill_held(error: errors.RegistryError) -> str:
+    source = quote(escape.line(error.facts["source"]))
+    return f"'skill-registry check' says which; then: skill-registry source trust {source}"
+
+
 def _restore(error: errors.RegistryError) -> str:
     return f"'skill-registry restore {quote(escape.line(error.facts['name']))}' brings it back."
 
@@ -96,6 +101,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SourceReadOnly: (
         "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
     ),
+    errors.SkillHeld: _skill_held,
     errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
     errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: _source_not_adopted,
