@@ -23,6 +23,7 @@ from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
 LIES_THERE: Final = "It lies there already: what is pulled comes from elsewhere."
+LIES_ABOVE: Final = "It would come to lie in its own folder."
 
 _NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
 _MAX_NAME: Final = 255
@@ -135,14 +136,19 @@ def kept(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
 
 
 class OwnFolders:
-    """Tells which skills lie in a folder of this machine already."""
+    """Tells which skills would be pulled onto themselves, or into themselves."""
 
     def __init__(self, core: Core) -> None:
         self._own = {source.name for source in own_sources(core)}
 
-    def lies_in(self, skill: Skill, folders: Sequence[str]) -> bool:
-        """Tell whether a skill's own folder is one of these, or in one."""
+    def refusal(self, skill: Skill, folders: Sequence[str]) -> str | None:
+        """Return why a skill is not to be put into folders without links, in words; None: it may.
+
+        Its own folder is one of these, or lies in one, or around one.
+        """
         if skill.source not in self._own:
-            return False
+            return None
         real = real_path(skill.path)
-        return any(is_below(real, real_path(one)) for one in folders)
+        if any(is_below(real, one) for one in folders):
+            return LIES_THERE
+        return LIES_ABOVE if any(is_below(one, real) for one in folders) else None

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from registry.core import Core
@@ -39,7 +40,6 @@ class Placed(Standing):
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
-        self._client_lock = ClientLock.find(core, target)
 
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
@@ -48,17 +48,29 @@ class Placed(Standing):
 
     def flush(self) -> None:
         """Write down what is in place, and clear up behind it."""
-        if self._client_lock is not None:
-            self._client_lock.save()
+        if "_client_lock" in vars(self) and self._client_lock is not None:
+            self._save(self._client_lock)
         if self.locked != self._written:
             lockfile.write_lock(self._anchor, self.locked)
             self._written = dict(self.locked)
         while self._behind:
             self._behind.pop()()
 
+    @cached_property
+    def _client_lock(self) -> ClientLock | None:
+        """The lock of another installer; it is about agents, so nobody asks for it else."""
+        return ClientLock.find(self._core, self._target)
+
+    def _save(self, lock: ClientLock) -> None:
+        """Write that lock; what is in place is so, whether that can be or not."""
+        try:
+            lock.save()
+        except OSError as error:
+            self._core.warn(f"{lock.path} could not be written: {error.strerror or error}.")
+
     def _tell(self, folder: str, entries: Sequence[Entry], skill: Skill | None) -> None:
         entry = self.locked[folder]
-        if self._client_lock is not None and entry.agents:
+        if entry.agents and self._client_lock is not None:
             self._client_lock.put(entry, entries, skill)
 
     def note(self, folder: str, entry: Locked | None) -> None:

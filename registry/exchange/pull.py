@@ -180,7 +180,8 @@ def check(core: Core, skills: Sequence[Skill] | None, target: Target) -> list[Pu
         standing = Standing(core, stack, target)
         standing.begin()
         if skills is not None:
-            places, refused = folders(skills, target.path, for_agents=False)
+            for_agents = any(entry.agents for entry in standing.locked.values())
+            places, refused = folders(skills, target.path, for_agents=for_agents)
             return [standing.check(folder, skill) for folder, skill in places.items()] + refused
         found = []
         for folder, entry in sorted(standing.locked.items()):

@@ -172,6 +172,7 @@ class Several:
         for label in sorted(self.record.labels, key=lambda one: one != self.record.deciding):
             if _has_own(self._opened[label], self.name):
                 placing.clear(self._opened[label], self.name)
+                self._opened[label].sync()  # before the record of it goes
         if _has_own(self.anchor, self.name):
             placing.clear(self.anchor, self.name)
 

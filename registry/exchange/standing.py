@@ -17,7 +17,7 @@ from registry.disk.files import digest
 from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
 from registry.exchange import lockfile, placing
-from registry.exchange.choice import LIES_THERE, OwnFolders, is_taken, origin_of
+from registry.exchange.choice import OwnFolders, is_taken, origin_of
 from registry.exchange.content import Entry, content_of, same_files, tree_hash
 from registry.exchange.differences import differences
 from registry.exchange.lockfile import Locked, Mode
@@ -67,6 +67,7 @@ class Standing:
         self._force = force
         self._theirs = theirs
         self._own = OwnFolders(core)
+        self._bases: dict[tuple[tuple[str, ...], Mode], list[Laid]] = {}
         self.locked = lockfile.read_lock(target.path)
         if anchor is None and os.path.isdir(target.path):
             anchor = stack.enter_context(open_named(target.path))
@@ -95,7 +96,7 @@ class Standing:
             if not ids:
                 mode = "copy"
             mode = mode or (known.mode if known else self._target.usual_mode(ids))
-            laid = self._target.laid(ids, mode, folder)
+            laid = self._places(tuple(ids), mode, folder)
             path = laid[0].path_of(folder)
             if reason := self._refusal(known, skill, laid):
                 return Pulled(skill.ref, path, "failed", reason)
@@ -205,8 +206,8 @@ class Standing:
             self.locked[folder] = entry
 
     def _refusal(self, known: Locked | None, skill: Skill, laid: Sequence[Laid]) -> str | None:
-        if self._own.lies_in(skill, [one.path for one in laid]):
-            return LIES_THERE
+        if reason := self._own.refusal(skill, [one.path for one in laid]):
+            return reason
         return None if self._force else is_taken(self._core, known, skill)
 
     def _put(
@@ -269,8 +270,15 @@ class Standing:
     def _laid(self, entry: Locked | None, folder: str) -> list[Laid]:
         """Return where a skill was put; as yet unlocked ones are in the folder of the lock."""
         if entry is None:
-            return self._target.laid((), "copy", folder)
-        return self._target.laid(entry.agents, entry.mode, folder)
+            return self._places((), "copy", folder)
+        return self._places(entry.agents, entry.mode, folder)
+
+    def _places(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[Laid]:
+        """Return `Target.laid`, which looks at the disk once for all skills of the same agents."""
+        if (ids, mode) not in self._bases:
+            self._bases[ids, mode] = self._target.laid(ids, mode, "")
+        bases = self._bases[ids, mode]
+        return [one._replace(link=one.link + folder) if one.link else one for one in bases]
 
     def found(self, one: Laid, folder: str) -> str | None:
         """Return the digest of what is in a place; None: nothing."""

@@ -150,11 +150,12 @@ class TestFrozen:
     ("typed", "told"),
     [
         (["haiku", "--agent", "codx"], "Did you mean 'codex'"),
-        (["haiku", "--agent", "codex", "--to", "x"], "--to names a folder itself"),
+        (["haiku", "--agent", "codex", "--to", "y"], "--to names a folder itself"),
         (["--agent", "codex"], "Choose skills by name"),
         (["--tag", "forms"], "Say where to"),
         (["--check", "--frozen"], "two things"),
         (["--remove"], "by their names"),
+        (["haiku", "--personality", "x"], "No personality named 'x'"),
         (["haiku", "--frozen"], "all that the lock lists"),
         (["--check", "--agent", "codex"], "leave out --agent"),
         (["haiku", "--agent", "eve", "--global"], "Eve has skills in projects only"),
@@ -162,7 +163,7 @@ class TestFrozen:
 )
 def test_what_makes_no_sense_is_said(library, cli, typed, told):
     ran = cli("pull", *typed)
-    assert (ran.exit_code, ran.stdout) == (1 if "codx" in typed else 2, "")
+    assert (ran.exit_code, ran.stdout) == (1 if {"codx", "x"} & {typed[-1]} else 2, "")
     assert told in ran.stderr
 
 

@@ -255,6 +255,17 @@ class TestWhose:
         (told,) = registry.pull(skills, str(project / ".claude"), force=True)
         assert told.state == "failed"
 
+    def test_a_skill_is_never_pulled_into_itself(self, registry, project):
+        write_skill(project, name="root")
+        registry.sync(str(project))
+        (told,) = pull(
+            registry.core,
+            [registry.resolve("root")],
+            Target.project(str(project)),
+            How(agents=BOTH, force=True),
+        )
+        assert (told.state, "its own folder" in told.reason) == ("failed", True)
+
     def test_what_was_pulled_from_one_source_stays_its_own(self, place, root, tmp_path):
         place.pull("alpha")
         before = place.locked["alpha"]
@@ -580,6 +591,21 @@ def test_killed_at_each_step_all_agents_see_the_old_or_all_the_new_and_the_next_
         steps += 1
     assert steps > 20
     assert states == {False, True}  # killed before it counted, and after
+
+
+def test_killed_while_it_removes_from_a_folder_the_skill_is_whole_or_gone(killed, library, project):
+    to = project / "to"
+    library.pull([library.resolve("alpha"), library.resolve("beta")], str(to))
+    target = Target.folder(str(to))
+    killed.begin(lambda place: remove(place.core, target, ["alpha"]))
+    seen = set()
+    for step in killed.steps():
+        alpha = tree(to / "alpha")
+        assert alpha in ({}, tree(project.with_name("saved") / "to" / "alpha")), step
+        update(library.core, target)
+        assert tree(project) in (killed.old, killed.new), step
+        seen.add(tree(project) == killed.new)
+    assert seen == {False, True}
 
 
 def test_killed_while_copies_are_put_into_several_folders_the_next_pull_mends(killed):

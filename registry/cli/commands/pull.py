@@ -259,7 +259,7 @@ def _done(
     if "frozen" in doing:
         return pulling.put_back(core, target, how)
     chosen = None
-    if is_named or "check" in doing or not names:
+    if is_named or "check" in doing or not names or given["personality"] is not None:
         chosen = chosen_skills(session, target=target, **given)
     if "check" in doing:
         if chosen is None:

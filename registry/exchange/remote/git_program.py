@@ -224,7 +224,8 @@ class GitProgram:
         text = told.lower()
         if code == 127 or "git: not found" in text:  # noqa: PLR2004  # of the shell
             return RemoteInvalid(url=self.url, reason="git is not installed")
-        if code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
+        is_cut = text == "fetch-pack: invalid index-pack output"  # it was killed without a word
+        if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
             reason = f"it has more than {self.bounds.bytes} bytes"
             return RemoteTooLarge(url=self.url, reason=reason)
         if "out of memory" in text:

@@ -53,7 +53,7 @@ class Upstream:
     def git(self, *arguments: str, at: Path | None = None, given: bytes = b"", **env: str) -> str:
         """Run git in a repository, by default the one that is worked in."""
         done = subprocess.run(
-            ["git", *arguments],
+            ["git", "-c", "core.hooksPath=/dev/null", *arguments],
             cwd=at or self.work,
             input=given,
             capture_output=True,
