@@ -7,9 +7,9 @@ link is put before what it leads to, and so is nothing until that is there: of l
 that they lead to, none or all are seen, whenever the process dies.
 """
 
+import errno
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple, Self
 
@@ -27,6 +27,10 @@ RECORD: Final = "places.json"
 
 ENTRY: Final = "entry.json"
 """What the lock is to say; written when all is staged, and before anything is put in place."""
+
+
+_ALSO_COPIES: Final = frozenset({errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EROFS})
+"""What keeps a copy from being made as well as a link; all else is about links."""
 
 
 class Part(NamedTuple):
@@ -109,8 +113,11 @@ class Several:
                 if folder is not self.anchor:
                     make_staging_dir(folder, self.name)
             elif part.link:
-                with suppress(OSError):
+                try:
                     new = placing.stage_link(folder, part.link, self.name)
+                except OSError as error:
+                    if error.errno in _ALSO_COPIES:
+                        raise
             if part.link is not None and new is None:
                 _, new = placing.stage(folder, entries, self.name)
                 digest = new
