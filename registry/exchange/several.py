@@ -9,7 +9,7 @@ that they lead to, none or all are seen, whenever the process dies.
 
 import errno
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple, Self
 
@@ -84,10 +84,13 @@ class Several:
         return cls(anchor, name, record, opened)
 
     @classmethod
-    def found(cls, anchor: Folder, name: str, open_label: Opened) -> Self | None:
+    def found(
+        cls, anchor: Folder, name: str, known: Container[str], open_label: Opened
+    ) -> Self | None:
         """Return what was begun under a name; None: nothing, or it was never said what.
 
-        Raises OSError where a folder of it can't be opened.
+        What is about other labels than those that are ``known`` was begun by somebody else. Raises
+        OSError and `PullRefused` where a folder of it can't be opened.
         """
         with open_own_folder(Place(anchor, name)) as home:
             try:
@@ -96,7 +99,7 @@ class Several:
                 record = Record(safe_folder(data["folder"]), labels, str(data["deciding"]))
             except placing.UNREADABLE:
                 return None
-        if record.deciding not in record.labels:
+        if record.deciding not in record.labels or not all(one in known for one in labels):
             return None
         return cls(anchor, name, record, {label: open_label(label) for label in record.labels})
 

@@ -654,25 +654,37 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     assert left
 
 
-def test_what_a_stranger_left_as_unfinished_leads_nowhere(place, project, tmp_path):
+@pytest.mark.parametrize(
+    ("labels", "folder"),
+    [
+        ([".ssh/skills"], "alpha"),
+        (["/etc"], "alpha"),
+        (["."], "../../evil"),
+        ([".agents/skills"], "../../../evil"),
+    ],
+)
+def test_what_a_stranger_left_as_unfinished_leads_nowhere(place, project, labels, folder):
     place.pull("alpha")
-    before = tree(project)
-    for number, (labels, folder) in enumerate(
-        [([".ssh/skills"], "alpha"), (["/etc"], "alpha"), ([".agents/skills"], "../../../evil")]
-    ):
-        planted = project / f".exchange-{number:016x}.skill-registry"
-        planted.mkdir(mode=0o700)
-        record = {"folder": folder, "labels": labels, "deciding": labels[0]}
-        (planted / several.RECORD).write_text(json.dumps(record))
-        with (
-            pytest.raises(PullRefused, match="no agent keeps skills there")
-            if folder == "alpha"
-            else subprocess.Popen(["true"])
-        ):
-            place.update()
-        shutil.rmtree(planted, ignore_errors=True)
-        assert tree(project) == before
-    assert not (tmp_path / "evil").exists()
+    outside = project.parent / "evil"
+    outside.mkdir()
+    before = tree(project.parent)
+    planted = project / ".exchange-0123456789abcdef.skill-registry"
+    planted.mkdir(mode=0o700)
+    record = {"folder": folder, "labels": labels, "deciding": labels[0]}
+    note = {"folder": folder, "base": digest_of_folder(outside), "new": None, "entry": None}
+    (planted / several.RECORD).write_text(json.dumps(record))
+    (planted / several.ENTRY).write_text("null")
+    (planted / placing.NOTE).write_text(json.dumps(note))
+    assert place.check() == {"alpha": "unchanged"}
+    assert place.update() == [("alpha", "unchanged")]
+    shutil.rmtree(planted, ignore_errors=True)
+    assert tree(project.parent) == before
+    assert outside.is_dir()
+
+
+def digest_of_folder(path):
+    with atomic.open_named(str(path.parent)) as folder:
+        return atomic.digest_of(atomic.Place(folder, path.name))
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
