@@ -473,6 +473,20 @@ class SkillRegistry:
 
         return export(self.core, skills, to)
 
+    def is_address(self, name: str) -> bool:
+        """Tell whether a name is an address that skills are fetched from, and nothing known."""
+        from registry.exchange.remote.offered import is_address
+
+        return is_address(self.core, name)
+
+    def skills_at(
+        self, address: str, *, skills: Sequence[str] = (), every: bool = False
+    ) -> Sequence[Skill]:
+        """Make a source of an address, and return skills of it; see `remote.offered.skills_at`."""
+        from registry.exchange.remote.offered import skills_at
+
+        return skills_at(self.core, address, skills=skills, every=every)
+
     def diff_upstream(self, name: str) -> str:
         """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""
         from registry.exchange.upstream import diff_upstream

@@ -32,11 +32,11 @@ def _agents(
 
 def agent_option(**more: Any) -> Callable[[F], F]:
     """Return the option that names agents."""
-    return click.option("--agent", metavar="NAME", shell_complete=_agents, **more)
+    return click.option("--agent", "-a", metavar="NAME", shell_complete=_agents, **more)
 
 
 global_option = click.option(
-    "--global", "is_global", is_flag=True, help="For all projects: in your home folder."
+    "--global", "-g", "is_global", is_flag=True, help="For all projects: in your home folder."
 )
 
 where_options = options.stack(

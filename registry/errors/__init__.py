@@ -69,6 +69,7 @@ from registry.errors.skills import NotUtf8 as NotUtf8
 from registry.errors.skills import OutsideSkill as OutsideSkill
 from registry.errors.skills import PathRefused as PathRefused
 from registry.errors.skills import SkillAmbiguous as SkillAmbiguous
+from registry.errors.skills import SkillHeld as SkillHeld
 from registry.errors.skills import SkillInaccessible as SkillInaccessible
 from registry.errors.skills import SkillInvalid as SkillInvalid
 from registry.errors.skills import SkillMissing as SkillMissing

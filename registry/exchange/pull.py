@@ -8,11 +8,12 @@ from difflib import get_close_matches
 from typing import Final
 
 from registry.core import Core
-from registry.errors import LockMissing, LockNotMet, NotPulled, PullRefused
+from registry.errors import LockMissing, LockNotMet, NotPulled, PullRefused, RegistryError
 from registry.exchange import lockfile
 from registry.exchange.choice import folders, owner
 from registry.exchange.content import content_as_locked
 from registry.exchange.lockfile import Locked, Mode
+from registry.exchange.origins import Origins
 from registry.exchange.placed import Placed
 from registry.exchange.staging import alone_in, where
 from registry.exchange.standing import Standing
@@ -27,7 +28,8 @@ class How:
 
     ``agents``: the ids of those that are to have them, beside those that do; ``mode``: by links to
     one copy, or by copies; None: as it is, or as is usual. ``force``: also over what somebody else
-    made; ``theirs``: over edits of what was pulled. ``dry_run``: nothing is written.
+    made; ``theirs``: over edits of what was pulled. ``dry_run``: nothing is written. ``offline``:
+    of what lies elsewhere only what was fetched before counts.
     """
 
     agents: Sequence[str] = ()
@@ -35,6 +37,7 @@ class How:
     force: bool = False
     theirs: bool = False
     dry_run: bool = False
+    offline: bool = False
 
 
 PLAIN: Final = How()
@@ -95,26 +98,35 @@ def remove(core: Core, target: Target, names: Sequence[str], how: How = PLAIN) -
 def put_back(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
     """Let everything be as the lock says, to the byte, or change nothing at all.
 
-    The files come from the registry: its skills as they are now, and their revisions. Raises
-    `LockNotMet` where some are not to be had, or are in the way of an edit, and as `pull`.
+    The files come from the registry, its skills as they are now and their revisions, else from
+    where the lock says that they come from. Raises `LockNotMet` where some are not to be had, or
+    are in the way of an edit, and as `pull`.
     """
     check_locked(target)
     missing: list[str] = []
-    with at_work(core, target, replace(how, dry_run=True)) as plan:
-        for folder, entry in sorted(plan.locked.items()):
-            told = _put_back(core, plan, folder, entry)
-            if told.state in {"edited", "failed"}:
-                missing.append(f"{folder} ({told.reason or told.state})")
-    if missing:
-        raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
-    with at_work(core, target, how) as work:
-        return [_put_back(core, work, *one) for one in sorted(work.locked.items())]
+    with ExitStack() as stack:
+        origins = Origins(core, stack, offline=how.offline)
+        with at_work(core, target, replace(how, dry_run=True)) as plan:
+            for folder, entry in sorted(plan.locked.items()):
+                told = _put_back(core, plan, origins, folder, entry)
+                if told.state in {"edited", "failed"}:
+                    missing.append(f"{folder} ({(told.reason or told.state).rstrip('.')})")
+        if missing:
+            raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
+        with at_work(core, target, how) as work:
+            return [_put_back(core, work, origins, *one) for one in sorted(work.locked.items())]
 
 
-def _put_back(core: Core, work: Standing, folder: str, entry: Locked) -> Pulled:
+def _put_back(core: Core, work: Standing, origins: Origins, folder: str, entry: Locked) -> Pulled:
     # Not kept from the first time to the second: together they may be larger than the memory.
+    reason = None
     entries = content_as_locked(core, entry.name, entry.tree_hash)
-    return work.put_back(folder, entry, entries)
+    if entries is None:
+        try:
+            entries = origins.files(entry)
+        except RegistryError as error:
+            reason = str(error)
+    return work.put_back(folder, entry, entries, reason)
 
 
 def check_locked(target: Target) -> None:

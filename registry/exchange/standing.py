@@ -115,14 +115,20 @@ class Standing:
             return Pulled(skill.ref, path, "failed", error.strerror)
         return Pulled(skill.ref, path, state)
 
-    def put_back(self, folder: str, entry: Locked, entries: Sequence[Entry] | None) -> Pulled:
+    def put_back(
+        self,
+        folder: str,
+        entry: Locked,
+        entries: Sequence[Entry] | None,
+        reason: str | None = None,
+    ) -> Pulled:
         """Put the very files into a folder that the lock says; raises as `pull`.
 
-        None: they are not to be had.
+        None: they are not to be had, for this ``reason``.
         """
         laid = self._laid(entry, folder)
         if entries is None:
-            return Pulled(entry.ref, laid[0].path_of(folder), "failed", _NOT_SO)
+            return Pulled(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
         try:
             state = self._put(folder, entry, entries, laid)
             self._tell(folder, entries, None)

@@ -1,6 +1,7 @@
 """How a skill differs from what it comes from."""
 
 from collections.abc import Mapping
+from tempfile import TemporaryDirectory
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
@@ -10,7 +11,6 @@ from registry.document.differing import difference
 from registry.errors import NoUpstream
 from registry.exchange.content import content_of
 from registry.exchange.remote.kinds import open_remote
-from registry.exchange.remote.sources import state_of_source
 from registry.exchange.remote.tree import Bounds
 from registry.model import Origin
 from registry.sync.sources import find
@@ -39,10 +39,15 @@ def diff_upstream(core: Core, name: str) -> str:
 
 def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | None:
     """Return the files of a skill as its remote has them now; None: as they are here."""
-    source = find(core, stored.skill.source)
-    remote, state = state_of_source(source)
+    remote = find(core, stored.skill.source).remote
+    if remote is None:
+        raise NoUpstream(name=stored.skill.ref)
     kinds = core.settings.source_kinds
-    with open_remote(remote, state, remote.version, Bounds(), kinds) as tree:
+    # Not in the checkout: what is looked at here is not what the source has read last.
+    with (
+        TemporaryDirectory(prefix="skill-registry-") as state,
+        open_remote(remote, state, remote.version, Bounds(), kinds) as tree,
+    ):
         if tree is None:
             return None
         begin = "" if origin.path == ROOT else f"{origin.path}/"

@@ -43,6 +43,7 @@ def chosen_skills(
     tags: Sequence[str],
     personality: str | None,
     every: bool,
+    skills: Sequence[str] = (),
     target: "Target | None" = None,
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
@@ -50,6 +51,11 @@ def chosen_skills(
     Of namesakes it is the one that was pulled to ``target`` before, unless a ref names another.
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
     """
+    addresses = [name for name in names if session.registry.is_address(name)]
+    if addresses and not tags:
+        return _of_addresses(session, names, addresses, skills, personality, every=every)
+    if skills:
+        raise click.UsageError("--skill goes with an ADDRESS; skills are named themselves.")
     ways = sum(map(bool, (names, tags, every)))
     if ways > 1 or (not ways and personality is not None):
         raise click.UsageError(CHOOSE)
@@ -68,6 +74,26 @@ def chosen_skills(
     from registry.exchange.choice import kept
 
     return kept(registry.core, target, found)
+
+
+def _of_addresses(
+    session: Session,
+    names: Sequence[str],
+    addresses: Sequence[str],
+    skills: Sequence[str],
+    personality: str | None,
+    *,
+    every: bool,
+) -> "list[Skill]":
+    """Return what is chosen of addresses, which become sources, and what else is named."""
+    registry = session.registry
+    found: list[Skill] = []
+    for name in names:
+        if name in addresses:
+            found += registry.skills_at(name, skills=skills, every=every)
+        else:
+            found.append(_named(registry, name, personality))
+    return found
 
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
@@ -94,6 +120,7 @@ _FLAGS: Final = ("check", "frozen", "remove", "adopt")
 
 @session_command(
     "skill-registry pull code-review --agent claude-code --agent codex",
+    "skill-registry pull owner/repo --skill code-review -a claude-code",
     "skill-registry pull                          # all of this project's, up to date",
     "skill-registry pull --check                  # what is behind, edited or gone?",
     "skill-registry pull --remove code-review",
@@ -102,6 +129,9 @@ _FLAGS: Final = ("check", "frozen", "remove", "adopt")
     "skill-registry pull --check --to ./.claude/skills    # what is behind?",
 )
 @choosing_options
+@click.option(
+    "--skill", "skills", metavar="NAME", multiple=True, help="Of an ADDRESS only this; repeatable."
+)
 @where_options
 @click.option("--link", "mode", flag_value="link", help="One copy, and links of agents to it.")
 @click.option("--copy", "mode", flag_value="copy", help="A copy for each agent's folder.")
@@ -116,6 +146,7 @@ _FLAGS: Final = ("check", "frozen", "remove", "adopt")
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
 @click.option("--frozen", is_flag=True, help="Exactly what the lock says, or nothing at all.")
+@click.option("--offline", is_flag=True, help="With --frozen: fetch nothing.")
 @click.option(
     "--adopt", is_flag=True, help="Take over what the 'skills' command line (npm) put in place."
 )
@@ -132,10 +163,14 @@ def command(
     theirs: bool,
     force: bool,
     dry_run: bool,
+    offline: bool,
     style: str | None,
     **given: Any,
 ) -> None:
     """Put skills where agents look, or into a folder, as they are now.
+
+    NAME is a skill's, or the address of where skills are ("source add --help"): that becomes a
+    source first.
 
     --agent means its folder in this project (the git checkout around the current folder, else that
     folder), with --global the one for all projects. Several agents share one copy and have links to
@@ -154,7 +189,16 @@ def command(
     doing = [flag for flag in _FLAGS if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
     target = target_of(session, to, is_global=is_global)
-    how = How(agents=agents_of(agent), mode=mode, force=force, theirs=theirs, dry_run=dry_run)
+    how = How(
+        agents=agents_of(agent),
+        mode=mode,
+        force=force,
+        theirs=theirs,
+        dry_run=dry_run,
+        offline=offline,
+    )
+    if offline and doing != ["frozen"]:
+        raise click.UsageError("--offline goes with --frozen.")
     with waiting(session.console, "comparing" if "check" in doing else "pulling"):
         done = _done(session, target, how, doing, given, is_named=bool(agent or to is not None))
     emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)

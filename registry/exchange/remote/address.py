@@ -37,6 +37,9 @@ _TREE = re.compile(
     r"(?P<repo>.+?)(?P<dash>/-)?/(?P<what>tree|blob)/(?P<ref>[^/]+)(?:/(?P<part>.+))?"
 )
 
+_TOKEN = re.compile(r"(?:gh[a-z]_|github_pat_|gl[a-z]+-|hf_)\w{16,}[\w-]*|[\w-]{40,}")
+"""A user's name that is a password: those that hosts give out are used so."""
+
 GIT_SCHEMES: Final = frozenset({"ssh", "git", "git+ssh", "ssh+git"})
 WEB_SCHEMES: Final = frozenset({"http", "https"})
 
@@ -121,7 +124,7 @@ def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
         reason = "it has to begin with https, ssh, git or file"
         raise AddressInvalid(address=text, reason=reason)
     if scheme == "file":
-        return _of_file(text)
+        return _of_file(text, _path_of(text))
     inner = _INNER.fullmatch(text)
     if scheme in GIT_SCHEMES and inner is None:
         return Address("git", text)
@@ -151,9 +154,15 @@ def _of_web(text: str, scheme: str, inner: re.Match[str] | None) -> Address:
     return Address("web", text)
 
 
-def _of_file(text: str) -> Address:
+def _path_of(url: str) -> str:
+    try:
+        return unquote(urlsplit(url).path).rstrip("/")
+    except ValueError as error:
+        raise AddressInvalid(address=url, reason=str(error)) from None
+
+
+def _of_file(text: str, path: str) -> Address:
     """Return an archive, or the repository that a path leads to or into."""
-    path = unquote(urlsplit(text).path).rstrip("/")
     if _is_archive(path) and os.path.isfile(path):
         return Address("archive", text)
     part, above = "", path
@@ -191,7 +200,9 @@ def check_ref(ref: str, shown: str) -> None:
 
 def check_git_url(url: str, shown: str) -> None:
     """Raise `AddressInvalid` unless git, and ssh below it, take ``url`` for nothing but a place."""
-    if url.startswith("-") or "::" in url.partition("/")[0] or not url.isprintable() or " " in url:
+    if not unquote(url).isprintable():
+        raise AddressInvalid(address=shown, reason="it has control characters")
+    if url.startswith("-") or "::" in url.partition("/")[0] or " " in url:
         raise AddressInvalid(address=shown, reason="git could take it for an order")
     if "://" not in url:
         if _SCP.fullmatch(url) is None:
@@ -211,12 +222,16 @@ def check_git_url(url: str, shown: str) -> None:
 def check_secret(url: str, shown: str) -> None:
     """Raise `AddressInvalid` for an address with a password: it would be stored and shown."""
     try:
-        password = urlsplit(url).password
+        parts = urlsplit(url)
     except ValueError as error:
         raise AddressInvalid(address=shown, reason=str(error)) from None
-    if password is not None:
+    token = _TOKEN.search(parts.username or "")
+    if parts.password is not None or token:
+        secrets = [one for one in (parts.password, token and token[0]) if one]
+        for one in secrets:
+            shown = shown.replace(one, "***")
         reason = "it holds a password, which would be stored: leave it to git's credential helper"
-        raise AddressInvalid(address=shown.replace(password, "***"), reason=reason)
+        raise AddressInvalid(address=shown, reason=reason)
 
 
 def is_loopback(host: str | None) -> bool:

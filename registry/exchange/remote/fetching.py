@@ -1,7 +1,7 @@
 """Bring the checkouts of remote sources up to date, several at once."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from registry.errors import (
     SyncRunning,
 )
 from registry.exchange.remote.checkout import Checkout, home_of
+from registry.exchange.remote.git_program import interrupt
 from registry.exchange.remote.kinds import REPOSITORIES, open_remote
 from registry.exchange.remote.tree import Bounds
 from registry.model import Remote, Source
@@ -19,6 +20,9 @@ from registry.sync.report import Fetched, Outcome, Progress
 from registry.text import utc_now
 
 AT_ONCE: Final = 4
+
+WINK: Final = 0.05
+"""Seconds between two looks at whether what is interrupted has ended."""
 
 
 def fetch_sources(
@@ -31,10 +35,16 @@ def fetch_sources(
     done: dict[str, Fetched] = {}
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
         jobs = {pool.submit(_fetched, core, one, verify=verify): one for one in sources}
-        progress("fetching", 0, len(jobs))
-        for job in as_completed(jobs):
-            done[jobs[job].path] = job.result()
-            progress("fetching", len(done), len(jobs))
+        try:
+            progress("fetching", 0, len(jobs))
+            for job in as_completed(jobs):
+                done[jobs[job].path] = job.result()
+                progress("fetching", len(done), len(jobs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while wait(jobs, WINK).not_done:
+                interrupt()
+            raise
     return done
 
 

@@ -5,11 +5,11 @@ them. What a repository's file names is a path to look at, inside the repository
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from registry.disk.paths import ROOT, check_path
+from registry.disk.paths import PATH_BYTES, ROOT, check_path
 from registry.model import DOCUMENT_NAMES
 
 AGENT_FOLDERS: Final = (
@@ -34,6 +34,7 @@ PLUGIN: Final = ".claude-plugin/plugin.json"
 
 MAX_MANIFEST: Final = 1 << 20
 MAX_PLUGINS: Final = 2000
+MAX_NOTICES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Found:
 class _Named:
     """What plugins name: folders whose children may be skills, and what lies elsewhere."""
 
-    folders: list[str] = field(default_factory=list)
+    folders: set[str] = field(default_factory=set)
     notices: list[str] = field(default_factory=list)
 
 
@@ -76,7 +77,12 @@ def skill_folders(
     found = {one for one in documents if _is_usual(one, named.folders)}
     if not found:
         found = {one for one in documents if one.count("/") < ANYWHERE}
-    return Found(tuple(begin + one for one in _outermost(found)), tuple(named.notices))
+    return Found(tuple(begin + one for one in _outermost(found)), tuple(_shortened(named.notices)))
+
+
+def _shortened(notices: list[str]) -> list[str]:
+    more = len(notices) - MAX_NOTICES
+    return notices if more <= 0 else [*notices[:MAX_NOTICES], f"and {more} more lie elsewhere"]
 
 
 def _documents(paths: Iterable[str], begin: str) -> Iterator[str]:
@@ -88,7 +94,7 @@ def _documents(paths: Iterable[str], begin: str) -> Iterator[str]:
                 yield folder
 
 
-def _is_usual(folder: str, named: Sequence[str]) -> bool:
+def _is_usual(folder: str, named: set[str]) -> bool:
     if "/" not in folder:
         return True
     for container in CONTAINERS:
@@ -149,13 +155,16 @@ def _name_skills(plugin: dict[str, Any], home: str, named: _Named) -> None:
     for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
         path = _inside(one, home)
         if path:
-            named.folders += [path, path.rpartition("/")[0]]
-    named.folders.append(f"{home}/skills".lstrip("/"))
+            named.folders |= {path, path.rpartition("/")[0]}
+    named.folders.add(f"{home}/skills".lstrip("/"))
 
 
 def _inside(path: object, home: str) -> str | None:
-    """Return a path that a file names, relative to the repository; None: it is none inside."""
-    if not isinstance(path, str) or not path.startswith("."):
+    """Return a path that a file names, relative to the repository; None: it is none inside.
+
+    It ought to begin with ``./``, and in the wild does not always.
+    """
+    if not isinstance(path, str) or path.startswith(("/", "~")) or len(path) > PATH_BYTES:
         return None
     parts = [part for part in path.split("/") if part not in {"", "."}]
     whole = "/".join([*home.split("/"), *parts] if home else parts)

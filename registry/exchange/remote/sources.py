@@ -3,12 +3,13 @@
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
-from registry.errors import NoUpstream, RegistryError, RemoteInvalid, SourceExists, UsageProblem
+from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, parse_address
 from registry.model import Remote, Scope, Source
 from registry.sync import sources as folders
@@ -107,13 +108,18 @@ def update(
     if ref is not None:
         from registry.db.writes.sources import record_remote
         from registry.exchange.remote.address import check_ref
+        from registry.exchange.remote.checkout import Checkout, home_of
 
         if source.remote is None or source.remote.kind != "git":
             raise UsageProblem(message=f"{source.name} is no git repository: it has no pin")
         check_ref(ref or "HEAD", ref)
         folders.check_own(core, source.name, source.host, source.path)
+        remote = replace(source.remote, ref=ref or None)
+        with Checkout.locked(home_of(source.path, source.name)) as checkout:
+            checkout.check_asked(source.remote, source.name, remote)
+            checkout.ask(remote)
         with core.writer.transaction() as connection:
-            record_remote(connection, source.id, replace(source.remote, ref=ref or None))
+            record_remote(connection, source.id, remote)
     return folders.update(core, source.name, scope=scope, priority=priority, new_name=new_name)
 
 
@@ -131,13 +137,11 @@ def remove(core: Core, name: str) -> Source:
     """Forget a source, and remove the checkout of a remote one."""
     source = folders.remove(core, name)
     if source.remote is not None and folders.is_here(core, source.host, source.path):
-        from registry.exchange.remote.checkout import home_of
+        from registry.exchange.remote.checkout import remove_checkout
 
-        try:
-            home = home_of(source.path, source.name)
-        except RegistryError:
-            return source  # another user's, or none of ours: it is left alone
-        shutil.rmtree(home, ignore_errors=True)
+        # What is another user's, another source's or none of ours is left alone.
+        with suppress(RegistryError, OSError):
+            remove_checkout(source.path, source.remote, source.name)
     return source
 
 
@@ -155,6 +159,7 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 def _behind(core: Core, source: Source) -> bool | None:
     """Tell whether the remote of a source has something newer; None: it has none, or is away."""
+    from registry.exchange.remote.checkout import Checkout, home_of
     from registry.exchange.remote.kinds import open_remote
     from registry.exchange.remote.tree import Bounds
 
@@ -167,23 +172,13 @@ def _behind(core: Core, source: Source) -> bool | None:
             from registry.exchange.remote.git import Git
 
             return Git(remote.url, "", Bounds()).find(remote.ref) != remote.version
-        _, state = state_of_source(source)
-        with open_remote(remote, state, remote.version, Bounds(), kinds) as tree:
+        with (
+            Checkout.locked(home_of(source.path, source.name)) as checkout,
+            open_remote(remote, checkout.state, remote.version, Bounds(), kinds) as tree,
+        ):
             return tree is not None
-    except RegistryError:
+    except (RegistryError, OSError):
         return None
-
-
-def state_of_source(source: Source) -> tuple[Remote, str]:
-    """Return the remote of a source, and the folder in which its kind keeps what it needs.
-
-    Raises `NoUpstream`, and `SourceInvalid` where this user has no checkout of it.
-    """
-    from registry.exchange.remote.checkout import home_of, state_of
-
-    if source.remote is None:
-        raise NoUpstream(name=source.name)
-    return source.remote, state_of(home_of(source.path, source.name))
 
 
 def kind_of(address: Address) -> str:

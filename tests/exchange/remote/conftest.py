@@ -7,15 +7,17 @@ import socket
 import tarfile
 import threading
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 
 from registry.exchange.remote.tree import Bounds
+from tests.exchange.remote.upstream import GitServer, Upstream
 
 
 @dataclass
@@ -201,3 +203,51 @@ def special(name, kind, target=""):
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, target
     return member
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Upstream:
+    """A repository of two skills."""
+    made = Upstream(tmp_path / "upstream")
+    made.skill("skills/alpha", description="Sorts letters.")
+    made.skill("skills/beta", description="Counts words.")
+    made.write("skills/beta/scripts/run.sh", "echo beta\n", 0o755)
+    made.write("README.md", "Not a skill.\n")
+    made.commit()
+    return made
+
+
+@pytest.fixture
+def traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Return the git commands that ran since the last look, by their names."""
+    log = tmp_path / "git-trace"
+    monkeypatch.setenv("GIT_TRACE", str(log))
+
+    def look() -> list[str]:
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        known = {"ls-remote", "fetch", "ls-tree", "cat-file", "init", "index-pack"}
+        ran = [line.partition("trace: built-in: git ")[2].split() for line in lines]
+        return [words[0] for words in ran if words and words[0] in known]
+
+    return look
+
+
+@pytest.fixture
+def serve_git() -> Iterator[Callable[..., GitServer]]:
+    """Serve the repositories in a folder: ``serve_git(folder, password="…")``."""
+    running: list[GitServer] = []
+
+    def start(root: Path, password: str | None = None) -> GitServer:
+        running.append(GitServer(root, password))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture
+def git_http(upstream: Upstream, serve_git: Callable[..., GitServer]) -> GitServer:
+    """The repository over HTTP, without a password."""
+    return serve_git(upstream.bare.parent)
