@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from registry.db.queries.summary import Stats
     from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
-    from registry.exchange.pull import Pulled
+    from registry.exchange.told import Pulled
     from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
     from registry.sync.watching import Watching
@@ -455,21 +455,43 @@ class SkillRegistry:
 
     def pull(self, skills: Sequence[Skill], to: str, *, force: bool = False) -> "Sequence[Pulled]":
         """Put skills into folders of their names below ``to``; see `exchange.pull.pull`."""
-        from registry.exchange.pull import pull
+        from registry.exchange.pull import How, pull
+        from registry.exchange.targets import Target
 
-        return pull(self.core, skills, to, force=force)
+        return pull(self.core, skills, Target.folder(to), How(force=force))
 
     def check_pulled(self, to: str, skills: Sequence[Skill] | None = None) -> "Sequence[Pulled]":
         """Say how pulled skills differ from these (None: all that were pulled) as they are now."""
         from registry.exchange.pull import check
+        from registry.exchange.targets import Target
 
-        return check(self.core, skills, to)
+        return check(self.core, skills, Target.folder(to))
 
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
         """Publish skills for discovery below ``to``; see `exchange.export.export`."""
         from registry.exchange.export import export
 
         return export(self.core, skills, to)
+
+    def is_address(self, name: str) -> bool:
+        """Tell whether a name is an address that skills are fetched from, and nothing known."""
+        from registry.exchange.remote.offered import is_address
+
+        return is_address(self.core, name)
+
+    def skills_at(
+        self, address: str, *, skills: Sequence[str] = (), every: bool = False
+    ) -> Sequence[Skill]:
+        """Make a source of an address, and return skills of it; see `remote.offered.skills_at`."""
+        from registry.exchange.remote.offered import skills_at
+
+        return skills_at(self.core, address, skills=skills, every=every)
+
+    def diff_upstream(self, name: str) -> str:
+        """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""
+        from registry.exchange.upstream import diff_upstream
+
+        return diff_upstream(self.core, name)
 
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None

@@ -88,6 +88,13 @@ def data_folder() -> Path:
     return user_data_path(APPLICATION, appauthor=False)
 
 
+def cache_folder() -> Path:
+    """Return where the registry keeps what can be fetched again (the platform's cache folder)."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path(APPLICATION, appauthor=False)
+
+
 def default_database() -> Path:
     """Return where the registry lives unless told otherwise."""
     return data_folder() / "registry.db"

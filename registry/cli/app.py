@@ -32,7 +32,7 @@ COMMANDS: Final = {
     "trash": "List what was deleted, or end it for good.",
     "history": "List what a skill was like: each content that the registry has seen.",
     "diff": "Show what is different between two revisions of a skill, in all its files.",
-    "pull": "Put skills into a folder, as they are now.",
+    "pull": "Put skills where agents look, or into a folder, as they are now.",
     "import": "Bring in skills from an archive or an address.",
     "export": "Publish skills for discovery: an index and its artifacts.",
     "prompt": "Print the catalogue for a system prompt.",

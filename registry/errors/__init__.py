@@ -28,6 +28,10 @@ from registry.errors.exchange import AddressInvalid as AddressInvalid
 from registry.errors.exchange import ArchiveRefused as ArchiveRefused
 from registry.errors.exchange import ExportRefused as ExportRefused
 from registry.errors.exchange import LockFileInvalid as LockFileInvalid
+from registry.errors.exchange import LockMissing as LockMissing
+from registry.errors.exchange import LockNotMet as LockNotMet
+from registry.errors.exchange import NotPulled as NotPulled
+from registry.errors.exchange import NoUpstream as NoUpstream
 from registry.errors.exchange import PullClash as PullClash
 from registry.errors.exchange import PullRefused as PullRefused
 from registry.errors.exchange import RemoteInvalid as RemoteInvalid
@@ -49,6 +53,7 @@ from registry.errors.past import SkillGone as SkillGone
 from registry.errors.past import SkillInTrash as SkillInTrash
 from registry.errors.past import SkillNotDeleted as SkillNotDeleted
 from registry.errors.past import SkillNotFound as SkillNotFound
+from registry.errors.requests import AgentNotFound as AgentNotFound
 from registry.errors.requests import DialectNotFound as DialectNotFound
 from registry.errors.requests import DialectUnusable as DialectUnusable
 from registry.errors.requests import FindingUnknown as FindingUnknown
@@ -64,6 +69,7 @@ from registry.errors.skills import NotUtf8 as NotUtf8
 from registry.errors.skills import OutsideSkill as OutsideSkill
 from registry.errors.skills import PathRefused as PathRefused
 from registry.errors.skills import SkillAmbiguous as SkillAmbiguous
+from registry.errors.skills import SkillHeld as SkillHeld
 from registry.errors.skills import SkillInaccessible as SkillInaccessible
 from registry.errors.skills import SkillInvalid as SkillInvalid
 from registry.errors.skills import SkillMissing as SkillMissing

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from registry.errors.base import Conflict, Invalid, RegistryError, Unavailable
+from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Unavailable
 from registry.text import MAX_CHOICES, escaped
 
 
@@ -13,6 +13,14 @@ class ArchiveRefused(RegistryError):
 
     path: str
     reason: str
+
+
+class NoUpstream(NotFound):
+    """Nothing is known that it comes from: ``name``."""
+
+    sentence = "{name:q} comes from no remote source, and none has a skill of its name."
+
+    name: str
 
 
 class SeveralSkills(RegistryError):
@@ -52,6 +60,33 @@ class LockFileInvalid(RegistryError):
 
     path: str
     reason: str
+
+
+class LockMissing(NotFound):
+    """Nothing was pulled where it was asked for: ``path`` of the lock file that is not there."""
+
+    sentence = "There is no {path}: nothing was pulled there."
+
+    path: str
+
+
+class LockNotMet(Conflict):
+    """What a lock file says can't be put in place: ``path``, ``missing`` with the reasons."""
+
+    sentence = "What {path} says can't be had, and nothing was changed: {missing:list}."
+
+    path: str
+    missing: Sequence[str]
+
+
+class NotPulled(NotFound):
+    """No skill was pulled under this name: ``name``, ``path`` of the lock file, ``similar``."""
+
+    sentence = "{path} lists no {name:q}."
+
+    name: str
+    path: str
+    similar: Sequence[str]
 
 
 class PullClash(Conflict):

@@ -187,6 +187,8 @@ def _tar_entries(tape: "_Tape") -> Iterator[_Entry]:
     with tarfile.open(fileobj=tape, mode="r:") as tar:
         while (entry := tar.next()) is not None:
             tar.members.clear()  # type: ignore[attr-defined]  # it would remember all of them
+            if entry.size < 0:  # the next header would be one that was read already
+                raise BadArchive("it has a file of less than no bytes")
             if entry.isdir():
                 continue
             problem = None if entry.isreg() else "is not a plain file"

@@ -10,6 +10,7 @@ from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.progress import waiting
 from registry.cli.session import Session
 from registry.text import quoted
 
@@ -44,14 +45,26 @@ def history(session: Session, *, name: str, style: str | None) -> None:
     "skill-registry diff code-review        # what the last change did",
     "skill-registry diff code-review 1      # between revision 1 and now",
     "skill-registry diff code-review 1 2",
+    "skill-registry diff code-review --upstream",
 )
 @click.argument("name", shell_complete=complete.names)
 @click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
 @click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
-def diff(session: Session, *, name: str, old: int | None, new: int | None) -> None:
-    """Show what is different between two revisions of a skill, in all its files."""
+@click.option("--upstream", is_flag=True, help="Compare it with what it comes from.")
+def diff(session: Session, *, name: str, old: int | None, new: int | None, upstream: bool) -> None:
+    """Show what is different between two revisions of a skill, in all its files.
+
+    With --upstream: what the next sync would bring to a skill of a remote source; of a skill of
+    your own, what is different in it from the skill of its name in a remote source.
+    """
     console = session.console
-    text = session.registry.diff(name, old, new)
+    if upstream and old is not None:
+        raise click.UsageError("--upstream goes without revisions.")
+    if upstream:
+        with waiting(console, "asking"):
+            text = session.registry.diff_upstream(name)
+    else:
+        text = session.registry.diff(name, old, new)
     if not text:
         console.note("Nothing is different.")
     elif console.is_terminal:

@@ -30,7 +30,7 @@ _SHORT = re.compile(
 )
 _SCP = re.compile(r"(?:[\w.-]+@)(?P<host>\w[\w.-]*):(?!//)(?P<path>[^-\s].*)")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)(?P<sign>://|::)")
-_PREFIX = re.compile(r"(?P<prefix>[A-Za-z][\w-]*):(?![/:])(?P<rest>.+)")
+_PREFIX = re.compile(r"(?P<prefix>[A-Za-z][\w-]*):(?!:)(?P<rest>.+)")
 _REF = re.compile(r"(?!-)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[^\s~^:?*\[\\\x00-\x1f\x7f]{1,250}")
 _INNER = re.compile(r"(?P<url>.+?\.git)/(?P<part>[^/].*?)/?")
 _TREE = re.compile(

@@ -12,7 +12,6 @@ from registry.errors import (
     SyncRunning,
 )
 from registry.exchange.remote.checkout import Checkout, home_of
-from registry.exchange.remote.chosen import wanted_files
 from registry.exchange.remote.git_program import interrupt
 from registry.exchange.remote.kinds import REPOSITORIES, open_remote
 from registry.exchange.remote.tree import Bounds
@@ -73,6 +72,8 @@ def fetch(core: Core, remote: Remote, home: str, name: str, *, verify: bool = Fa
         with open_remote(remote, checkout.state, known, bounds, kinds) as tree:
             if tree is None:
                 return Fetched(replace(remote, version=known))
+            from registry.exchange.remote.chosen import wanted_files
+
             is_repository = remote.kind in REPOSITORIES
             wanted, notices = wanted_files(tree, remote, is_repository=is_repository, bounds=bounds)
             checkout.take(tree, known, wanted, bounds)

@@ -41,19 +41,19 @@ class Gathered:
     """The skills of an index by their folders, and as what each of them was brought.
 
     ``failed``: what did not come as it is offered; some of it is there as it was before.
+    ``parts`` is None where all of it is as it was known.
     """
 
-    parts: dict[str, Part]
+    parts: dict[str, Part] | None
     stored: dict[str, Stored]
     notices: list[str]
     failed: set[str]
 
-    def tree(self, known: str | None, made_at: int | None) -> Held | None:
-        """Return the tree of them; None where it is the known one, and nothing is to be said."""
-        version = version_of(self.stored)
-        if version == known and not self.failed:
+    def tree(self, made_at: int | None) -> Held | None:
+        """Return the tree of them, None where it is the known one."""
+        if self.parts is None:
             return None
-        return Held(version, made_at, self.parts, self.notices)
+        return Held(version_of(self.stored), made_at, self.parts, self.notices)
 
 
 def files_of(stored: Iterable[object]) -> set[str]:
@@ -81,12 +81,13 @@ def gather(
     kept: Kept,
     wanted: Sequence[Wanted],
     before: Mapping[str, object],
+    known: str | None,
     bounds: Bounds,
     notices: Notices,
     *,
     url: str,
 ) -> Gathered:
-    """Bring skills, in their order.
+    """Bring skills, in their order, and look into them unless they make the ``known`` version.
 
     What can't be brought is a notice, and what was there ``before`` is kept. Raises `RemoteProblem`
     where nothing is left.
@@ -96,29 +97,30 @@ def gather(
         brought = list(pool.map(_brought, wanted))
     finally:
         pool.shutdown(cancel_futures=True)
+    pairs = [(want.folder, one) for want, one in zip(wanted, brought, strict=True)]
+    offered = {folder: one for folder, one in pairs if not isinstance(one, Withdrawn)}
+    came = {folder: one for folder, one in offered.items() if is_stored(one)}
+    if len(came) == len(offered) and version_of(came) == known:
+        return Gathered(None, came, [], set())
     parts: dict[str, Part] = {}
     stored: dict[str, Stored] = {}
     files, size = 0, 0
-    for want, one in zip(wanted, brought, strict=True):
-        found = _chosen(kept, want.folder, one, before.get(want.folder), bounds, notices)
+    for folder, one in pairs:
+        found = _chosen(kept, folder, one, before.get(folder), bounds, notices)
         if found is None:
             continue
         part, of = found
         files += len(part.blobs)
         size += sum(blob.size or 0 for blob in part.blobs.values())
         if files > bounds.files or size > bounds.bytes:
-            notices.leave_out(want.folder, "there is no room for it among all the others")
+            notices.leave_out(folder, "there is no room for it among all the others")
             continue
-        parts[want.folder], stored[want.folder] = part, of
+        parts[folder], stored[folder] = part, of
     if wanted and not parts:
         unreachable = next((one for one in brought if isinstance(one, RemoteUnreachable)), None)
         reason = f"none of its skills is to be had; {notices.said()[0]}"
         raise unreachable or RemoteInvalid(url=redacted(url), reason=reason)
-    failed = {
-        want.folder
-        for want, one in zip(wanted, brought, strict=True)
-        if stored.get(want.folder) != one and not isinstance(one, Withdrawn)
-    }
+    failed = {folder for folder, one in offered.items() if stored.get(folder) != one}
     return Gathered(parts, stored, notices.said(), failed)
 
 

@@ -87,10 +87,30 @@ def open_git(
     git.end(rest)
 
 
+@contextmanager
+def open_kept(url: str, commit: str, state: str, bounds: Bounds) -> Iterator[GitTree]:
+    """Give what was fetched of a commit before, without asking the remote for anything.
+
+    Raises `RemoteInvalid` where that is not all here.
+    """
+    git = Git(url, os.path.join(state, "git"), bounds)
+    git.stay_here()
+    if not COMMIT.fullmatch(commit) or not os.path.isdir(git.home) or git.at(commit) is None:
+        raise RemoteInvalid(url=url, reason="nothing of that version was fetched here before")
+    notices: list[str] = []
+    files, made_at = git.listed(commit, notices)
+    yield GitTree(git, commit, made_at, files, notices)
+
+
 class Git(GitProgram):
     """One bare repository of ours, and the remote that it is filled from."""
 
     _partial = True
+
+    def stay_here(self) -> None:
+        """Reach no remote from now on."""
+        self._partial = False
+        self.forbid_network()
 
     def find(self, ref: str | None) -> str:
         """Return the commit that a ref means at the remote now; one round trip."""

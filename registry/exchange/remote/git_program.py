@@ -105,6 +105,10 @@ class GitProgram:
             raise self._failure(code, text)
         return said if errors else out
 
+    def forbid_network(self) -> None:
+        """Let git speak no protocol at all from now on."""
+        self._environment["GIT_ALLOW_PROTOCOL"] = "none"
+
     def code(self, *arguments: str) -> int:
         """Run git to its end and return its exit status."""
         return self._ended(*arguments)[0]

@@ -112,7 +112,6 @@ class Client:
 
         ``cut``: write as much as is allowed before raising `RemoteTooLarge`.
         """
-        shown = redacted(url)
         redirects = busy = 0
         while True:
             with self._asked(url, headers) as response:
@@ -124,9 +123,8 @@ class Client:
             if status in MOVED:
                 redirects += 1
                 if redirects > REDIRECTS:
-                    raise RemoteInvalid(
-                        url=shown, reason=f"it redirects more than {REDIRECTS} times"
-                    )
+                    reason = f"it redirects more than {REDIRECTS} times"
+                    raise RemoteInvalid(url=redacted(url), reason=reason)
                 url = resolved(url, response.headers.get("Location", ""))
             elif status in BUSY and (busy := busy + 1) < ATTEMPTS:
                 self._wait(url, response.headers.get("Retry-After"), PAUSE * 2 ** (busy - 1))
@@ -261,6 +259,7 @@ class Client:
             with self._network(url):
                 chunk = response.read(min(CHUNK, most + 1))
             if not chunk:
+                self._check_time(url)  # or it ends because it was cut off
                 break
             into.write(chunk[: most - size])
             size += len(chunk)
@@ -283,17 +282,15 @@ class Client:
     def _network(self, url: str) -> Iterator[None]:
         """Say in our words what goes wrong between here and a server."""
         self._check_time(url)
-        reason = None
         try:
             yield
         except (http.client.HTTPException, OSError, ValueError) as error:
+            self._check_time(url)
             reason = reason_of(error)
-            if reason is None and self._left() > 0:
-                reason = "it does not answer in HTTP"
-                raise RemoteInvalid(url=redacted(url), reason=reason) from error
-        self._check_time(url)
-        if reason is not None:
-            raise RemoteUnreachable(url=redacted(url), reason=reason)
+            if reason is not None:
+                raise RemoteUnreachable(url=redacted(url), reason=reason) from error
+            reason = "it does not answer in HTTP"
+            raise RemoteInvalid(url=redacted(url), reason=reason) from error
 
     def _check_time(self, url: str) -> None:
         if self._left() <= 0:

@@ -13,10 +13,11 @@ from registry.exchange.remote.gather import (
     Withdrawn,
     files_of,
     gather,
+    is_stored,
     version_of,
 )
 from registry.exchange.remote.http import NOT_FOUND, Client
-from registry.exchange.remote.kept import Kept, open_kept
+from registry.exchange.remote.kept import Kept, open_kept, past
 from registry.exchange.remote.parts import Stored
 from registry.exchange.remote.paths import Notices, Paths
 from registry.exchange.remote.tree import Bounds, Tree
@@ -74,9 +75,8 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
         wanted = [
             Wanted(item.folder, partial(_bring, client, base, kept, item, bounds)) for item in items
         ]
-        made_at = max((item.updated for item in items), default=0) // 1000 or None
-        gathered = gather(kept, wanted, before, bounds, notices, url=base)
-        yield gathered.tree(known, made_at)
+        gathered = gather(kept, wanted, before, known, bounds, notices, url=base)
+        yield gathered.tree(past(max((item.updated for item in items), default=0) // 1000))
         versions = {
             item.folder: [item.version, item.updated]
             for item in items
@@ -169,9 +169,9 @@ def _is_known(kept: Kept, item: _Item, *, any_time: bool = False) -> bool:
     stored = kept.noted("skills").get(item.folder)
     version = kept.noted("versions").get(item.folder)
     noted = [item.version, item.updated]
-    if any_time:
-        version, noted = version and version[:1], noted[:1]
-    return version == noted and isinstance(stored, str) and kept.has(stored)
+    if any_time and isinstance(version, list):
+        version, noted = version[:1], noted[:1]
+    return version == noted and is_stored(stored) and isinstance(stored, str) and kept.has(stored)
 
 
 def _bring(client: Client, base: str, kept: Kept, item: _Item, bounds: Bounds) -> Stored:

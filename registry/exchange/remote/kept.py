@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import secrets
+import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
@@ -116,6 +117,11 @@ def _digest(file: BufferedReader) -> str:
 def made_at(headers: HTTPMessage) -> int | None:
     """Return when a server says that something was changed last, in seconds since 1970."""
     try:
-        return int(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp())
+        return past(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp())
     except (ValueError, OverflowError):
         return None
+
+
+def past(seconds: float) -> int | None:
+    """Return a time that a server tells, None where it can't be one at which anything was made."""
+    return int(seconds) if 0 < seconds < time.time() else None

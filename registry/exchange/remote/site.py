@@ -78,8 +78,8 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
             wanted = list(_loose(client, kept, index, bounds, notices))
         before = kept.noted("skills")
         kept.keep_only(files_of([*before.values(), *offers.values()]))
-        gathered = gather(kept, wanted, before, bounds, notices, url=index.url)
-        yield gathered.tree(known, index.made_at)
+        gathered = gather(kept, wanted, before, known, bounds, notices, url=index.url)
+        yield gathered.tree(index.made_at)
         kept.note({"skills": gathered.stored})
         kept.keep_only(files_of(gathered.stored.values()))
 

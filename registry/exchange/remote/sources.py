@@ -159,7 +159,7 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 def _behind(core: Core, source: Source) -> bool | None:
     """Tell whether the remote of a source has something newer; None: it has none, or is away."""
-    from registry.exchange.remote.checkout import home_of, state_of
+    from registry.exchange.remote.checkout import Checkout, home_of
     from registry.exchange.remote.kinds import open_remote
     from registry.exchange.remote.tree import Bounds
 
@@ -172,10 +172,12 @@ def _behind(core: Core, source: Source) -> bool | None:
             from registry.exchange.remote.git import Git
 
             return Git(remote.url, "", Bounds()).find(remote.ref) != remote.version
-        state = state_of(home_of(source.path, source.name))
-        with open_remote(remote, state, remote.version, Bounds(), kinds) as tree:
+        with (
+            Checkout.locked(home_of(source.path, source.name)) as checkout,
+            open_remote(remote, checkout.state, remote.version, Bounds(), kinds) as tree,
+        ):
             return tree is not None
-    except RegistryError:
+    except (RegistryError, OSError):
         return None
 
 

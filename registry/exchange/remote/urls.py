@@ -62,8 +62,7 @@ def split(url: str) -> SplitResult:
 
 def host_of(parts: SplitResult) -> str:
     """Return the host as it is asked for; ValueError where it can be none."""
-    host = parts.hostname or ""
-    return host if host.isascii() else host.encode("idna").decode()
+    return (parts.hostname or "").encode("idna").decode()
 
 
 def port_of(parts: SplitResult) -> int:

@@ -114,7 +114,7 @@ def test_notes_that_are_broken_or_by_somebody_else_are_no_notes(server, take):
 
 
 def test_a_file_of_this_disk_is_an_archive_as_well(tmp_path, take):
-    path = tmp_path / "all.zip"
+    path = tmp_path / "all of it?.zip"
     path.write_bytes(zipped(FILES))
     os.utime(path, (1000, 1000))
     taken = take(open_archive, str(path))

@@ -232,20 +232,21 @@ class TestWhatIsSent:
         with pytest.raises(RemoteUnreachable, match="no host of this name"):
             fetch("http://nosuch.invalid/")
 
-    @pytest.mark.parametrize("drip", ["head", "headers", "body", "continue", "nothing"])
+    @pytest.mark.parametrize("drip", ["head", "headers", "body", "pause", "continue", "nothing"])
     def test_a_server_that_only_drips_is_left(self, server, fetch, drip):
         def answer(handler):
             start = {
                 "head": b"HTTP/1.1 200 O",
                 "headers": b"HTTP/1.1 200 OK\r\nX: ",
                 "body": b"HTTP/1.1 200 OK\r\n\r\n",
+                "pause": b"HTTP/1.1 200 OK\r\n\r\n",
                 "continue": b"",
                 "nothing": b"",
             }[drip]
             handler.wfile.write(start)
             more = b"HTTP/1.1 100 Go on\r\n\r\n" if drip == "continue" else b"x"
             while not server.ended.wait(0.01):
-                if drip != "nothing":
+                if drip not in {"pause", "nothing"}:
                     handler.wfile.write(more)
 
         server.routes["/a"] = answer
@@ -300,6 +301,16 @@ class TestWhatIsSent:
         server.routes["/a"] = lambda handler: handler.wfile.write(answer)
         with pytest.raises(RemoteProblem):
             fetch(f"{server.url}/a")
+
+    def test_more_than_is_asked_for_is_not_taken(self, server, fetch):
+        server.put("/said", bytes(11))
+        server.routes["/unsaid"] = lambda handler: handler.wfile.write(
+            b"HTTP/1.0 200 OK\r\n\r\n" + bytes(11)
+        )
+        for path in ("/said", "/unsaid"):
+            assert fetch(f"{server.url}{path}", most=11) == bytes(11)
+            with pytest.raises(RemoteTooLarge, match="and 10 are taken"):
+                fetch(f"{server.url}{path}", most=10)
 
     def test_all_of_it_together_is_bounded(self, server, fetch):
         server.put("/a", bytes(600))

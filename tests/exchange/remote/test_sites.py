@@ -269,6 +269,7 @@ class TestWhatFailsToCome:
             assert taken.files == files("alpha", "beta", "gamma")
             assert len(taken.notices) == 1
             assert taken.notices[0].startswith("'beta' stays as it was: ")
+            assert status != 200 or "not what its digest says" in taken.notices[0]
         server.put("/beta.zip", good)
         assert take(open_site, server.url, version).files["beta/SKILL.md"] == document(
             "beta", "New."
