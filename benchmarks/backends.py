@@ -47,9 +47,11 @@ WORDS = "docker deploy pdf chart excel email sql review security release notes a
 def server() -> Iterator[Databases]:
     named = os.environ.get(VARIABLE)
     own = None if named else Server(durable=True).start()
-    yield Databases(named or own.url)
-    if own is not None:
-        own.stop()
+    try:
+        yield Databases(named or own.url)
+    finally:
+        if own is not None:
+            own.stop()
 
 
 def alone(place: str, root: Path) -> dict[str, float]:
