@@ -511,12 +511,13 @@ class SkillRegistry:
         every: bool = False,
         source: str | None = None,
         name: str | None = None,
+        trust: bool = False,
     ) -> Sequence[SkillDetail]:
         """Create the skills of an archive or an address; see `exchange.bringing.import_skills`."""
         from registry.exchange.bringing import import_skills
 
         return import_skills(
-            self.core, target, skills=skills, every=every, source=source, name=name
+            self.core, target, skills=skills, every=every, source=source, name=name, trust=trust
         )
 
     # What agents are given

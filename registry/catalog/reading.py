@@ -22,6 +22,7 @@ from registry.errors import (
     NotUtf8,
     OutsideSkill,
     RegistryError,
+    SkillHeld,
     SkillInaccessible,
     SkillInvalid,
     SkillMissing,
@@ -195,11 +196,13 @@ def read_document(
 
 def unusable(
     reader: Reader, stored: StoredSkill, handle: str, noticed: Sequence[Diagnostic] = ()
-) -> SkillInvalid:
+) -> SkillInvalid | SkillHeld:
     """Return the error of a skill that can't be used, which was asked for by ``handle``.
 
     It never comes without a reason; what was ``noticed`` is told where nothing is stored.
     """
+    if stored.held and stored.skill.status in {"ok", "warning"}:
+        return SkillHeld(handle, stored.skill.source)
     problems = skills.findings(reader, stored.id) or tuple(noticed)
     if all(problem.severity != "error" for problem in problems):
         problems = (NO_DOCUMENT, *problems)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
+from registry.changes.foreign import check_foreign
 from registry.core import Core
 from registry.db.queries.changes import content_before
 from registry.db.queries.gone import Gone, latest_gone
@@ -24,8 +25,8 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.model import SkillFile, Source
-from registry.sync.sources import own_sources
+from registry.model import Origin, SkillFile, Source
+from registry.sync.sources import check_writable, find, own_sources
 from registry.sync.target import target_source
 
 if TYPE_CHECKING:
@@ -157,12 +158,17 @@ class History:
         ``copies``: which of its copies become the same, too. One that is gone is written back into
         ``source``, by default the one that it was in, as old as it was; without a ``number`` as it
         was when it went. Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, as
-        `update.update_files`, and of one that is gone `NotAllKept`, `SourceUnclear`, and as
+        `update.update_files`, `SkillHeld` for what came from elsewhere and has security errors,
+        `SourceReadOnly`, and of one that is gone `NotAllKept`, `SourceUnclear`, and as
         `create.create_files`.
         """
         wanted = self.current if number is None else self.revision(number)
         if self.stored is None:
             return self._write_back(wanted, source)
+        check_writable(find(self.core, self.stored.skill.source))
+        if wanted.origin is not None:
+            files = {file.path: self._content(wanted, file) for file in wanted.files}
+            self._check_foreign(wanted, wanted.origin, files)
         had = {file.path: (file.hash, file.executable) for file in self._there(wanted)}
         edits: dict[str, bytes | None] = {
             file.path: self._content(wanted, file)
@@ -218,8 +224,10 @@ class History:
         """Return into which source and folder a skill that is gone is written, and its files."""
         gone = self.gone
         assert gone is not None  # noqa: S101  # what is not stored is gone
-        known = {one.name for one in own_sources(self.core)}
+        # What a checkout of what lies elsewhere lost comes back as the user's own.
+        known = {one.name for one in own_sources(self.core) if one.remote is None or not gone.since}
         home = target_source(self.core, source or (gone.source if gone.source in known else None))
+        check_writable(home)
         folder = gone.folder or gone.name
         # All of this may be a stranger's words.
         refused = check_paths([f"{folder}/{file.path}" for file in wanted.files])
@@ -235,7 +243,15 @@ class History:
                 left -= len(data)
         if lost := sorted({file.path for file in wanted.files} - whole.keys()):
             raise NotAllKept(name=self.name, number=wanted.number, paths=lost)
+        if wanted.origin is not None:
+            self._check_foreign(wanted, wanted.origin, whole)
         return home, folder, whole
+
+    def _check_foreign(self, wanted: Revision, origin: Origin, files: Mapping[str, bytes]) -> None:
+        """Raise `SkillHeld` where what came from elsewhere has security errors."""
+        runs = {file.path for file in wanted.files if file.executable}
+        url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
+        check_foreign(self.core, wanted.name, files, runs, url=url)
 
     def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
         """Return a file's bytes, ``limit`` at most; None: they are not stored.

@@ -1,12 +1,15 @@
 """Draw findings: as paragraphs for people, one per line for programs."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from registry.cli import escape, words
 from registry.cli.console import Console
 from registry.cli.width import wrap
 from registry.model import Diagnostic
+
+if TYPE_CHECKING:
+    from registry.db.queries.sources import Suspicious
 
 INDENT: Final = "  "
 
@@ -36,3 +39,9 @@ def finding_line(finding: Diagnostic, folder: str) -> str:
 
 def _place(path: str, line: int | None) -> str:
     return f"{escape.line(path)}:{line}: " if line else f"{escape.line(path)}: "
+
+
+def tell_security(console: Console, ref: str, found: "Diagnostic | Suspicious") -> None:
+    """Say on stderr what was found about security in a skill from elsewhere."""
+    said = f"{ref}: {found.severity} {found.code}: {found.message}"
+    console.note(escape.prose(said), words.SEVERITY_STYLES[found.severity])

@@ -30,8 +30,14 @@ def _skill_not_found(error: errors.RegistryError) -> str:
 
 
 def _skill_held(error: errors.RegistryError) -> str:
-    source = quote(escape.line(error.facts["source"]))
-    return f"'skill-registry check' says which; then: skill-registry source trust {source}"
+    if error.facts["source"] is not None:
+        source = quote(escape.line(error.facts["source"]))
+        return f"'skill-registry check' says which; then: skill-registry source trust {source}"
+    if error.facts["url"] is not None:
+        name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))
+        way = f"skill-registry import {url} --skill {name} --trust"
+        return f"\nAfter a look at it, bring it from where it comes: {way}"
+    return "\nAfter a look at them, the same with --trust brings them in."
 
 
 def _restore(error: errors.RegistryError) -> str:

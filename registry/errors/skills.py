@@ -128,10 +128,32 @@ class FileChanging(Unavailable):
     path: str
 
 
-class SkillHeld(RegistryError):
-    """It comes from elsewhere and waits to be trusted: ``name``, ``source``."""
+class SkillHeld(SkillNotVisible):
+    """It comes from elsewhere and has security errors that nobody has accepted: ``name``.
 
-    sentence = "{name:q} comes from elsewhere and has security errors: no agent is given it."
+    ``source`` is the one in which it waits to be trusted. Where it was to be brought in that is
+    None; ``problems`` are the findings, and ``url`` is where it came from, once it is gone there.
+    """
 
-    name: str
-    source: str
+    sentence = "{name:q} comes from elsewhere and has security errors: {reason}."
+
+    source: str | None
+    url: str | None
+    problems: "Sequence[Diagnostic]"
+
+    def __init__(
+        self,
+        name: str,
+        source: str | None = None,
+        *,
+        url: str | None = None,
+        problems: "Sequence[Diagnostic]" = (),
+    ) -> None:
+        facts = {"name": name, "source": source, "url": url, "problems": tuple(problems)}
+        reason = "no agent is given it" if source is not None else "it was not brought in"
+        RegistryError.__init__(self, **facts, rule="held", reason=reason)
+
+    def _details(self) -> str:
+        return "".join(
+            f"\n  {one.severity} {one.code}: {one.message}" for one in self.facts["problems"]
+        )

@@ -6,13 +6,22 @@ from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Una
 
 
 class SourceUnclear(RegistryError):
-    """Several sources could be meant, or there is none: ``known``."""
+    """Several sources could be meant, or there is none: ``known``.
+
+    ``foreign`` are those that are checkouts of what lies elsewhere, where there are no others.
+    """
 
     sentence = ""
 
     known: Sequence[str]
+    foreign: Sequence[str]
+
+    def __init__(self, known: Sequence[str], foreign: Sequence[str] = ()) -> None:
+        super().__init__(known=known, foreign=foreign)
 
     def _details(self) -> str:
+        if self.facts["foreign"]:
+            return "None of the sources is your own: what lies elsewhere is not written to."
         if self.facts["known"]:
             return self.fill("Several sources could be written to: {known:or}.")
         return "No sources are registered yet."

@@ -5,6 +5,7 @@ import os
 from typing import Final, NamedTuple
 
 from registry.changes.create import create_files, told
+from registry.changes.foreign import check_foreign
 from registry.core import Core
 from registry.disk.files import read_file
 from registry.disk.paths import check_paths
@@ -36,12 +37,18 @@ class Unpacked(NamedTuple):
 
 
 def import_archive(
-    core: Core, path: str, *, source: str | None = None, name: str | None = None
+    core: Core,
+    path: str,
+    *,
+    source: str | None = None,
+    name: str | None = None,
+    trust: bool = False,
 ) -> SkillDetail:
     """Create the skill that an archive (.skill, .zip, .tar.gz) holds, and return it.
 
-    ``name``: the folder's, by default the skill's own. Raises `ArchiveRefused` with the reason,
-    `SkillInvalid`, `InvalidName`, and what `SkillRegistry.create` raises.
+    ``name``: the folder's, by default the skill's own. ``trust``: one with security errors, too.
+    Raises `ArchiveRefused` with the reason, `SkillInvalid`, `InvalidName`, `SkillHeld`, and what
+    `SkillRegistry.create` raises.
     """
     from registry.document import parse_document
 
@@ -55,6 +62,8 @@ def import_archive(
     reason = check_folder_name(folder)
     if reason is not None:
         raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
+    if not trust:
+        check_foreign(core, parsed.name, files, executable)
     made = create_files(core, home, folder, parsed.name, files, executable)
     return told(core, made)
 

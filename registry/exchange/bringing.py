@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from registry.changes.create import create_files, told
+from registry.changes.foreign import check_foreign
 from registry.core import Core
 from registry.db.queries.skills import folder_of_name
 from registry.disk.paths import ROOT
@@ -26,6 +27,7 @@ from registry.exchange.remote.kinds import REPOSITORIES, open_remote
 from registry.exchange.remote.sources import kind_of
 from registry.exchange.remote.tree import Bounds, Tree
 from registry.model import DOCUMENT_NAMES, Remote, SkillDetail, Source
+from registry.sync.sources import check_writable
 from registry.sync.target import target_source
 
 
@@ -37,24 +39,27 @@ def import_skills(
     every: bool = False,
     source: str | None = None,
     name: str | None = None,
+    trust: bool = False,
 ) -> list[SkillDetail]:
     """Create the skills that an archive, a repository, a site or a hub holds, and return them.
 
     ``skills``: those of these names; else ``every`` one, or the only one. ``name``: the folder's,
-    of a single skill. Nothing is created where one of them can't be. Raises `SeveralSkills`,
+    of a single skill. ``trust``: those with security errors, too. Nothing is created where one of
+    them can't be. Raises `SkillHeld` for one with security errors, `SeveralSkills`,
     `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
     """
+    home = target_source(core, source)
+    check_writable(home)
     address = parse_address(target, core.settings.hosts, core.settings.source_kinds)
     if address is None or os.path.isfile(os.path.expanduser(target)):
         try:
             if not skills and not every:
-                return [import_archive(core, target, source=source, name=name)]
+                return [import_archive(core, target, source=home.name, name=name, trust=trust)]
         except ArchiveRefused as error:
             if error.facts["reason"] != NO_DOCUMENT or address is None:
                 raise
     if address is None:
         raise ArchiveRefused(path=target, reason="it is no archive, and no address of one")
-    home = target_source(core, source)
     remote = _remote_of(address, skills)
     with (
         tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
@@ -64,6 +69,8 @@ def import_skills(
         found = _files(core, tree, remote, target, every=every or bool(skills), name=name)
     for one in found:
         _check(core, home, one)
+    for one in () if trust else found:
+        check_foreign(core, one.name, one.files, one.executable)
     made = [
         create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
     ]

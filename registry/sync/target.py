@@ -37,10 +37,13 @@ def _target(
 ) -> Source:
     known = [one for one in every if is_here(core, one.host, one.path)]
     known = known or (list(every) if to_read else [])
+    foreign = [] if to_read else [one.name for one in known if one.remote is not None]
     if not to_read:
-        known = [one for one in known if one.remote is None] or known
+        known = [one for one in known if one.remote is None]
     claimed = [one for one in every if one.host == core.host]
-    if name is None and not known and claimed:
+    if name is None and not known and foreign and core.settings.default_source is None:
+        raise SourceUnclear(known=[], foreign=foreign)
+    if name is None and not known and not foreign and claimed:
         raise SourceNotAdopted(name=claimed[0].name, host=core.host)
     if name is None and len(known) == 1:
         return known[0]

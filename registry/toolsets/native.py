@@ -21,6 +21,7 @@ from registry.errors import (
     RegistryError,
     SkillExists,
     SkillGone,
+    SkillHeld,
     SkillInTrash,
     SkillMissing,
     SkillNotDeleted,
@@ -61,6 +62,7 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
     SourceNotFound: "The user has to register a folder.",
     SourceReadOnly: "Create a skill of your own from it in another source.",
     SourceNotAdopted: "Only the user can adopt it.",
+    SkillHeld: "Only the user can trust its source.",
 }
 
 

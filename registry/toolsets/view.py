@@ -324,7 +324,7 @@ class View:
             return SkillNotFound(handle, self.near(handle))
         if stored.hidden:
             return SkillNotVisible(name=handle, rule=HIDDEN.rule, reason=HIDDEN.reason)
-        if skill.status not in {"ok", "warning"}:
+        if skill.status not in {"ok", "warning"} or stored.held:
             return unusable(self.core.reader, stored, handle)
         found = decisions(self.core.reader, self._personality, self._environ, skill.name)
         for _, one, choice in found:

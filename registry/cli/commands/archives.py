@@ -6,6 +6,7 @@ import click
 
 from registry.cli import escape, options, words
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
+from registry.cli.findings_view import tell_security
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.progress import waiting
@@ -26,6 +27,7 @@ from registry.cli.session import Session
 @click.option("--all", "every", is_flag=True, help="All skills that there are.")
 @options.home_option
 @click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
+@click.option("--trust", is_flag=True, help="Take skills with security errors, too.")
 @options.json_option
 def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> None:
     """Bring in skills from an archive or an address.
@@ -33,6 +35,7 @@ def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> N
     They become copies of your own. FILE is a .skill, .zip or .tar.gz with one skill at its top, or
     the archive of a repository with many; ADDRESS is what "source add --help" lists. Paths that
     lead out of it, links, and more than a skill may hold are refused, and nothing is left of them.
+    So are skills with security errors, until you have looked at them and say --trust.
     "sync ADDRESS" is the way to skills that stay in line with where they come from.
     """
     if given["skills"] and given["every"]:
@@ -42,6 +45,10 @@ def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> N
     lines = [line for one in made for line in skill_line("Imported", one)]
     several = bool(given["skills"] or given["every"])
     session.console.answer(list(made) if several else made[0], lines, as_json=as_json)
+    for one in made:
+        for finding in one.diagnostics:
+            if finding.category == "security" and finding.severity != "info":
+                tell_security(session.console, one.ref, finding)
 
 
 @session_command(

@@ -9,7 +9,7 @@ import click
 
 from registry.cli import complete, escape, options, words
 from registry.cli.console import Console, Style
-from registry.cli.findings_view import finding_line
+from registry.cli.findings_view import finding_line, tell_security
 from registry.cli.group import session_command
 from registry.cli.nested import tell_nesting, tell_project
 from registry.cli.run import Status
@@ -204,8 +204,7 @@ def _tell_suspicious(session: Session, report: "SyncReport") -> None:
         shown = [one for one in found if one.ref in new]
         limit = None if session.verbose else MAX_SHOWN
         for one in shown[:limit]:
-            said = f"{one.ref}: {one.severity} {one.code}: {one.message}"
-            console.note(escape.prose(said), words.SEVERITY_STYLES.get(one.severity))
+            tell_security(console, one.ref, one)
         if limit is not None and len(shown) > limit:
             console.note(f"and {len(shown) - limit:,} more: 'skill-registry check' lists them")
         held = sorted({one.ref for one in found if one.held})

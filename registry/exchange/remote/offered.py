@@ -72,6 +72,6 @@ def _named(name: str, source: str, offered: Sequence[Skill], held: Sequence[str]
         if skill.name.casefold() == name.casefold():
             return skill
     if any(one.casefold() == name.casefold() for one in held):
-        raise SkillHeld(name=name, source=source)
+        raise SkillHeld(name, source)
     near = get_close_matches(name, [one.name for one in offered], n=3)
     raise SkillNotFound(name, similar=near)

@@ -1,0 +1,50 @@
+"""What strangers wrote, before it becomes the user's own: looked at as a sync looks at it."""
+
+import os
+import tempfile
+from collections.abc import Collection, Mapping
+
+from registry.core import Core
+from registry.disk.atomic import Place, make_folder, open_named, write_below
+from registry.disk.walk import Walk
+from registry.errors import SkillHeld
+from registry.model import Diagnostic
+from registry.sync.apply import security_errors
+from registry.sync.folder import read_folder
+
+_FOLDER = "skill"
+
+
+def check_foreign(
+    core: Core,
+    name: str,
+    files: Mapping[str, bytes],
+    executable: Collection[str],
+    *,
+    url: str | None = None,
+) -> None:
+    """Raise `SkillHeld` for a skill of these files, by their safe paths, with security errors.
+
+    ``url``: where it came from, if that is where to have it from; None: it is being fetched.
+    """
+    found = _security_findings(core, files, executable)
+    if security_errors(found):
+        raise SkillHeld(name, url=url, problems=found)
+
+
+def _security_findings(
+    core: Core, files: Mapping[str, bytes], executable: Collection[str]
+) -> list[Diagnostic]:
+    """Return the findings about security but for mere notes; the files are read from a disk."""
+    with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
+        with open_named(root) as home, make_folder(Place(home, _FOLDER)) as tree:
+            for path, data in files.items():
+                write_below(tree, path, data, 0o755 if path in executable else 0o644)
+        folder = Walk(os.path.realpath(root), core.settings.limits, ()).one(_FOLDER)
+        assert folder is not None  # noqa: S101  # it was just made
+        reading = read_folder(
+            os.path.realpath(root), folder, core.settings.limits, {}, dialects=core.dialects
+        )
+    return [
+        one for one in reading.findings if one.category == "security" and one.severity != "info"
+    ]
