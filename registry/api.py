@@ -624,14 +624,15 @@ class SkillRegistry:
 
         return update(self.core, name, scope=scope, priority=priority, new_name=new_name, ref=ref)
 
-    def trust_source(self, name: str) -> int:
+    def trust_source(self, name: str, *, revoke: bool = False) -> int:
         """Show agents what was held back of a source; return how many skills that were.
 
-        Those are skills of a remote source with security errors. Raises `SourceNotFound`.
+        Those are skills of a remote source with security errors; ``revoke`` holds them back again.
+        Raises `SourceNotFound`.
         """
         from registry.exchange.remote.sources import trust
 
-        return trust(self.core, name)
+        return trust(self.core, name, revoke=revoke)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
         """Return sources with what their remotes say by now: whether they are ``behind``."""

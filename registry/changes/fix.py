@@ -62,12 +62,19 @@ def fixes(
 ) -> list[Fix]:
     """Return what can be mended; see `SkillRegistry.fixes`, also for what is raised."""
     wanted = chooser(select, ignore)
+    checked = check(core, targets, select=select, ignore=ignore)
     found = (
         _fix(core, one, wanted)
-        for one in check(core, targets, select=select, ignore=ignore)
+        for one in checked
         if one.root and any(finding.code in MENDABLE for finding in one.findings)
     )
-    return [one for one in found if one is not None]
+    fixed = [one for one in found if one is not None]
+    foreign = [source.path for source in own_sources(core) if source.remote is not None]
+    kept = [one for one in fixed if not any(is_below(one.path, root) for root in foreign)]
+    if left := len(fixed) - len(kept):
+        what = "1 skill" if left == 1 else f"{left} skills"
+        core.warn(f"{what} of what lies elsewhere could be mended, and is not changed here.")
+    return kept
 
 
 def _fix(core: Core, checked: Checked, wanted: Wanted) -> Fix | None:

@@ -87,6 +87,16 @@ def _remote_refused(error: errors.RegistryError) -> str:
     return "Is the address right? What is private may be called missing to whoever is not known."
 
 
+def _at_skill(error: errors.RegistryError) -> str:
+    place = error.facts.get("url") or error.facts["address"]
+    _, is_path, last = place.partition("://")[2].rpartition("/")
+    if not is_path or "@" not in last:
+        return ""
+    return (
+        "After owner/repo only, @ names a skill; elsewhere --skill NAME of 'import' or 'pull' does."
+    )
+
+
 _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
     errors.SkillNotFound: _skill_not_found,
     errors.SkillGone: _restore,
@@ -122,7 +132,10 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "Install the package that has it, or take it out of the settings: dialects."
     ),
     errors.DialectUnusable: "Correct its package, or take it out of the settings: dialects.",
-    errors.RemoteRefused: _remote_refused,
+    errors.AddressInvalid: _at_skill,
+    errors.RemoteInvalid: _at_skill,
+    errors.RemoteUnreachable: _at_skill,
+    errors.RemoteRefused: lambda error: _at_skill(error) or _remote_refused(error),
     errors.SyncRunning: "Wait for it with --wait.",
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,

@@ -25,18 +25,42 @@ class SyncProgress:
         self._clock = clock
         self._started = clock()
         self._bar: Progress | None = None
+        self._lock = threading.Lock()
+        self._said: tuple[str, int, int | None] | None = None
+        self._late: threading.Timer | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        with self._lock:
+            self._watched = False
+            if self._late is not None:
+                self._late.cancel()
+            if self._bar is not None:
+                self._bar.stop()
 
     def __call__(self, doing: str, done: int, total: int | None) -> None:
-        """Update the bar."""
-        if not self._watched or self._clock() - self._started < PATIENCE:
-            return
+        """Update the bar; what takes long is shown though nothing more is said of it."""
+        with self._lock:
+            if not self._watched:
+                return
+            self._said = doing, done, total
+            if self._clock() - self._started >= PATIENCE:
+                self._draw()
+            elif self._late is None:
+                self._late = threading.Timer(min(PATIENCE, threading.TIMEOUT_MAX), self._draw_late)
+                self._late.daemon = True
+                self._late.start()
+
+    def _draw_late(self) -> None:
+        with self._lock:
+            if self._watched:
+                self._draw()
+
+    def _draw(self) -> None:
+        assert self._said is not None  # noqa: S101  # only then is anything drawn
+        doing, done, total = self._said
         if self._bar is None:
             self._bar = self._make()
             self._bar.add_task("", total=None)

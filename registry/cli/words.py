@@ -1,6 +1,7 @@
 """Format numbers, sizes and times for people."""
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from registry.cli.console import Style
@@ -92,6 +93,7 @@ def commit(version: str) -> str:
     return version.removeprefix("sha256:")[:COMMIT]
 
 
-def address(url: str, ref: str | None) -> str:
-    """Return where something remote is, with what it is pinned to."""
-    return f"{url}#{ref}" if ref else url
+def address(url: str, ref: str | None, part: str | None = None, only: Sequence[str] = ()) -> str:
+    """Return where something remote is, with the folder, what it is pinned to and its skills."""
+    place = f"{url.rstrip('/')}/{part}" if part else url
+    return "".join([place, f"#{ref}" if ref else "", *(f"@{one}" for one in only)])

@@ -1,6 +1,7 @@
 """What can be the matter with sources and their sync."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Unavailable
 
@@ -28,12 +29,16 @@ class SourceUnclear(RegistryError):
 
 
 class SourceNotFound(NotFound):
-    """No source has this name or path: ``name``, ``known``."""
+    """No source has this name or path: ``name``, ``known``, and what of it is ``similar``."""
 
     sentence = "{name:q} is neither a source nor a folder."
 
     name: str
     known: Sequence[str]
+    similar: Sequence[str]
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(name=name, known=known, similar=get_close_matches(name, known, n=3))
 
     def _details(self) -> str:
         if self.facts.get("known"):

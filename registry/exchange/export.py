@@ -22,10 +22,14 @@ from registry.errors import ExportRefused, RegistryError
 from registry.exchange.content import Entry, content_of
 from registry.exchange.staging import replace_file, where
 from registry.model import Skill, Value
+from registry.text import shorten
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+"""What the newer form of an index says of itself; compared as a whole, never fetched."""
 FOLDER: Final = ".well-known/agent-skills"
 INDEX: Final = "index.json"
+DESCRIPTION: Final = 1024
+"""Characters that a description in the index may have (discovery RFC 0.2.0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,9 @@ def _publish(home: Folder, skill: Skill, entries: Sequence[Entry]) -> Exported:
     above, _, name = path.rpartition("/")
     with make_folders(home, above) as holder:
         replace_file(Place(holder, name), data)
-    return Exported(skill.name, kind, skill.description, f"/{FOLDER}/{path}", digest(data))
+    # The artifact keeps all of it; of an entry with more, readers take nothing.
+    description = shorten(skill.description, DESCRIPTION, whole_words=True)
+    return Exported(skill.name, kind, description, f"/{FOLDER}/{path}", digest(data))
 
 
 def _listed(home: Folder) -> set[str]:

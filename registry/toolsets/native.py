@@ -57,8 +57,7 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
     SkillMissing: "sync_skills brings the catalogue in line, restore_skill the skill back.",
     FileNotFoundInSkill: "read_skill lists them.",
     SkillExists: "Choose another name, or change it with update_skill.",
-    SourceUnclear: "Name one of them as source; where there is none, the user has to register a "
-    "folder.",
+    SourceUnclear: "Name one of them as source; without any the user has to register a folder.",
     SourceNotFound: "The user has to register a folder.",
     SourceReadOnly: "Create a skill of your own from it in another source.",
     SourceNotAdopted: "Only the user can adopt it.",
@@ -247,12 +246,11 @@ class NativeToolset(Toolset):
             return self._named(source)
         if self._view.is_whole:
             return None
-        known, usual = self._own(), self._core.settings.default_source
-        if len(known) == 1:
-            return known[0]
-        if usual is None or usual not in known:
+        known = self._own()
+        chosen = known[0] if len(known) == 1 else self._core.settings.default_source
+        if chosen is None or chosen not in known:
             raise SourceUnclear(known=known)
-        return usual
+        return chosen
 
     def _named(self, source: str) -> str:
         if self._view.is_whole:

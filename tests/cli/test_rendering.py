@@ -217,6 +217,17 @@ class Screen(StringIO):
         return super().write(text)
 
 
+def test_one_long_step_of_a_sync_is_shown_though_nothing_more_is_said_of_it(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setenv("TERM", "xterm")
+    console = Console()
+    console.err, console.err_is_terminal = Screen(), True
+    with SyncProgress(console, clock=lambda: 0.0) as bar:
+        bar("fetching", 0, None)
+        assert console.err.drawn.wait(30)
+    assert "fetching" in console.err.getvalue()
+
+
 def test_what_takes_long_says_what_is_done_on_a_terminal(monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setenv("TERM", "xterm")

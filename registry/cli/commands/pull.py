@@ -1,6 +1,7 @@
 """`skill-registry pull`."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,6 +15,7 @@ from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
+from registry.errors import RegistryError, SkillHeld
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -282,7 +284,8 @@ def _explain(session: Session, done: "Sequence[Pulled]", *, is_check: bool) -> N
         if one.state == "edited":
             session.console.note(f"{ref} was edited there: {reason}.")
         else:
-            session.console.note(f"{ref} was not pulled: {reason}")
+            way = _way_out(session, one.ref) if one.state == "failed" else ""
+            session.console.note(f"{ref} was not pulled: {reason} {way}".rstrip())
     states = {one.state for one in done}
     if "edited" in states and not is_check:
         session.console.note(
@@ -292,6 +295,17 @@ def _explain(session: Session, done: "Sequence[Pulled]", *, is_check: bool) -> N
         session.console.note(
             "What is gone from the registry is left alone; 'pull --remove NAME' removes it."
         )
+
+
+def _way_out(session: Session, ref: str) -> str:
+    """Return what helps where a skill waits to be trusted; else nothing."""
+    from registry.catalog.resolve import resolve
+    from registry.cli.hints import hint
+
+    with suppress(RegistryError):
+        stored = resolve(session.registry.core.reader, ref)
+        return hint(SkillHeld(ref, stored.skill.source)) if stored.held else ""
+    return ""
 
 
 DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})

@@ -3,22 +3,17 @@
 import os
 import shlex
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
 
 import click
 
 from registry.cli import complete, escape, options, words
-from registry.cli.column import Column
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
 from registry.cli.nested import tell_nesting
 from registry.cli.progress import waiting
 from registry.cli.session import Session
-from registry.model import SCOPES, Scope, Source
-
-if TYPE_CHECKING:
-    from registry.sync.places import Discovered
+from registry.cli.sources_view import DISCOVERED, SOURCES, asked_columns, place_of
+from registry.model import SCOPES, Scope
 
 
 @click.group(
@@ -49,13 +44,17 @@ def command() -> None:
 def list_(session: Session, *, remote: bool, style: str | None) -> None:
     """List the sources, the strongest first.
 
-    In a pipe each line is a name, the scope, the number of skills and the path, with tabs between.
+    In a pipe each line is a name, the scope, the number of skills and the path, with tabs between;
+    with --remote also the address, and whether the source is behind, newest, or its remote is away;
+    a hyphen for what is neither, and for both of a folder of your own.
     """
-    sources = session.registry.sources()
+    sources, columns = session.registry.sources(), SOURCES
     if remote:
         with waiting(session.console, "asking"):
             sources = session.registry.sources_asked(sources)
-    emit(session.console, style, sources, SOURCES)
+        here = {one.id for one in session.registry.own_sources()}
+        columns = asked_columns(here)
+    emit(session.console, style, sources, columns)
     if not sources:
         session.console.note(
             "No sources are registered yet. 'skill-registry sync FOLDER' registers a folder and "
@@ -108,7 +107,7 @@ def add(
     with waiting(session.console, "fetching"):
         source = session.registry.add_source(place, name=name, scope=scope, priority=priority)
     shown = escape.line(source.name)
-    done = f"Registered the source {shown} ({source.scope}): {_place(source)}"
+    done = f"Registered the source {shown} ({source.scope}): {place_of(source)}"
     session.console.answer(source, [done], as_json=as_json)
     if not as_json:
         session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
@@ -172,25 +171,44 @@ def update(
     )
     shown = escape.line(source.name)
     strong = f"{source.scope}, priority {source.priority}"
-    done = f"Changed the source {shown} ({strong}): {_place(source)}"
+    done = f"Changed the source {shown} ({strong}): {place_of(source)}"
     session.console.answer(source, [done], as_json=as_json)
     if ref is not None and not as_json:
         session.console.note(f"Now fetch it: skill-registry sync {shlex.quote(shown)}")
 
 
-@session_command("skill-registry source trust office", group=command)
+@session_command(
+    "skill-registry source trust office",
+    "skill-registry source trust office --revoke     # hold them back again",
+    group=command,
+)
 @click.argument("name", shell_complete=complete.sources)
+@click.option("--revoke", is_flag=True, help="Hold back all with security errors again.")
 @options.json_option
-def trust(session: Session, *, name: str, as_json: bool) -> None:
+def trust(session: Session, *, name: str, revoke: bool, as_json: bool) -> None:
     """Show agents the skills of a source that were held back.
 
-    Those are skills from elsewhere with security errors, which "sync" and "check" tell. What a
-    later version of them does beyond that is held back again.
+    Those are skills from elsewhere with security errors, which "sync" and "check" tell; each is
+    named with the codes of its errors. What a later version of them does beyond that is held back
+    again.
     """
-    shown_now = session.registry.trust_source(name)
-    told = {0: "No skill was held back.", 1: "1 skill is listed now."}
-    done = told.get(shown_now, f"{shown_now:,} skills are listed now.")
-    session.console.answer({"trusted": shown_now}, [done], as_json=as_json)
+    from registry.db.queries.sources import suspicious
+    from registry.sync.sources import find
+
+    core = session.registry.core
+    codes: dict[str, set[str]] = {}
+    for one in suspicious(core.reader, find(core, name).name):
+        if one.severity == "error" and one.held != revoke:
+            codes.setdefault(one.ref, set()).add(one.code)
+    changed = session.registry.trust_source(name, revoke=revoke)
+    for ref, found in codes.items():
+        session.console.note(f"{escape.line(ref)}: {escape.line(', '.join(sorted(found)))}")
+    are = "is" if changed == 1 else "are"
+    done = f"{words.count(changed, 'skill')} {are} {'held back' if revoke else 'listed'} now."
+    if not changed:
+        done = "No skill has security errors." if revoke else "No skill was held back."
+    key = "held" if revoke else "trusted"
+    session.console.answer({key: changed}, [done], as_json=as_json)
 
 
 @session_command("skill-registry source remove work", group=command)
@@ -205,7 +223,13 @@ def remove(session: Session, *, name: str, as_json: bool) -> None:
     source = session.registry.remove_source(name)
     name, path = escape.line(source.name), escape.line(source.path)
     held = words.count(source.skills, "skill")
-    rest = f"{path} stays as it is." if source.remote is None else "its checkout is removed."
+    rest = f"{path} stays as it is."
+    if source.remote is not None and source.host != session.registry.core.host:
+        rest = f"its checkout stays on {escape.line(source.host)}."
+    elif source.remote is not None:
+        rest = "its checkout is removed."
+        if os.path.lexists(source.path):
+            rest = f"its checkout stays, since it could not be removed: {path}"
     done = f"Forgot the source {name} and its {held}; {rest}"
     session.console.answer(source, [done], as_json=as_json)
 
@@ -250,49 +274,3 @@ def discover(session: Session, *, project: str, register: bool, style: str | Non
             scope = "" if one.scope == "personal" else f" --scope {one.scope}"
             path = shlex.quote(one.path)
             session.console.note(f"  skill-registry sync {escape.line(path)}{scope}")
-
-
-def _place(source: Source) -> str:
-    remote = source.remote
-    return escape.line(source.path if remote is None else words.address(remote.url, remote.ref))
-
-
-def _commit(source: Source) -> str | None:
-    remote = source.remote
-    return words.commit(remote.version) if remote and remote.version else None
-
-
-def _behind(source: Source) -> str | None:
-    if source.remote is None or source.remote.behind is None:
-        return None
-    return "behind" if source.remote.behind else "newest"
-
-
-def _result(source: Source) -> str | None:
-    if not source.enabled:
-        return "off"
-    return None if source.last_result == "ok" else source.last_result
-
-
-SOURCES: Final[Sequence[Column[Source]]] = (
-    Column("SOURCE", lambda source: source.name, style="bold"),
-    Column("SCOPE", lambda source: source.scope, drop=1),
-    Column("PRIORITY", lambda source: str(source.priority or ""), only="table", right=True, drop=5),
-    Column("SKILLS", lambda source: source.skills, right=True, drop=2),
-    Column("HOST", lambda source: source.host, only="table", drop=3),
-    Column(
-        "SYNCED", lambda source: source.last_sync_at or "never", only="table", time=True, drop=4
-    ),
-    Column("RESULT", _result, only="table", drop=4),
-    Column("COMMIT", _commit, only="table", drop=4),
-    Column("REMOTE", _behind, only="table", drop=3),
-    Column("FOLDER", _place, only="table", flexible=True, cut="start"),
-    Column("FOLDER", lambda source: source.path, only="plain"),
-)
-
-DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
-    Column("FOLDER", lambda one: one.path, max_width=1000, cut="start"),
-    Column("SCOPE", lambda one: one.scope, drop=2),
-    Column("SOURCE", lambda one: one.source or "(new)", only="table", drop=1),
-    Column("SOURCE", lambda one: one.source or "-", only="plain"),
-)

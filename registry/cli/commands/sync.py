@@ -89,6 +89,9 @@ def command(
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
     limit = None if session.verbose else MAX_SHOWN
     console.answer(report.to_dict(), draw_report(console, report, limit), as_json=as_json)
+    if report.dry_run and (unasked := [one.name for one in report.sources if one.remote]):
+        some = ", ".join(map(escape.line, unasked))
+        console.note(f"What lies elsewhere was not asked whether it has anything new: {some}.")
     _tell(session, report, hints=not as_json)
     if not targets:
         _tell_unadopted(session)

@@ -2,13 +2,13 @@
 
 from sqlalchemy import Connection, insert, select, update
 
-from registry.db.schema import skills, sources
+from registry.db.schema import diagnostics, skills, sources
 from registry.db.writes.gone import record_gone
 from registry.db.writes.names import refresh_names
 from registry.db.writes.revisions import store_documents
 from registry.db.writes.versions import delete_retired
 from registry.errors import SourceExists
-from registry.model import SCOPES, Remote, Scope
+from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
 
 _RANGE = 1_000_000
 """Priorities lie between minus and plus half of this."""
@@ -109,6 +109,20 @@ def trust_source(connection: Connection, source_id: int) -> int:
     connection.execute(update(skills).where(*held).values(held=0))
     refresh_names(connection, names)
     return len(names)
+
+
+def distrust_source(connection: Connection, source_id: int) -> int:
+    """Hold back the skills of a source with security errors; return how many it were."""
+    grave = select(diagnostics.c.skill_id).where(
+        diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
+    )
+    shown = skills.c.source_id == source_id, skills.c.held == 0, skills.c.live == 1
+    found = select(skills.c.id, skills.c.name).where(*shown, skills.c.id.in_(grave))
+    rows = connection.execute(found).all()
+    ids = [one.id for one in rows]
+    connection.execute(update(skills).where(skills.c.id.in_(ids)).values(held=1))
+    refresh_names(connection, [one.name for one in rows])
+    return len(rows)
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:

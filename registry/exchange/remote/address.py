@@ -59,6 +59,11 @@ class Address:
     only: tuple[str, ...] = ()
 
     @property
+    def host(self) -> str:
+        """What a source is named after that is a site, as a path."""
+        return "/" + (urlsplit(self.url).hostname or "").removeprefix("www.").replace(":", "-")
+
+    @property
     def telling(self) -> str:
         """What a source of it is named after, as a path."""
         path = unquote(urlsplit(self.url).path) if "://" in self.url else self.url

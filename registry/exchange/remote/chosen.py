@@ -12,11 +12,12 @@ from registry.model import DOCUMENT_NAMES, Remote
 
 
 def wanted_files(
-    tree: Tree, remote: Remote, *, is_repository: bool, bounds: Bounds
+    tree: Tree, remote: Remote, *, is_repository: bool, bounds: Bounds, may_be_none: bool = False
 ) -> tuple[dict[str, Blob], list[str]]:
     """Return the files of the skills in a tree that a source asks for, and what is to be known.
 
-    Raises `RemoteInvalid` where there is no such skill, `RemoteTooLarge`.
+    Raises `RemoteInvalid` where there is no such skill, unless there ``may_be_none``;
+    `RemoteTooLarge`.
     """
     notices: list[str] = []
     folders = skills_of(tree.files)
@@ -26,7 +27,7 @@ def wanted_files(
         folders, notices = list(found.folders), list(found.notices)
     if remote.only:
         folders = _named(tree, folders, remote.only)
-    if not folders:
+    if not folders and not may_be_none:
         where = f" in {remote.part}" if remote.part else ""
         what = f" of the name {' or '.join(remote.only)}" if remote.only else ""
         raise RemoteInvalid(url=remote.url, reason=f"it holds no skill{what}{where}")

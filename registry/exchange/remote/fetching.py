@@ -26,15 +26,22 @@ WINK: Final = 0.05
 
 
 def fetch_sources(
-    core: Core, sources: Sequence[Source], progress: Progress, *, verify: bool = False
+    core: Core,
+    sources: Sequence[Source],
+    progress: Progress,
+    *,
+    verify: bool = False,
+    may_be_none: bool = False,
 ) -> Mapping[str, Fetched]:
     """Fetch what remote sources hold now; return what became of each, by the source's path.
 
-    What can't be had keeps what was there, and says so.
+    What can't be had keeps what was there, and says so. ``may_be_none``: where no skills are left
+    in one, none are kept.
     """
     done: dict[str, Fetched] = {}
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
-        jobs = {pool.submit(_fetched, core, one, verify=verify): one for one in sources}
+        how = {"verify": verify, "may_be_none": may_be_none}
+        jobs = {pool.submit(_fetched, core, one, **how): one for one in sources}
         try:
             progress("fetching", 0, len(jobs))
             for job in as_completed(jobs):
@@ -48,11 +55,12 @@ def fetch_sources(
     return done
 
 
-def _fetched(core: Core, source: Source, *, verify: bool) -> Fetched:
+def _fetched(core: Core, source: Source, *, verify: bool, may_be_none: bool) -> Fetched:
     assert source.remote is not None  # noqa: S101  # only such are given
     try:
         home = home_of(source.path, source.name)
-        return fetch(core, source.remote, home, source.name, verify=verify)
+        how = {"verify": verify, "may_be_none": may_be_none}
+        return fetch(core, source.remote, home, source.name, **how)
     except RegistryError as error:
         outcome: Outcome = (
             "offline" if isinstance(error, RemoteUnreachable | SyncRunning) else "refused"
@@ -62,8 +70,19 @@ def _fetched(core: Core, source: Source, *, verify: bool) -> Fetched:
         return Fetched(source.remote, "refused", f"{error.strerror or error} ({source.path})")
 
 
-def fetch(core: Core, remote: Remote, home: str, name: str, *, verify: bool = False) -> Fetched:
-    """Bring one checkout up to date. Raises `RemoteProblem`, `SourceInvalid`, OSError."""
+def fetch(
+    core: Core,
+    remote: Remote,
+    home: str,
+    name: str,
+    *,
+    verify: bool = False,
+    may_be_none: bool = False,
+) -> Fetched:
+    """Bring one checkout up to date; see `fetch_sources`.
+
+    Raises `RemoteProblem`, `SourceInvalid`, OSError.
+    """
     bounds = Bounds()
     with Checkout.locked(home) as checkout:
         checkout.check_asked(remote, name)
@@ -75,7 +94,9 @@ def fetch(core: Core, remote: Remote, home: str, name: str, *, verify: bool = Fa
             from registry.exchange.remote.chosen import wanted_files
 
             is_repository = remote.kind in REPOSITORIES
-            wanted, notices = wanted_files(tree, remote, is_repository=is_repository, bounds=bounds)
+            wanted, notices = wanted_files(
+                tree, remote, is_repository=is_repository, bounds=bounds, may_be_none=may_be_none
+            )
             checkout.take(tree, known, wanted, bounds)
             now = replace(remote, version=tree.version, fetched_at=utc_now())
             return Fetched(now, notices=(*tree.notices, *notices))

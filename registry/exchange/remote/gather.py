@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeGuard
 
-from registry.errors import RemoteInvalid, RemoteProblem, RemoteUnreachable
+from registry.errors import RemoteInvalid, RemoteProblem, RemoteRefused, RemoteUnreachable
 from registry.exchange.remote.kept import Kept
 from registry.exchange.remote.parts import Held, Part, Stored, part_of
 from registry.exchange.remote.paths import Notices
@@ -118,7 +118,11 @@ def gather(
         parts[folder], stored[folder] = part, of
     if wanted and not parts:
         unreachable = next((one for one in brought if isinstance(one, RemoteUnreachable)), None)
-        reason = f"none of its skills is to be had; {notices.said()[0]}"
+        refused = next((one for one in brought if isinstance(one, RemoteRefused)), None)
+        cause = notices.said()[0]
+        if refused is not None:
+            cause = f"HTTP status {refused.status} at {refused.url}"
+        reason = f"none of its skills is to be had: {cause}"
         raise unreachable or RemoteInvalid(url=redacted(url), reason=reason)
     failed = {folder for folder, one in offered.items() if stored.get(folder) != one}
     return Gathered(parts, stored, notices.said(), failed)

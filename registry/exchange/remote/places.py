@@ -35,6 +35,9 @@ PLUGIN: Final = ".claude-plugin/plugin.json"
 MAX_MANIFEST: Final = 1 << 20
 MAX_PLUGINS: Final = 2000
 MAX_NOTICES: Final = 20
+MAX_NAMED: Final = 3
+MAX_FOLDER: Final = 100
+"""Characters of a folder's path in a notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,24 @@ def skill_folders(
     for path in manifests(paths, part) if read is not None else ():
         _read_manifest(path, read(path) if read else b"", len(begin), named)
     found = {one for one in documents if _is_usual(one, named.folders)}
-    if not found:
+    if found:
+        named.notices += _elsewhere(documents, found)
+    else:
         found = {one for one in documents if one.count("/") < ANYWHERE}
     return Found(tuple(begin + one for one in _outermost(found)), tuple(_shortened(named.notices)))
+
+
+def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
+    """Yield what is to be said of the skill files that are in none of the usual places."""
+    whole = _outermost(found)
+    parts = {one for one in documents for home in whole if f"{one}/".startswith(f"{home}/")}
+    others = [one for one in documents if one not in parts]
+    if others:
+        named = ", ".join(one[:MAX_FOLDER] for one in others[:MAX_NAMED])
+        more = ", \u2026" if len(others) > MAX_NAMED else ""
+        lie = "lies" if len(others) == 1 else "lie"
+        count = f"{len(others)} more SKILL.md {lie} elsewhere"
+        yield f"{count}: {named}{more}; sync ADDRESS/FOLDER takes them"
 
 
 def _shortened(notices: list[str]) -> list[str]:

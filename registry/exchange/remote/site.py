@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from registry.document.names import check_new_name
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteRefused, RemoteTooLarge
+from registry.exchange.export import DESCRIPTION, SCHEMA
 from registry.exchange.remote.gather import Wanted, files_of, gather, version_of
 from registry.exchange.remote.http import NOT_FOUND, Answer, Client
 from registry.exchange.remote.kept import Kept, made_at, open_kept
@@ -22,12 +23,6 @@ from registry.text import quoted
 WELL_KNOWN: Final = "/.well-known/"
 NEW: Final = "agent-skills/index.json"
 OLD: Final = "skills/index.json"
-
-SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-"""What the newer form says of itself; compared as a whole, never fetched."""
-
-DESCRIPTION: Final = 1024
-"""Characters of a description (discovery RFC 0.2.0)."""
 
 _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
 

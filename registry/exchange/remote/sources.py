@@ -44,6 +44,7 @@ def sync(
     known = list_sources(core.reader, counted=False)
     chosen: list[str] = []
     fetched: dict[str, Fetched] = {}
+    told = progress or (lambda _doing, _done, _total: None)
     for target in targets:
         address = _address_of(core, known, target)
         source = None if address is None else _same(known, address)
@@ -53,8 +54,10 @@ def sync(
         if options.dry_run:
             message = f"{target} is no source yet, and what lies elsewhere has to be fetched first"
             raise UsageProblem(message=f"{message}: sync it without --dry-run")
+        told("fetching", 0, None)
         source, got = _add(core, address, name=name, scope=scope, priority=0)
-        fetched[source.path] = got
+        news = f"a new source, fetched from {address.url}"
+        fetched[source.path] = replace(got, notices=(news, *got.notices))
         known, name = [*known, source], None
         chosen.append(source.name)
     remotes = [
@@ -68,8 +71,8 @@ def sync(
     if remotes and not options.dry_run:
         from registry.exchange.remote.fetching import fetch_sources
 
-        told = progress or (lambda _doing, _done, _total: None)
-        fetched.update(fetch_sources(core, remotes, told, verify=options.verify))
+        how = {"verify": options.verify, "may_be_none": options.allow_prune}
+        fetched.update(fetch_sources(core, remotes, told, **how))
     return sync_folders(
         core,
         chosen,
@@ -126,14 +129,20 @@ def update(
     return folders.update(core, source.name, scope=scope, priority=priority, new_name=new_name)
 
 
-def trust(core: Core, name: str) -> int:
-    """Show agents the skills of a source that were held back; return how many there were."""
-    from registry.db.writes.sources import trust_source
+def trust(core: Core, name: str, *, revoke: bool = False) -> int:
+    """Show agents the skills of a source that were held back; return how many there were.
+
+    ``revoke``: instead hold back those with security errors. Raises `UsageProblem` for a source
+    that is a folder of one's own.
+    """
+    from registry.db.writes.sources import distrust_source, trust_source
 
     source = folders.find(core, name)
     folders.check_own(core, source.name, source.host, source.path)
+    if revoke and source.remote is None:
+        raise UsageProblem(message=f"{source.name} is your own: nothing of it is held back")
     with core.writer.transaction() as connection:
-        return trust_source(connection, source.id)
+        return (distrust_source if revoke else trust_source)(connection, source.id)
 
 
 def remove(core: Core, name: str) -> Source:
@@ -235,8 +244,10 @@ def _add(
     from registry.exchange.remote.checkout import new_place, tree_of
     from registry.exchange.remote.fetching import fetch
 
-    remote = Remote(kind_of(address), address.url, address.ref, address.part, address.only)
-    home = new_place(address.telling)
+    kind = kind_of(address)
+    remote = Remote(kind, address.url, address.ref, address.part, address.only)
+    telling = address.host if kind in {"site", "hub"} else address.telling
+    home = new_place(telling)
     try:
         got = fetch(core, remote, home, name or address.url)
         source = folders.add(
@@ -246,7 +257,7 @@ def _add(
             scope=scope or SCOPE,
             priority=priority,
             remote=got.remote,
-            telling=address.telling,
+            telling=telling,
         )
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)

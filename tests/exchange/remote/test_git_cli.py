@@ -35,6 +35,7 @@ def test_findings_are_told_at_the_first_sync_and_how_to_trust(cli, synced):
     assert "reverse-shell" not in cli("sync").stderr
     done = cli("source", "trust", "team")
     assert done.stdout == "1 skill is listed now.\n"
+    assert done.stderr == "evil: reverse-shell\n"
     assert json.loads(cli("source", "trust", "team", "--json").stdout) == {"trusted": 0}
 
 
@@ -120,8 +121,10 @@ def test_a_fix_writes_nothing_there(cli, upstream):
     (home,) = all_checkouts()
     held = files_of(home)
     done = cli("check", "--fix", "--yes")
-    assert done.exit_code == 1
+    assert done.exit_code == 0
+    assert done.stdout == ""
     assert "is not changed here" in done.stderr
+    assert "Nothing to mend." in done.stderr
     assert files_of(home) == held
 
 

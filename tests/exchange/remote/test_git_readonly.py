@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from registry.errors import SourceReadOnly
+from registry.errors import SourceReadOnly, SourceUnclear
 from tests.conftest import write_skill
 from tests.exchange.remote.upstream import DAY, WHEN, checkout_of, document, files_of
 
@@ -74,18 +74,19 @@ def test_the_only_own_source_is_written_to_where_none_is_named(registry, upstrea
 
 def test_where_there_is_none_of_ones_own_a_change_is_refused(registry, upstream):
     registry.sync(upstream.url)
-    with pytest.raises(SourceReadOnly):
+    with pytest.raises(SourceUnclear, match="None of the sources is your own"):
         registry.create("new", description="New one.")
 
 
-def test_fixes_leave_it_alone(registry, upstream):
+def test_fixes_offer_nothing_of_it(registry, upstream):
+    told = []
+    registry.core.on_warning = told.append
     upstream.write("skills/alpha/SKILL.md", "---\nname: alpha\ndescription: Use when: x\n---\n")
     upstream.commit()
     registry.sync(upstream.url)
     held = files_of(checkout_of(registry))
-    for one in registry.fixes():
-        with pytest.raises(SourceReadOnly):
-            registry.fix(one)
+    assert registry.fixes() == []
+    assert told == ["1 skill of what lies elsewhere could be mended, and is not changed here."]
     assert files_of(checkout_of(registry)) == held
 
 

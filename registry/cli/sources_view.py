@@ -1,0 +1,75 @@
+"""Sources as they are listed."""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Final
+
+from registry.cli import escape, words
+from registry.cli.column import Column
+from registry.model import Remote, Source
+
+if TYPE_CHECKING:
+    from registry.sync.places import Discovered
+
+
+def place_of(source: Source) -> str:
+    """Return where a source lies, escaped: of a remote one, its address."""
+    remote = source.remote
+    return escape.line(source.path if remote is None else _address(remote))
+
+
+def _address(remote: Remote) -> str:
+    return words.address(remote.url, remote.ref, remote.part, remote.only)
+
+
+def _commit(source: Source) -> str | None:
+    remote = source.remote
+    return words.commit(remote.version) if remote and remote.version else None
+
+
+def _behind(source: Source, here: Collection[int]) -> str | None:
+    if source.remote is None or source.id not in here:
+        return None
+    return {True: "behind", False: "newest", None: "away"}[source.remote.behind]
+
+
+def asked_columns(here: Collection[int]) -> Sequence[Column[Source]]:
+    """Return the columns where the remotes of these sources were asked."""
+    return [
+        *SOURCES[:REMOTE_AT],
+        Column("REMOTE", lambda one: _behind(one, here), only="table"),
+        *SOURCES[REMOTE_AT:],
+        Column("ADDRESS", lambda one: _address(one.remote) if one.remote else "-", only="plain"),
+        Column("REMOTE", lambda one: _behind(one, here) or "-", only="plain"),
+    ]
+
+
+def _result(source: Source) -> str | None:
+    if not source.enabled:
+        return "off"
+    return None if source.last_result == "ok" else source.last_result
+
+
+SOURCES: Final[Sequence[Column[Source]]] = (
+    Column("SOURCE", lambda source: source.name, style="bold"),
+    Column("SCOPE", lambda source: source.scope, drop=1),
+    Column("PRIORITY", lambda source: str(source.priority or ""), only="table", right=True, drop=5),
+    Column("SKILLS", lambda source: source.skills, right=True, drop=2),
+    Column("HOST", lambda source: source.host, only="table", drop=3),
+    Column(
+        "SYNCED", lambda source: source.last_sync_at or "never", only="table", time=True, drop=4
+    ),
+    Column("RESULT", _result, only="table", drop=4),
+    Column("COMMIT", _commit, only="table", drop=4),
+    Column("FOLDER", place_of, only="table", flexible=True, cut="start"),
+    Column("FOLDER", lambda source: source.path, only="plain"),
+)
+
+REMOTE_AT: Final = 2
+"""After which columns it is told what the remotes said."""
+
+DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
+    Column("FOLDER", lambda one: one.path, max_width=1000, cut="start"),
+    Column("SCOPE", lambda one: one.scope, drop=2),
+    Column("SOURCE", lambda one: one.source or "(new)", only="table", drop=1),
+    Column("SOURCE", lambda one: one.source or "-", only="plain"),
+)
