@@ -56,7 +56,8 @@ def sync(
             raise UsageProblem(message=f"{message}: sync it without --dry-run")
         told("fetching", 0, None)
         source, got = _add(core, address, name=name, scope=scope, priority=0)
-        news = f"a new source, fetched from {address.url}"
+        pin = f"#{address.ref}" if address.ref else ""
+        news = f"a new source, fetched from {address.url}{pin}"
         fetched[source.path] = replace(got, notices=(news, *got.notices))
         known, name = [*known, source], None
         chosen.append(source.name)
