@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -102,6 +103,23 @@ def open_kept(url: str, commit: str, state: str, bounds: Bounds) -> Iterator[Git
     yield GitTree(git, commit, made_at, files, notices)
 
 
+def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
+    """Tell whether a folder of a repository is another in one commit than in the one ``before``.
+
+    Where that can't be told, it counts as changed: a server need not give out what no branch has.
+    """
+    if not COMMIT.fullmatch(before) or not COMMIT.fullmatch(now):
+        return True
+    with tempfile.TemporaryDirectory(prefix="skill-registry-") as state, suppress(RemoteProblem):
+        git = Git(url, os.path.join(state, "git"), bounds)
+        git.begin(None)
+        git.fetch(before, None)
+        git.fetch(now, None)
+        was = git.folder_at(before, part)
+        return was is None or was != git.folder_at(now, part)
+    return True
+
+
 class Git(GitProgram):
     """One bare repository of ours, and the remote that it is filled from."""
 
@@ -158,6 +176,11 @@ class Git(GitProgram):
     def at(self, name: str) -> str | None:
         """Return the commit that a name in our repository stands for; None: there is none."""
         code, out, _ = self._ended("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
+        return out.decode().strip() if code == 0 else None
+
+    def folder_at(self, commit: str, part: str) -> str | None:
+        """Return the tree that a folder is in a commit that is here; None: there is none."""
+        code, out, _ = self._ended("rev-parse", "--quiet", "--verify", f"{commit}:{part}")
         return out.decode().strip() if code == 0 else None
 
     def fetch(self, commit: str, before: str | None) -> bool:

@@ -182,9 +182,12 @@ def _behind(core: Core, source: Source) -> bool | None:
     kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
     try:
         if remote.kind == "git":
-            from registry.exchange.remote.git import Git
+            from registry.exchange.remote.git import Git, is_changed
 
-            return Git(remote.url, "", bounds).find(remote.ref) != remote.version
+            before, now = remote.version, Git(remote.url, "", bounds).find(remote.ref)
+            if before is None or before == now or remote.part is None:
+                return now != before
+            return is_changed(remote.url, remote.part, before, now, bounds)
         with (
             Checkout.locked(home_of(source.path, source.name)) as checkout,
             open_remote(remote, checkout.state, remote.version, bounds, kinds) as tree,

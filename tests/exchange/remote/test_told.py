@@ -105,6 +105,23 @@ def test_in_a_pipe_remotes_are_two_more_fields(cli, upstream, root):
     assert told()["team"][1] == "away"
 
 
+def test_a_source_of_a_folder_is_behind_only_where_that_changed(cli, upstream):
+    cli("sync", f"{upstream.url}/skills/alpha")
+
+    def behind():
+        (source,) = json.loads(cli("source", "list", "--remote", "--json").stdout)
+        return source["remote"]["behind"]
+
+    upstream.skill("skills/gamma")
+    upstream.commit()
+    assert behind() is False
+    upstream.skill("skills/alpha", description="Sorts letters, and more.")
+    upstream.commit()
+    assert behind() is True
+    assert cli("sync", "team").exit_code == 0
+    assert behind() is False
+
+
 def test_what_was_asked_is_shown_on_a_narrow_terminal(cli, upstream):
     cli("sync", upstream.url)
     shown = cli("source", "list", "--remote", "--format", "table", env={"COLUMNS": "40"}).stdout
