@@ -63,6 +63,10 @@ def test_what_is_held_back_is_so_for_all_until_its_machine_trusts_it(machine, up
         second.trust_source("team")
     assert first.trust_source("team") == 1
     assert [one.name for one in second.list()] == ["alpha", "evil"]
+    with pytest.raises(SourceElsewhere):
+        second.trust_source("team", revoke=True)
+    assert first.trust_source("team", revoke=True) == 1
+    assert [one.name for one in second.list()] == ["alpha"]
 
 
 def test_another_machine_neither_fetches_nor_changes_nor_pins_it(machine, upstream):

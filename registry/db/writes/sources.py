@@ -116,13 +116,12 @@ def distrust_source(connection: Connection, source_id: int) -> int:
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )
-    shown = skills.c.source_id == source_id, skills.c.held == 0, skills.c.live == 1
-    found = select(skills.c.id, skills.c.name).where(*shown, skills.c.id.in_(grave))
-    rows = connection.execute(found).all()
-    ids = [one.id for one in rows]
-    connection.execute(update(skills).where(skills.c.id.in_(ids)).values(held=1))
-    refresh_names(connection, [one.name for one in rows])
-    return len(rows)
+    seen = skills.c.source_id == source_id, skills.c.held == 0, skills.c.live == 1
+    found = *seen, skills.c.id.in_(grave)
+    names = list(connection.scalars(select(skills.c.name).where(*found)))
+    connection.execute(update(skills).where(*found).values(held=1))
+    refresh_names(connection, names)
+    return len(names)
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:
