@@ -16,6 +16,7 @@ from registry.settings import Settings, load_settings
 from registry.toolsets.kinds import explaining
 
 if TYPE_CHECKING:
+    from registry.catalog.browse import Browse
     from registry.catalog.checked import Checked
     from registry.catalog.copies import Copies
     from registry.catalog.evals.run import Evaluation
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
     from registry.catalog.why import Explanation
     from registry.changes.fix import Fix
     from registry.changes.history import History
+    from registry.changes.tokens import Tokens
     from registry.changes.trashed import Trashed
     from registry.db.interface import DatabaseInfo
-    from registry.db.queries.listing import Facet
     from registry.db.queries.revisions import Revision
     from registry.db.queries.skills import StoredSkill
-    from registry.db.queries.summary import Stats
-    from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
     from registry.exchange.pull import Pulled
     from registry.sync.places import Discovered
@@ -278,23 +277,29 @@ class SkillRegistry:
 
         apply(self.core, one)
 
-    def tags(self) -> "Sequence[Facet]":
+    def tags(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each tag."""
         return listing.tags(self.core.reader)
 
-    def kinds(self) -> "Sequence[Facet]":
+    def kinds(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each kind."""
         return listing.kinds(self.core.reader)
 
-    def categories(self) -> "Sequence[Facet]":
+    def categories(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each category."""
         return listing.categories(self.core.reader)
 
-    def stats(self) -> "Stats":
+    def stats(self) -> summary.Stats:
         """Say what the registry holds, how big and how fresh it is."""
         return summary.stats(self.core.reader)
 
-    def usage_counts(self) -> "Sequence[UsageCount]":
+    def browse(self, personality: str | None = None, source: str | None = None) -> "Browse":
+        """Return what people browse. Raises `PersonalityNotFound`, `SourceNotFound`."""
+        from registry.catalog.browse import Browse
+
+        return Browse(self.core, personality, source)
+
+    def usage_counts(self) -> Sequence[usage.UsageCount]:
         """Return how often tools listed, found and read each skill, the most read first."""
         return usage.usage(self.core.reader)
 
@@ -511,28 +516,19 @@ class SkillRegistry:
         style: "Style" = "xml",
         max_chars: int | None = None,
     ) -> "PromptText":
-        """Return the catalogue for a system prompt, as XML or Markdown, within a budget.
-
-        Raises `PersonalityNotFound`.
-        """
+        """Return the catalogue for a system prompt in a budget. Raises `PersonalityNotFound`."""
         from registry.catalog.prompt import prompt
 
         return prompt(self.core, personality, style=style, max_chars=max_chars)
 
     def decisions(self, personality: str | None = None) -> "Sequence[tuple[Skill, Decision]]":
-        """Return each visible skill by name, with whether a personality sees it and why.
-
-        Raises `PersonalityNotFound`.
-        """
+        """Return each visible skill with whether it is seen and why. Raises as `prompt`."""
         from registry.catalog.visibility.decisions import decided
 
         return decided(self.core, personality)
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
-        """Return filters, for `list` and `search`, of only what a personality sees now.
-
-        Raises `PersonalityNotFound`.
-        """
+        """Return filters of only what a personality sees now. Raises `PersonalityNotFound`."""
         from registry.catalog.visibility.decisions import seen_by
 
         return seen_by(self.core, personality, filters or Filters())
@@ -612,6 +608,12 @@ class SkillRegistry:
         return Watching(self.core, on_change)
 
     # The database itself
+
+    def tokens(self) -> "Tokens":
+        """Return the tokens with which others enter the web catalogue; see `changes.tokens`."""
+        from registry.changes.tokens import Tokens
+
+        return Tokens(self.core)
 
     def create_database(self) -> None:
         """Create or upgrade the database, which the first operation that writes does, too."""
