@@ -15,10 +15,11 @@ from starlette.responses import Response
 from registry import errors
 from registry.errors import RegistryError
 from registry.model.values import record
+from registry.web import addresses
 from registry.web.addresses import JSON
 from registry.web.asked import Asked
 from registry.web.desk import Desk, Visitor
-from registry.web.templates import render
+from registry.web.rendering import render
 
 COMPRESSED: Final = 1000
 """Bytes from which an answer is compressed."""
@@ -145,7 +146,14 @@ def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
     if visit.as_json:
         body, kind = as_json(told.record), "application/json"
     else:
-        body = render(told.template, visit, told.facts).encode("utf-8", "replace")
+        surroundings = {
+            "visitor": visit.visitor,
+            "has_many": len(visit.desk.registry.settings.personalities),
+            "here": visit.path,
+            "json_url": addresses.as_json(visit.path, visit.request.url.query),
+        }
+        html = render(told.template, {**told.facts, **surroundings})
+        body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
     if told.status != 200:  # noqa: PLR2004
         headers = {"cache-control": "no-store", **told.headers}

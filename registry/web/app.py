@@ -14,7 +14,7 @@ from registry.web import clawhub, feed, history, openapi, overview, raw, skill, 
 from registry.web.answers import page
 from registry.web.desk import Desk, Visitor
 from registry.web.mcp_door import McpDoor
-from registry.web.templates import STATIC, static
+from registry.web.rendering import STATIC, static
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 

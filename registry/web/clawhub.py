@@ -1,9 +1,7 @@
 """What ClawHub's clients ask, to the letter of ``contracts/clawhub-api.md`` (read side)."""
 
-import mimetypes
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -16,8 +14,7 @@ from registry.db.queries.filters import Filters, Sort
 from registry.errors import ContentMissing, NotFound, RegistryError, UsageProblem
 from registry.exchange.content import Entry, content_of
 from registry.exchange.export import zipped
-from registry.model import SkillFile
-from registry.web import addresses
+from registry.web import clawhub_shapes as shapes
 from registry.web.answers import Visit, as_json, compressed, status_of, visit_of
 from registry.web.asked import number_of
 from registry.web.desk import Desk
@@ -27,7 +24,6 @@ from registry.web.raw import sent
 MOST: Final = 200
 USUAL: Final = 25
 MAX_FILE: Final = 10 << 20
-DOCUMENT: Final = "SKILL.md"
 
 _SORTS: Final[Mapping[str, Sort]] = {"createdAt": "created"}
 """Orders that clients ask for; by all others what changed last comes first."""
@@ -70,7 +66,8 @@ def _answer(handler: Handler, visit: Visit) -> Response:
     except _Refused as refused:
         return _plain(refused.status, refused.text)
     except _Ambiguous as ambiguous:
-        return _json(visit, _choices(visit, ambiguous), 409)
+        told = shapes.choices(visit.base, ambiguous.slug, ambiguous.found)
+        return _json(visit, told, 409)
     except NotFound:
         return _plain(404, "Skill not found")
     except RegistryError as error:
@@ -96,7 +93,7 @@ def search(visit: Visit) -> dict[str, Any]:
         found = list(zip(hub.offered(visit.look, places), scores, strict=True))
     else:
         found = []
-    return {"results": [{**_summary(one), "score": score} for one, score in found]}
+    return {"results": [{**shapes.summary(one), "score": score} for one, score in found]}
 
 
 def skills(visit: Visit) -> dict[str, Any]:
@@ -113,7 +110,7 @@ def skills(visit: Visit) -> dict[str, Any]:
         offset=offset,
     )
     return {
-        "items": [_item(one) for one in found],
+        "items": [shapes.item(one) for one in found],
         "nextCursor": str(offset + limit) if has_more else None,
     }
 
@@ -121,24 +118,24 @@ def skills(visit: Visit) -> dict[str, Any]:
 def skill(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills/{slug}``."""
     one = _found(visit)
-    item = _item(one)
+    item = shapes.item(one)
     latest = item.pop("latestVersion")
-    return {"skill": item, "latestVersion": latest, "owner": _owner(one), "metadata": None}
+    return {"skill": item, "latestVersion": latest, "owner": shapes.owner(one), "metadata": None}
 
 
 def versions(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills/{slug}/versions``."""
     found = hub.contents(visit.look, _found(visit))[: _limit(visit, USUAL)]
-    return {"items": [_version(each) for each in found], "nextCursor": None}
+    return {"items": [shapes.version(each) for each in found], "nextCursor": None}
 
 
 def version(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills/{slug}/versions/{version}``."""
     one = _found(visit)
     wanted = _content(visit, one, visit.request.path_params["version"])
-    files = [_file(file) for file in offered_files(wanted)]
+    files = [shapes.file(file) for file in shapes.offered_files(wanted)]
     named = {"slug": one.slug, "displayName": one.stored.skill.name}
-    return {"version": {**_version(wanted), "files": files}, "skill": named}
+    return {"version": {**shapes.version(wanted), "files": files}, "skill": named}
 
 
 def file(visit: Visit) -> Response:
@@ -147,7 +144,7 @@ def file(visit: Visit) -> Response:
     wanted = _chosen(visit, one)
     path = visit.request.query_params.get("path", "")
     document = wanted.revision.document
-    stored = document if path == DOCUMENT and document is not None else path
+    stored = document if path == shapes.DOCUMENT and document is not None else path
     listed = next((each for each in wanted.revision.files if each.path == stored), None)
     if listed is None:
         raise _Refused(404, "File not found")
@@ -171,7 +168,7 @@ def download(visit: Visit) -> Response:
             Entry(each.path, _read(visit, one, wanted, each.path), each.executable)
             for each in wanted.revision.files
         ]
-    data = zipped(renamed(entries, wanted.revision.document))
+    data = zipped(shapes.renamed(entries, wanted.revision.document))
     return sent(visit, data, "application/zip", f"{one.slug}.zip", shown=False)
 
 
@@ -184,7 +181,7 @@ def resolve(visit: Visit) -> dict[str, Any]:
         (
             {"version": each.version}
             for each in hub.contents(visit.look, one)
-            if hashed and fingerprint(offered_files(each)) == hashed
+            if hashed and fingerprint(shapes.offered_files(each)) == hashed
         ),
         None,
     )
@@ -194,19 +191,6 @@ def resolve(visit: Visit) -> dict[str, Any]:
 def telemetry(_visit: Visit) -> dict[str, Any]:
     """Take note of nothing."""
     return {"ok": True}
-
-
-def offered_files(kept: Kept) -> list[SkillFile]:
-    """Return the files of a content as clients get them: the document is called SKILL.md."""
-    document = kept.revision.document
-    return [
-        replace(one, path=DOCUMENT) if one.path == document else one for one in kept.revision.files
-    ]
-
-
-def renamed(entries: Sequence[Entry], document: str | None) -> list[Entry]:
-    """Return files with the document under the name that all clients know."""
-    return [replace(one, path=DOCUMENT) if one.path == document else one for one in entries]
 
 
 def _found(visit: Visit) -> Offered:
@@ -231,7 +215,7 @@ def _chosen(visit: Visit, one: Offered) -> Kept:
     wanted = query.get("version") or None
     tag = query.get("tag") or None
     if wanted is None and tag is not None:
-        wanted = _tags(one).get(tag)
+        wanted = shapes.tags(one).get(tag)
         if wanted is None:
             raise _Refused(404, "Tag not found")
     return _content(visit, one, wanted or one.version)
@@ -254,87 +238,6 @@ def _read(visit: Visit, one: Offered, kept: Kept, path: str) -> bytes:
             raise
     entries = content_of(registry.core, one.stored.skill)
     return next(entry.data for entry in entries if entry.path == path)
-
-
-def _choices(visit: Visit, ambiguous: _Ambiguous) -> dict[str, Any]:
-    return {
-        "code": "AMBIGUOUS_SKILL_SLUG",
-        "message": f"Several owners have a skill {ambiguous.slug}; choose one.",
-        "slug": ambiguous.slug,
-        "matches": [
-            {
-                "ownerHandle": one.owner,
-                "slug": one.slug,
-                "ref": f"@{one.owner}/{one.slug}",
-                "url": f"{visit.base}{addresses.skill(one.stored.skill.ref)}",
-            }
-            for one in ambiguous.found
-        ],
-    }
-
-
-def _item(one: Offered) -> dict[str, Any]:
-    skill = one.stored.skill
-    return {
-        "slug": one.slug,
-        "displayName": skill.name,
-        "summary": skill.description,
-        "topics": list(skill.tags),
-        "tags": _tags(one),
-        "stats": {},
-        "createdAt": _ms(skill.created_at),
-        "updatedAt": _ms(skill.updated_at),
-        "latestVersion": {
-            "version": one.version,
-            "createdAt": _ms(skill.updated_at),
-            "changelog": "",
-        },
-        "ownerHandle": one.owner,
-    }
-
-
-def _summary(one: Offered) -> dict[str, Any]:
-    skill = one.stored.skill
-    return {
-        "slug": one.slug,
-        "displayName": skill.name,
-        "summary": skill.description,
-        "version": one.version,
-        "updatedAt": _ms(skill.updated_at),
-        "ownerHandle": one.owner,
-        "owner": _owner(one),
-    }
-
-
-def _owner(one: Offered) -> dict[str, Any]:
-    return {"handle": one.owner, "displayName": one.stored.skill.source}
-
-
-def _tags(one: Offered) -> dict[str, str]:
-    """Return the map from tags to versions; what the skill calls its version is one of them."""
-    declared = one.stored.skill.version
-    tags = {"latest": one.version}
-    return {**tags, f"declared-{declared}": one.version} if declared else tags
-
-
-def _version(kept: Kept) -> dict[str, Any]:
-    return {"version": kept.version, "createdAt": _ms(kept.seen_at), "changelog": ""}
-
-
-def _file(file: SkillFile) -> dict[str, Any]:
-    kind = mimetypes.guess_type(file.path)[0] or "application/octet-stream"
-    hashed = (file.hash or "").removeprefix("sha256:")
-    return {"path": file.path, "size": file.size, "sha256": hashed, "contentType": kind}
-
-
-def _ms(time: str) -> int:
-    """Return a time as milliseconds since 1970; 0 for what is none, in a stranger's database."""
-    from datetime import datetime
-
-    try:
-        return int(datetime.fromisoformat(time).timestamp() * 1000)
-    except ValueError:
-        return 0
 
 
 def _limit(visit: Visit, usual: int) -> int:

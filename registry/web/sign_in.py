@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from registry.web.templates import environment
+from registry.web.rendering import environment
 
 
 def sign_in(problem: str) -> Response:

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import Any, Final
 
 from registry.db.queries.skills import StoredSkill
-from registry.errors import FileNotFoundInSkill, RegistryError
+from registry.errors import FileNotFoundInSkill, FileTooLarge, RegistryError
 from registry.model import SkillDetail
 from registry.model.values import record
 from registry.web import addresses, markdown
@@ -161,7 +161,13 @@ def bytes_of(visit: Visit, stored: StoredSkill, detail: SkillDetail, path: str) 
     registry = visit.desk.registry
     if path in _documents(detail):
         return registry.read_bytes(stored.place)
-    return registry.read_file(stored.place, path)
+    try:
+        return registry.read_file(stored.place, path)
+    except FileTooLarge:  # to be read at once by a model; the database may have it all the same
+        now = next((one.number for one in registry.history(stored.place) if one.current), None)
+        if now is None:
+            raise
+        return registry.read_revision(stored.place, now, path)
 
 
 def _documents(detail: SkillDetail) -> Sequence[str]:

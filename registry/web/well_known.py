@@ -21,7 +21,7 @@ from registry.exchange.export import FOLDER, INDEX, SCHEMA, archive
 from registry.model import Skill
 from registry.web import addresses
 from registry.web.answers import Visit, visit_of
-from registry.web.clawhub import DOCUMENT, renamed
+from registry.web.clawhub_shapes import DOCUMENT, renamed
 from registry.web.raw import sent
 
 END: Final = f"/{FOLDER}/{INDEX}"

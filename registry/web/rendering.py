@@ -5,16 +5,13 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from registry import __version__
 from registry.web import addresses
-
-if TYPE_CHECKING:
-    from registry.web.answers import Visit
 
 STATIC: Final = {
     "catalogue.css": "text/css; charset=utf-8",
@@ -27,20 +24,9 @@ _PIECES: Final = re.compile(r"(\w+)")
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
-def render(template: str, visit: "Visit", facts: Mapping[str, Any]) -> str:
+def render(template: str, facts: Mapping[str, Any]) -> str:
     """Return a page as HTML."""
-    url = visit.request.url
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            **facts,
-            visitor=visit.visitor,
-            has_many=len(visit.desk.registry.settings.personalities),
-            here=visit.path,
-            json_url=addresses.as_json(visit.path, url.query),
-        )
-    )
+    return environment().get_template(template).render(**facts)
 
 
 @cache
