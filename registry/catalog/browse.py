@@ -26,6 +26,9 @@ from registry.model import Found, Page, Skill, Source
 from registry.settings import Personality
 from registry.sync.sources import find as find_source
 
+FEW: Final = 2000
+"""So many skills are gone on with by their versions."""
+
 NOBODY: Final[Sequence[int]] = (-1,)
 """Versions that there are none of."""
 
@@ -72,7 +75,7 @@ class Browse:
         """Return a page of skills, as `SkillRegistry.list` does."""
         return listing.list_skills(
             self.core.reader,
-            self.filters(wanted),
+            self._matching(wanted),
             sort=sort,
             reverse=reverse,
             limit=limit,
@@ -87,12 +90,25 @@ class Browse:
 
     def facets(self, query: str, wanted: Filters) -> Facets:
         """Count what a listing, or where something is asked a search, has of each value."""
-        reader, chosen = self.core.reader, self.filters(wanted)
+        reader = self.core.reader
         if not query:
-            return facets.facets(reader, self.condition(chosen))
+            return facets.facets(reader, self.condition(self._matching(wanted)))
         from registry.catalog.search.find import places
 
-        return facets.facets(reader, facets.among(reader, places(reader, [query], chosen)))
+        return facets.facets(
+            reader, facets.among(reader, places(reader, [query], self.filters(wanted)))
+        )
+
+    def _matching(self, wanted: Filters) -> Filters:
+        """Return filters of the same skills: by their versions, where these are few.
+
+        What no index leads to is looked for once, and not by the page, its counts and its total.
+        """
+        chosen = self.filters(wanted)
+        if chosen == Filters() or chosen.ids is not None:
+            return chosen
+        ids = facets.few(self.core.reader, self.condition(chosen), FEW)
+        return chosen if ids is None else replace(chosen, ids=ids)
 
     def locate(self, handle: str) -> StoredSkill:
         """Return the skill that a handle means and that is shown.

@@ -32,6 +32,7 @@ def test_all_commands_of_this_version_are_there():
         *COMMANDS,
         *(f"source {name}" for name in ("add", "adopt", "list", "remove", "discover")),
         "mcp install",
+        *(f"token {name}" for name in ("create", "list", "revoke")),
         *(f"trash {name}" for name in ("list", "empty")),
         *(f"tools {name}" for name in ("list", "schema", "call")),
         *(f"db {name}" for name in ("info", "check", "backup", "copy", "upgrade", "prune")),
