@@ -40,6 +40,9 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
 """The status of an error: of its class, or the first here that it is one of."""
 
 
+TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Not now"}
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a page says: a template with its ``facts``, and the same as JSON (``record``)."""
@@ -129,7 +132,12 @@ def refusal(error: RegistryError) -> Told:
     told = {"code": error.code, "message": message, "choices": near}
     return Told(
         "error.html",
-        {"title": "Not done", "message": message, "choices": near, "asked": Asked()},
+        {
+            "title": TITLES.get(status_of(error), "Not done"),
+            "message": message,
+            "choices": near,
+            "asked": Asked(),
+        },
         {"error": told},
         status=status_of(error),
     )
