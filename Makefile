@@ -28,10 +28,11 @@ $(FRAMEWORKS): $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group frameworks
 	@touch $@
 
-# MCP's own tests of servers, where there is npm; an alpha, so that it stays the same one.
+# MCP's own tests of servers (an alpha, so that it stays the same one) and an installer of skills
+# that shares projects with ours, with a Node that is new enough; where there is npm.
 $(CONFORMANCE): $(READY)
 	-npm install --prefix $(VENV)/node --silent --no-fund --no-audit \
-		@modelcontextprotocol/conformance@0.2.0-alpha.12
+		@modelcontextprotocol/conformance@0.2.0-alpha.12 skills@1.7.4 node@22
 	@touch $@
 
 demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them
@@ -63,9 +64,11 @@ bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 clients: $(READY)  ## run real MCP clients against the server; writes the table in docs/agents.md
 	$(BIN)/python benchmarks/clients/run.py
 
-docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/tour.md
+docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/tour.md and docs/remote.md
 	$(BIN)/python -m registry.cli.reference docs/commands.md
+	$(BIN)/python -m tests.tour docs/agents.md
 	$(BIN)/python -m tests.tour docs/tour.md
+	$(BIN)/python -m tests.tour docs/remote.md
 
 clean:
 	rm -rf $(VENV) .demo .bench build dist

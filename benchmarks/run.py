@@ -55,14 +55,14 @@ from registry import SkillRegistry, Settings
 import registry.sync.apply  # start-up is measured by the whole processes below
 with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     registry.create_database()
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     report = registry.sync(sys.argv[2])
-    seconds = time.perf_counter() - started
+    seconds, worked = time.perf_counter() - started, time.process_time() - worked
 assert len(report.added) == int(sys.argv[3]), report
 # getrusage would count what the parent held when it started this process.
 status = open("/proc/self/status").read()
 peak = int(status.split("VmHWM:")[1].split()[0]) / 1024
-print(json.dumps([seconds, peak]))
+print(json.dumps([seconds, worked, peak]))
 """
 
 PEAK = """
@@ -138,7 +138,9 @@ def measure(size: int, work: Path) -> Table:
     write_skills(root, size)
     runs = 7 if size <= 10_000 else 3
 
+    worked = time.process_time()
     parts = floors.import_parts(root, work / "floor.db")
+    floor_worked = time.process_time() - worked
     for leftover in work.glob("floor.db*"):
         leftover.unlink()
     output = subprocess.run(
@@ -147,10 +149,11 @@ def measure(size: int, work: Path) -> Table:
         capture_output=True,
         text=True,
     ).stdout
-    seconds, peak = json.loads(output)
+    seconds, worked, peak = json.loads(output)
     shown = ", ".join(f"{name} {value:.2f} s" for name, value in parts.items())
     goal = "<= 1.5 x" if size >= 10_000 else ""
     table.add(f"first import ({shown})", seconds, sum(parts.values()), goal)
+    table.add("first import, CPU time", worked, floor_worked, "")
     table.add("peak memory of the first import", peak, None, "<= 300 MiB", unit="MiB")
 
     age(root)
@@ -184,7 +187,7 @@ def measure(size: int, work: Path) -> Table:
         # A word that nothing has makes each of them new: repeated ones are remembered.
         asked = [f"{query} q{turn}x" for turn in range(5) for query in QUERIES]
         times = [floors.timed(lambda query=query: registry.search(query)) for query in asked]
-        goal = "p50 <= 15 ms" if size <= 10_000 else ""
+        goal = "p50 <= 5 ms" if size <= 10_000 else ""
         table.add("search, p50 in process", statistics.median(times), None, goal)
         table.add("search, slowest in process", max(times), None, "")
         ours = median(lambda: registry.get(registry.list(limit=1)[0].ref), runs)

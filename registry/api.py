@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from registry.db.queries.revisions import Revision
     from registry.db.queries.skills import StoredSkill
     from registry.exchange.export import Export
-    from registry.exchange.pull import Pulled
+    from registry.exchange.told import Pulled
     from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
     from registry.sync.watching import Watching
@@ -460,21 +460,43 @@ class SkillRegistry:
 
     def pull(self, skills: Sequence[Skill], to: str, *, force: bool = False) -> "Sequence[Pulled]":
         """Put skills into folders of their names below ``to``; see `exchange.pull.pull`."""
-        from registry.exchange.pull import pull
+        from registry.exchange.pull import How, pull
+        from registry.exchange.targets import Target
 
-        return pull(self.core, skills, to, force=force)
+        return pull(self.core, skills, Target.folder(to), How(force=force))
 
     def check_pulled(self, to: str, skills: Sequence[Skill] | None = None) -> "Sequence[Pulled]":
         """Say how pulled skills differ from these (None: all that were pulled) as they are now."""
         from registry.exchange.pull import check
+        from registry.exchange.targets import Target
 
-        return check(self.core, skills, to)
+        return check(self.core, skills, Target.folder(to))
 
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
         """Publish skills for discovery below ``to``; see `exchange.export.export`."""
         from registry.exchange.export import export
 
         return export(self.core, skills, to)
+
+    def is_address(self, name: str) -> bool:
+        """Tell whether a name is an address that skills are fetched from, and nothing known."""
+        from registry.exchange.remote.offered import is_address
+
+        return is_address(self.core, name)
+
+    def skills_at(
+        self, address: str, *, skills: Sequence[str] = (), every: bool = False
+    ) -> Sequence[Skill]:
+        """Make a source of an address, and return skills of it; see `remote.offered.skills_at`."""
+        from registry.exchange.remote.offered import skills_at
+
+        return skills_at(self.core, address, skills=skills, every=every)
+
+    def diff_upstream(self, name: str) -> str:
+        """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""
+        from registry.exchange.upstream import diff_upstream
+
+        return diff_upstream(self.core, name)
 
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
@@ -483,6 +505,22 @@ class SkillRegistry:
         from registry.exchange.archives import import_archive
 
         return import_archive(self.core, path, source=source, name=name)
+
+    def import_skills(
+        self,
+        target: str,
+        *,
+        skills: Sequence[str] = (),
+        every: bool = False,
+        source: str | None = None,
+        name: str | None = None,
+    ) -> Sequence[SkillDetail]:
+        """Create the skills of an archive or an address; see `exchange.bringing.import_skills`."""
+        from registry.exchange.bringing import import_skills
+
+        return import_skills(
+            self.core, target, skills=skills, every=every, source=source, name=name
+        )
 
     # What agents are given
 
@@ -516,19 +554,28 @@ class SkillRegistry:
         style: "Style" = "xml",
         max_chars: int | None = None,
     ) -> "PromptText":
-        """Return the catalogue for a system prompt in a budget. Raises `PersonalityNotFound`."""
+        """Return the catalogue for a system prompt, as XML or Markdown, within a budget.
+
+        Raises `PersonalityNotFound`.
+        """
         from registry.catalog.prompt import prompt
 
         return prompt(self.core, personality, style=style, max_chars=max_chars)
 
     def decisions(self, personality: str | None = None) -> "Sequence[tuple[Skill, Decision]]":
-        """Return each visible skill with whether it is seen and why. Raises as `prompt`."""
+        """Return each visible skill by name, with whether a personality sees it and why.
+
+        Raises `PersonalityNotFound`.
+        """
         from registry.catalog.visibility.decisions import decided
 
         return decided(self.core, personality)
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
-        """Return filters of only what a personality sees now. Raises `PersonalityNotFound`."""
+        """Return filters, for `list` and `search`, of only what a personality sees now.
+
+        Raises `PersonalityNotFound`.
+        """
         from registry.catalog.visibility.decisions import seen_by
 
         return seen_by(self.core, personality, filters or Filters())
@@ -546,12 +593,53 @@ class SkillRegistry:
         return own_sources(self.core)
 
     def add_source(
-        self, path: str, *, name: str | None = None, scope: Scope = "personal", priority: int = 0
+        self,
+        path: str,
+        *,
+        name: str | None = None,
+        scope: Scope | None = None,
+        priority: int = 0,
     ) -> Source:
-        """Register a folder. Raises `SourceInvalid`, `SourceExists`."""
-        from registry.sync.sources import add
+        """Register a folder, or fetch what lies elsewhere and register our checkout of it.
+
+        The scope of a folder is personal unless given, that of a remote source community. Raises
+        `SourceInvalid`, `SourceExists`, `AddressInvalid`, `RemoteProblem`.
+        """
+        from registry.exchange.remote.sources import add
 
         return add(self.core, path, name=name, scope=scope, priority=priority)
+
+    def update_source(
+        self,
+        name: str,
+        *,
+        new_name: str | None = None,
+        scope: Scope | None = None,
+        priority: int | None = None,
+        ref: str | None = None,
+    ) -> Source:
+        """Change a source; ``ref`` pins a repository to a branch, tag or commit (empty: to none).
+
+        The next sync fetches that. Raises `SourceNotFound`, `SourceExists`, `AddressInvalid`.
+        """
+        from registry.exchange.remote.sources import update
+
+        return update(self.core, name, scope=scope, priority=priority, new_name=new_name, ref=ref)
+
+    def trust_source(self, name: str) -> int:
+        """Show agents what was held back of a source; return how many skills that were.
+
+        Those are skills of a remote source with security errors. Raises `SourceNotFound`.
+        """
+        from registry.exchange.remote.sources import trust
+
+        return trust(self.core, name)
+
+    def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
+        """Return sources with what their remotes say by now: whether they are ``behind``."""
+        from registry.exchange.remote.sources import asked
+
+        return asked(self.core, sources)
 
     def adopt_source(self, name: str) -> Source:
         """Sync and change here a source that was added elsewhere under this host's name.
@@ -563,8 +651,11 @@ class SkillRegistry:
         return adopt(self.core, name)
 
     def remove_source(self, name: str) -> Source:
-        """Forget a source and its skills; the disk stays as it is. Raises `SourceNotFound`."""
-        from registry.sync.sources import remove
+        """Forget a source and its skills. Raises `SourceNotFound`.
+
+        The disk stays as it is, but for our checkout of a remote source, which goes.
+        """
+        from registry.exchange.remote.sources import remove
 
         return remove(self.core, name)
 
@@ -587,11 +678,12 @@ class SkillRegistry:
     ) -> "SyncReport":
         """Bring the database in line with the sources (all, or the targets: names or folders).
 
-        A folder that is not a source yet becomes one. Raises `SourceNotFound`, `SourceInvalid`,
-        `SyncRunning` unless ``wait``.
+        What remote sources hold is fetched first. A folder or an address that is not a source yet
+        becomes one. Raises `SourceNotFound`, `SourceInvalid`, `AddressInvalid`, `RemoteProblem` of
+        a new one, `SyncRunning` unless ``wait``.
         """
+        from registry.exchange.remote.sources import sync
         from registry.sync.planning import SyncOptions
-        from registry.sync.run import sync
 
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
         return sync(

@@ -63,7 +63,9 @@ class Settings:
     that several share, by default its network name; ``tool_description_chars``: how long a tool's
     description may get that lists the skills there are; ``strict``: whether MCP's ``skills/list``
     keeps to the types that strict clients hold front matter to; ``dialects``: which of those that
-    packages add are read, in the order in which they are asked (`document.dialects`).
+    packages add are read, in the order in which they are asked (`document.dialects`);
+    ``source_kinds``: which kinds of remote sources that packages add are known
+    (`exchange.remote.kinds`); ``hosts``: what stands before ``owner/repo`` by its short name.
     """
 
     default_source: str | None = None
@@ -73,6 +75,8 @@ class Settings:
     tool_description_chars: int = 15_000
     strict: bool = True
     dialects: tuple[str, ...] = ()
+    source_kinds: tuple[str, ...] = ()
+    hosts: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
@@ -82,6 +86,13 @@ def data_folder() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path(APPLICATION, appauthor=False)
+
+
+def cache_folder() -> Path:
+    """Return where the registry keeps what can be fetched again (the platform's cache folder)."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path(APPLICATION, appauthor=False)
 
 
 def default_database() -> Path:
@@ -159,6 +170,17 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
     "dialects": (
         lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
         "a list of names",
+    ),
+    "source_kinds": (
+        lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+        "a list of names",
+    ),
+    "hosts": (
+        lambda value: (
+            isinstance(value, Mapping)
+            and all(isinstance(one, str) for pair in value.items() for one in pair)
+        ),
+        "a mapping of short names to addresses such as https://git.example.com/",
     ),
     "default_source": (lambda value: isinstance(value, str), "a source's name"),
     "host": (

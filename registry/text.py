@@ -20,6 +20,7 @@ _SCRIPTS: Final = (
 _RUN: Final = re.compile(f"([{_SCRIPTS}]+)")
 _WORD: Final = re.compile(r"\w+")
 _NOT_SLUG: Final = re.compile("[^a-z0-9]+")
+_ASCII: Final = bytes(range(128))
 
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """What macOS leaves out when it compares names of files (git, `is_hfs_dotgit`)."""
@@ -37,12 +38,13 @@ def segment(text: str) -> str:
     index holds segmented text, and its rows are deleted by giving the same text again: whoever
     changes this function writes a migration that fills the index anew.
     """
-    return text if text.isascii() else _RUN.sub(_paired, text)
-
-
-def _paired(run: re.Match[str]) -> str:
-    found = letters(run[0])
-    return f" {' '.join([*pairs(found), found[-1:]])} "
+    if text.isascii():
+        return text
+    parts = runs(text)
+    for place in range(1, len(parts), 2):
+        found = letters(parts[place])
+        parts[place] = f" {' '.join([*pairs(found), found[-1:]])} "
+    return "".join(parts)
 
 
 def letters(run: str) -> str:
@@ -108,7 +110,15 @@ def folded(path: str) -> str:
 
 def has_unspaced(text: str) -> bool:
     """Tell whether ``text`` holds a script that is written without spaces between words."""
-    return not text.isascii() and _RUN.search(text) is not None
+    return _RUN.search(beyond_ascii(text)) is not None
+
+
+def beyond_ascii(text: str) -> str:
+    """Return ``text`` without ASCII: of most texts few characters, quick to look through."""
+    if text.isascii():
+        return ""
+    data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return data.decode("utf-8", "surrogatepass")
 
 
 def is_path(text: str) -> bool:

@@ -16,6 +16,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.db.sqlite import upgrade
+from registry.disk.agents import VARIABLES
 from registry.model import DOCUMENT_NAMES
 from registry.settings import Settings
 from tests.servers import VARIABLE, Databases, Server
@@ -63,6 +64,7 @@ def _home(tmp_path: Path) -> Iterator[None]:
                     "SKILL_REGISTRY_CONFIG",
                     "SKILL_REGISTRY_HOST",
                     "NO_COLOR",
+                    *VARIABLES,
                 )
             ):
                 patch.delenv(name)

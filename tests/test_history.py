@@ -122,7 +122,7 @@ def test_a_diff_shows_the_last_change_or_that_between_two_revisions(registry, al
     ]
     last = registry.diff("alpha")
     assert "+Even more.\n\\ No newline at end of file\n" in last
-    assert "Binary files logo.png of 2 and 3 differ\n" in last
+    assert "Binary files logo.png of revision 2 and revision 3 differ\n" in last
     assert "+More.\n+Even more." in registry.diff("alpha", 1)
 
 

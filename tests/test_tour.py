@@ -1,4 +1,4 @@
-"""docs/tour.md: a day's work in a realistic home, in which no command needs a second try."""
+"""Pages on which commands are typed, in a realistic home, and none needs a second try."""
 
 import shlex
 
@@ -6,16 +6,20 @@ import pytest
 
 from tests import program
 from tests.conftest import REPOSITORY
-from tests.home import make
+from tests.home import make, make_upstream
 from tests.tour import Shell, answered
 
 pytestmark = pytest.mark.file
 
+PAGES = [("tour.md", 30), ("agents.md", 10), ("remote.md", 12)]
 
-def test_the_tour_shows_what_the_program_says_today(tmp_path):
-    page = (REPOSITORY / "docs" / "tour.md").read_text(encoding="utf-8")
+
+@pytest.mark.parametrize(("name", "typed"), PAGES)
+def test_the_page_shows_what_the_program_says_today(tmp_path, name, typed):
+    page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
     home = tmp_path / "ann"
     make(home)
+    make_upstream(home)
     scripts = tmp_path / "bin"
     scripts.mkdir()
     script = scripts / "skill-registry"
@@ -26,4 +30,4 @@ def test_the_tour_shows_what_the_program_says_today(tmp_path):
         today = answered(page, shell)
     assert shell.failed == []
     assert today == page
-    assert page.count("\n$ ") > 30
+    assert page.count("\n$ ") > typed

@@ -17,7 +17,7 @@ from registry.db.queries.revisions import Revision
 from registry.db.queries.summary import Stats
 from registry.db.queries.usage import UsageCount
 from registry.exchange.export import Export
-from registry.exchange.pull import Pulled
+from registry.exchange.told import Pulled
 from registry.model import Diagnostic, Found, Page, Parameter, SearchHit, Skill, SkillDetail, Source
 from registry.settings import Settings
 from registry.sync.places import Discovered

@@ -1,4 +1,4 @@
-"""Do what docs/tour.md says that somebody typed, in a realistic home, and write down the answers.
+"""Do what docs/tour.md and docs/remote.md say that somebody typed, in a realistic home, and write down the answers.
 
 ``python -m tests.tour docs/tour.md`` brings the answers up to date. In its ``console`` blocks what
 follows ``$`` is typed; what stands below it is what was printed.
@@ -14,12 +14,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.home import make
+from tests.home import make, make_upstream
 
 FINDING = (
     "skill-registry check",
     "skill-registry check ~/.codex/skills",
     "skill-registry show invoices",
+    "skill-registry pull",
 )
 """What is typed to learn that something is wrong, and says so by its exit status."""
 
@@ -100,6 +101,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as base:
         home = Path(os.path.realpath(base)) / "home"
         make(home)
+        make_upstream(home)
         shell = Shell(home)
         text = answered(page.read_text(encoding="utf-8"), shell)
     if shell.failed:

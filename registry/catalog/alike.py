@@ -13,7 +13,7 @@ def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, lis
     for one in ids:
         mine = unpacked(sketches[one]) if one in sketches else NOTHING
         its_keys = keys(mine)
-        found = [holders[key] for key in its_keys if key in holders]
+        found = dict.fromkeys([holders[key] for key in its_keys if key in holders])
         better = next((other for other in found if are_alike(mine, known[other])), None)
         if better is not None:
             kept[better].append(one)

@@ -22,6 +22,7 @@ from registry.document.mend import untidy
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.folder import Reading, read_folder
+from registry.sync.recent import Recent
 from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path, name_key
 
@@ -174,11 +175,12 @@ def _check_below(
     roots = [source.path for source in own_sources(core)]
     # What lies inside another source is checked too when its parent is asked for.
     walk = Walk(root, core.settings.limits, roots, nested=not alone)
+    recent = Recent()
     try:
         for found in _found(walk, folder, alone=alone):
             if found.is_skill:
                 limits, dialects = core.settings.limits, core.dialects
-                reading = read_folder(root, found, limits, {}, dialects=dialects)
+                reading = read_folder(root, found, limits, {}, dialects=dialects, recent=recent)
                 name = reading.document.name if reading.document else found.name
                 yield Checked(name, join(root, found.folder), _findings(reading), root)
     except RootMissing:

@@ -102,7 +102,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
     elif skill.status == "invalid":
         yield from (f for f in findings if f.category == "format" and f.severity == "error")
     elif not stored.is_visible:
-        yield _shadowed(core, skill) if stored.within else _of_project(core, stored)
+        yield _unseen(core, stored)
     elif stored.hidden:
         message = "it is listed for people; its own front matter hides it from models"
         fix = "remove disable-model-invocation from the front matter"
@@ -116,6 +116,14 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
             same = f"; the same files lie in {', '.join(skill.copies)}" if skill.copies else ""
             yield Diagnostic("listed", "info", f"it is listed{same}")
     yield from (link.notice for link in links_to(core, stored))
+
+
+def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
+    if stored.held:
+        message = "it comes from elsewhere and has security errors: agents don't see it"
+        fix = f"look at them, then run: skill-registry source trust {stored.skill.source}"
+        return Diagnostic("held", "warning", message, fix=fix)
+    return _shadowed(core, stored.skill) if stored.within else _of_project(core, stored)
 
 
 def _of_project(core: Core, stored: StoredSkill) -> Diagnostic:

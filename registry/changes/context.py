@@ -12,7 +12,7 @@ from registry.db.queries.sources import list_sources
 from registry.disk.beneath import Folder
 from registry.errors import ChangeRefused, RegistryError, RootMissing
 from registry.model import Source
-from registry.sync.sources import check_own, is_here
+from registry.sync.sources import check_own, check_writable, is_here
 
 LOCK_SECONDS: Final = 30.0
 
@@ -45,6 +45,7 @@ class ChangeContext:
         known = list_sources(core.reader, counted=False)
         source = next(one for one in known if one.id == source_id)
         check_own(core, source.name, source.host, source.path)
+        check_writable(source)
         roots = tuple(one.path for one in known if is_here(core, one.host, one.path))
         seal = Seal.of(core, source)
         try:

@@ -1,6 +1,5 @@
 """What a skill was like: its revisions, what is different between two, and back to one."""
 
-import difflib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from registry.db.queries.revisions import Revision, revisions
 from registry.db.queries.revisions import content as stored_content
 from registry.db.queries.skills import StoredSkill
 from registry.disk.paths import ROOT, check_paths, join
+from registry.document.differing import difference
 from registry.errors import (
     ChangeRefused,
     ContentMissing,
@@ -259,18 +259,12 @@ class History:
             one, other = old.get(path), new.get(path)
             if one is not None and other is not None and one.hash == other.hash:
                 continue
-            contents = [
+            was, now = [
                 b"" if file is None else self._content(of, file)
                 for of, file in ((before, one), (after, other))
             ]
-            try:
-                was, now = [data.decode().splitlines(keepends=True) for data in contents]
-            except UnicodeDecodeError:
-                yield f"Binary files {path} of {before.number} and {after.number} differ\n"
-                continue
-            head, below = (f"{path} (revision {of.number})" for of in (before, after))
-            for line in difflib.unified_diff(was, now, head, below):
-                yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            sides = f"revision {before.number}", f"revision {after.number}"
+            yield from difference(path, was, now, *sides)
 
 
 def _missing(core: Core, handle: str) -> Gone | None:

@@ -12,7 +12,7 @@ from registry.cli.group import Group, add_global_options
 from registry.cli.run import run
 
 COMMANDS: Final = {
-    "sync": "Bring the registry in line with the folders on disk.",
+    "sync": "Bring the registry in line with its sources, on disk and elsewhere.",
     "list": "List skills.",
     "search": "Find skills by what they do.",
     "show": "Show one skill, or several.",
@@ -32,8 +32,8 @@ COMMANDS: Final = {
     "trash": "List what was deleted, or end it for good.",
     "history": "List what a skill was like: each content that the registry has seen.",
     "diff": "Show what is different between two revisions of a skill, in all its files.",
-    "pull": "Put skills into a folder, as they are now.",
-    "import": "Bring in a skill from an archive.",
+    "pull": "Put skills where agents look, or into a folder, as they are now.",
+    "import": "Bring in skills from an archive or an address.",
     "export": "Publish skills for discovery: an index and its artifacts.",
     "prompt": "Print the catalogue for a system prompt.",
     "tools": "List, describe and call the tools that agents are given.",
@@ -41,7 +41,7 @@ COMMANDS: Final = {
     "serve": "Serve the web catalogue: pages, the same facts as JSON, and /mcp.",
     "token": "Let others into the web catalogue, or no longer.",
     "check": "Check skills for mistakes and risks.",
-    "source": "Register, list and remove the folders that hold skills.",
+    "source": "Register, list and remove what holds skills.",
     "db": "Look after the database itself.",
     "completion": "Print the script that completes commands and names in a shell.",
 }

@@ -29,6 +29,11 @@ def _skill_not_found(error: errors.RegistryError) -> str:
     return "" if error.facts["similar"] else "'skill-registry search' finds skills by what they do."
 
 
+def _skill_held(error: errors.RegistryError) -> str:
+    source = quote(escape.line(error.facts["source"]))
+    return f"'skill-registry check' says which; then: skill-registry source trust {source}"
+
+
 def _restore(error: errors.RegistryError) -> str:
     return f"'skill-registry restore {quote(escape.line(error.facts['name']))}' brings it back."
 
@@ -67,6 +72,15 @@ def _database_refused(error: errors.RegistryError) -> str:
     return "Give the password in PGPASSWORD or ~/.pgpass." if "user" in error.facts else ""
 
 
+def _remote_refused(error: errors.RegistryError) -> str:
+    if error.facts["status"] in {401, 403}:
+        return (
+            "Only what is open to everybody is fetched from web addresses; a private repository "
+            "is fetched by git, with your credentials."
+        )
+    return "Is the address right? What is private may be called missing to whoever is not known."
+
+
 _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
     errors.SkillNotFound: _skill_not_found,
     errors.SkillGone: _restore,
@@ -84,7 +98,16 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillExists: "Choose another name, or change it with: skill-registry update",
     errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
+    errors.SourceReadOnly: (
+        "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
+    ),
+    errors.SkillHeld: _skill_held,
+    errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
+    errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: _source_not_adopted,
+    errors.LockMissing: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
+    errors.NotPulled: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
+    errors.LockNotMet: "'skill-registry pull --check' says what is different.",
     errors.OwnFileUnusable: (
         "Make it yours alone (chmod 600, of a folder 700), or move it away: then a new one is "
         "made, and what was signed with the old one is left alone."
@@ -93,6 +116,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "Install the package that has it, or take it out of the settings: dialects."
     ),
     errors.DialectUnusable: "Correct its package, or take it out of the settings: dialects.",
+    errors.RemoteRefused: _remote_refused,
     errors.SyncRunning: "Wait for it with --wait.",
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _DELETE: Final = "'delete' NAME? It moves a skill to the trash, and 'restore' brings it back"
-_TAKE: Final = "'pull' NAME --to DIR, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
+_TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
 _SYNC: Final = "'sync', which brings every skill up to date with its folder"
 _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
 

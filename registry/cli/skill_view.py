@@ -8,14 +8,14 @@ from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.width import wrap
-from registry.model import Parameter, SkillDetail, SkillFile
+from registry.model import Origin, Parameter, SkillDetail, SkillFile
 
 if TYPE_CHECKING:
     from registry.catalog.links import LinkTo
 
 MAX_FILES: Final = 12
 LABEL: Final = 12
-_WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at"})
+_WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at", "Origin"})
 MAX_TEXT_WIDTH: Final = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
@@ -78,6 +78,7 @@ def _facts(
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))
     yield "Source", f"{escape.line(skill.source)} ({skill.scope})"
+    yield "Origin", _origin(skill.origin)
     yield "Host", _one(host)
     yield "Folder", escape.line(skill.path)
     yield "Version", _one(skill.version)
@@ -87,6 +88,13 @@ def _facts(
     yield "Updated", words.moment(skill.updated_at, local=console.is_terminal)
     yield "Works with", _one(skill.compatibility)
     yield "Needs tools", ", ".join(map(escape.line, skill.required_tools))
+
+
+def _origin(origin: Origin | None) -> str | None:
+    if origin is None:
+        return None
+    at = f" at {words.commit(origin.commit)}" if origin.commit else ""
+    return escape.line(f"{words.address(origin.url, origin.ref)}{at}, {origin.path}")
 
 
 def _one(value: str | None) -> str | None:

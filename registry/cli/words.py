@@ -28,6 +28,9 @@ _UNITS: Final = (
 _STEP: Final = 1000
 _TENTHS_BELOW: Final = 100
 
+COMMIT: Final = 10
+"""Digits of a commit that are shown: enough to find it."""
+
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """Return ``1 skill`` or ``2,981 skills``."""
@@ -82,3 +85,13 @@ def _seconds(stamp: str) -> float | None:
 def state(status: str, *, shadowed: bool = False) -> str:
     """Return a skill's status for people."""
     return "shadowed" if shadowed else status.replace("_", " ")
+
+
+def commit(version: str) -> str:
+    """Return a version of a remote as people write it."""
+    return version.removeprefix("sha256:")[:COMMIT]
+
+
+def address(url: str, ref: str | None) -> str:
+    """Return where something remote is, with what it is pinned to."""
+    return f"{url}#{ref}" if ref else url

@@ -266,8 +266,7 @@ def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: 
         raise _too_deep(place.path)
     label, name = os.fsencode(shown), place.name
     if S_ISLNK(mode):
-        target = os.fsencode(os.readlink(name, dir_fd=place.folder.fd))
-        total.update(b"l%d\0%s\0%s\n" % (len(label), label, target))
+        total.update(_link_line(label, os.readlink(name, dir_fd=place.folder.fd)))
     elif S_ISDIR(mode):
         total.update(b"d%d\0%s\n" % (len(label), label))
         with place.folder.folder(name) as folder:
@@ -287,6 +286,15 @@ def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: 
         total.update(b"f%d\0%s\0%s%s\n" % (len(label), label, executable, content.digest()))
     else:
         total.update(b"s%d\0%s\n" % (len(label), label))
+
+
+def digest_of_link(target: str) -> str:
+    """Return what `digest_of` says of a link that leads to ``target``."""
+    return hashlib.sha256(_link_line(b"", target)).hexdigest()
+
+
+def _link_line(label: bytes, target: str) -> bytes:
+    return b"l%d\0%s\0%s\n" % (len(label), label, os.fsencode(target))
 
 
 def _too_deep(path: str) -> OSError:

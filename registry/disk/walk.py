@@ -9,6 +9,7 @@ parent, in the order of `paths.position`, so that it can be merged with the data
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from stat import S_ISLNK
 from typing import Final, TypeAlias
 
@@ -30,6 +31,13 @@ DEPTH_SEEN: Final = 32
 """How deep the walk looks for skills that lie too deep, so that it can name them."""
 
 Entry: TypeAlias = "os.DirEntry[str]"
+
+_DOCUMENTS: Final = frozenset(DOCUMENT_NAMES)
+_NAME: Final = attrgetter("name")
+
+
+def _order(entry: Entry) -> str:
+    return entry_order(entry.name)
 
 
 class Walk:
@@ -118,10 +126,11 @@ class Walk:
                 self._unreadable(folder, outer, below.rstrip("/"), error)
                 return
             if len(entries) > 1:
-                entries.sort(key=lambda entry: entry_order(entry.name))
+                plain = "".join([entry.name for entry in entries]).isprintable()
+                entries.sort(key=_NAME if plain else _order)
             collector = outer
-            documents = self._documents(entries, folder)
-            if documents:
+            documents = [entry for entry in entries if entry.name in _DOCUMENTS]
+            if documents and (documents := self._own_documents(documents, folder)):
                 collector, below = Collector(folder, self.limits), ""
             skills, lost = 0, self._lost
             for entry in entries:
@@ -155,15 +164,11 @@ class Walk:
         elif level == 1 and not skills and lost == self._lost:
             yield ScannedFolder(storable(folder), None, name=storable(folder))
 
-    def _documents(self, entries: list[Entry], folder: str) -> list[Entry]:
-        """Return the skill files among ``entries``, the one that counts first.
+    def _own_documents(self, named: list[Entry], folder: str) -> list[Entry]:
+        """Return the skill files among ``named``, the one that counts first.
 
         A link to another skill's file makes no skill: that one is counted where it really lies.
         """
-        documents = [entry for entry in entries if entry.name in DOCUMENT_NAMES]
-        return self._own_documents(documents, folder) if documents else documents
-
-    def _own_documents(self, named: list[Entry], folder: str) -> list[Entry]:
         documents = []
         for entry in named:
             if entry.is_dir(follow_symlinks=False):

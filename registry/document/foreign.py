@@ -6,20 +6,20 @@ from typing import Final
 from registry.document.behaviours import FOREIGN
 from registry.document.findings import NEAR, SHOWN, Place, printable
 
-_ASCII_BYTES: Final = bytes(range(128))
-_ASCII: Final = frozenset(_ASCII_BYTES.decode("ascii"))
-
-_LEADS: Final = (b"\xd0", b"\xe3", b"\xe4", b"\xe5", b"\xe6", b"\xe7", b"\xe8", b"\xec")
-"""Bytes with which letters of the scripts begin that `FOREIGN` is written in."""
+_ASCII: Final = frozenset(map(chr, range(128)))
+_LETTERS: Final = frozenset("".join(need for one in FOREIGN for need in one.needs)) - _ASCII
+"""Of the scripts that `FOREIGN` is written in, the letters that its pieces have."""
 
 
-def find_foreign(text: str) -> Iterator[Place]:
-    """Yield what is found of the behaviours that are written in scripts of their own."""
-    data = text.encode("utf-8", "surrogatepass")
-    if not any(lead in data for lead in _LEADS):
+def find_foreign(text: str, beyond: str) -> Iterator[Place]:
+    """Yield what is found of the behaviours that are written in scripts of their own.
+
+    ``beyond``: the text without ASCII (`text.beyond_ascii`).
+    """
+    letters = {letter for letter in _LETTERS if letter in beyond}
+    if not letters:
         return
-    # Few characters of most texts: much quicker to collect.
-    letters = _ASCII.union(data.translate(None, _ASCII_BYTES).decode("utf-8", "surrogatepass"))
+    letters |= _ASCII
     for foreign in FOREIGN:
         done = 0
         present = [need for need in foreign.needs if letters.issuperset(need)]

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from registry.document.findings import Place
-
-_ASCII = bytes(range(128))
+from registry.text import beyond_ascii
 
 # Bidirectional controls, zero-width characters and invisible operators, variation selectors beyond
 # the two that emoji and CJK text use singly, and tag characters.
@@ -43,18 +42,16 @@ _JOINING = re.compile(
 _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua9e0-\uaa7f]")
 
 
-def find_hidden(text: str) -> Iterator[Place]:
+def find_hidden(text: str, beyond: str | None = None) -> Iterator[Place]:
     """Yield the invisible characters of ``text`` that nothing legitimate explains.
 
-    Codes: ``hidden-text`` (tag characters and selectors, which can spell out instructions),
+    ``beyond`` is the text without ASCII (`text.beyond_ascii`), for who has it already. Codes:
+    ``hidden-text`` (tag characters and selectors, which can spell out instructions),
     ``bidi-control`` and ``zero-width-character``.
     """
-    if text.isascii():
-        return
-    # Of most texts, a few characters are left without ASCII: much quicker to look through.
-    foreign = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    residue = foreign.decode("utf-8", "surrogatepass")
-    if not (_CANDIDATE.search(residue) or any(pair in residue for pair in _PAIRS)):
+    if beyond is None:
+        beyond = beyond_ascii(text)
+    if not (_CANDIDATE.search(beyond) or any(pair in beyond for pair in _PAIRS)):
         return
     for match in _SUSPECT.finditer(text):
         yield from _judge(text, match)

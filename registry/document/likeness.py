@@ -66,7 +66,7 @@ def unpacked(data: bytes) -> Sketch:
 
 def keys(one: Sketch) -> list[Sketch]:
     """Return what near copies have one of in common: the description, or a band of buckets."""
-    return [one[:1], *((start, *one[start : start + BAND]) for start in _STARTS)]
+    return [one[:1], *[(start, *one[start : start + BAND]) for start in _STARTS]]
 
 
 def are_alike(one: Sketch, other: Sketch) -> bool:
@@ -81,10 +81,14 @@ def are_alike(one: Sketch, other: Sketch) -> bool:
 
 
 def _share(one: Sequence[int], other: Sequence[int], least: int) -> float:
-    said = [(a, b) for a, b in zip(one, other, strict=True) if a or b]
-    if sum(1 for a, b in said if a and b) < least:
-        return 0.0
-    return sum(a == b for a, b in said) / len(said)
+    some = both = same = 0
+    for a, b in zip(one, other, strict=True):
+        if a or b:
+            some += 1
+            if a and b:
+                both += 1
+                same += a == b
+    return same / some if both >= least else 0.0
 
 
 def _bytes(text: str) -> bytes:

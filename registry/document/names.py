@@ -75,6 +75,11 @@ def check_folder_name(name: str) -> str | None:
         reason = "the name of a folder can't end with a dot, or begin or end with a space"
     elif plain[0] == "." or plain in UNLISTED_FOLDERS:
         reason = "skills are not looked for in folders of this name"
-    elif _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()):
+    elif is_device(name):
         reason = "Windows keeps this name for a device"
     return reason
+
+
+def is_device(name: str) -> bool:
+    """Tell whether Windows takes a file of this name, whatever its ending, for a device."""
+    return _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()) is not None

@@ -1,17 +1,19 @@
 """Look through one text for what is suspicious: the document's, or that of a supporting file."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from typing import Final, NamedTuple
 
 from registry.document import threats
-from registry.document.behaviours import BEHAVIOURS
-from registry.document.behaviours.table import pieces
+from registry.document.behaviours.table import Behaviour, pieces
 from registry.document.encoded import find_encoded, find_secrets, look
 from registry.document.findings import NEAR, SHOWN, Place, printable
 from registry.document.foreign import find_foreign
 from registry.document.invisible import find_hidden
+from registry.document.nearby import Nearby, Words
+from registry.text import beyond_ascii
 
 MAX_PLACES: Final = 100
 """Places at which one check stops; a file of nothing but findings is known by then."""
@@ -20,11 +22,6 @@ COMMENT_LENGTH: Final = 4000
 """Characters of an HTML comment that are read."""
 
 _LETTER: Final = re.compile(rb"\w")
-_STEP: Final = 16
-
-_WORDS: Final = bytes(
-    ord(char.lower()) if char in threats.ALPHANUMERIC else 32 for char in map(chr, range(256))
-)
 _CONTROL: Final = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 
 # What JSON makes of the characters that join commands, with as many spaces as keep the offsets.
@@ -44,17 +41,22 @@ class Kind(NamedTuple):
 
 def scan(text: str, kind: Kind) -> Iterator[Place]:
     """Yield what is found in ``text``."""
-    yield from islice(find_hidden(text), MAX_PLACES)
+    beyond = beyond_ascii(text)
+    if beyond:
+        yield from islice(find_hidden(text, beyond), MAX_PLACES)
     # One byte a character: offsets are those of the text, and looking for bytes is quick.
     data = text.encode("ascii", "replace")
     lower = data.lower()
     if b"\\u00" in lower:
         for escape, plain in _JSON_ESCAPES:
             lower = lower.replace(escape, plain)
-    words = _TOLD.intersection(lower.translate(_WORDS).split())
+    nearby = _nearby(prose=kind.prose)
+    words = nearby.words_of(lower)
     quoted = _Quotes(text, lower, words, kind)
-    for places in _searches(text, lower, words, prose=kind.prose):
+    for places in _searches(text, lower, nearby, words, prose=kind.prose):
         yield from islice(map(quoted, places), MAX_PLACES)
+    if kind.prose and beyond:
+        yield from islice(map(quoted, find_foreign(text, beyond)), MAX_PLACES)
     control, run = look(data)
     if kind.document and (control or "\x9b" in text):
         yield from islice(_control(text), MAX_PLACES)
@@ -65,7 +67,7 @@ def scan(text: str, kind: Kind) -> Iterator[Place]:
 
 
 def _searches(
-    text: str, lower: bytes, words: frozenset[bytes], *, prose: bool
+    text: str, lower: bytes, nearby: Nearby, words: Words, *, prose: bool
 ) -> Iterator[Iterator[Place]]:
     """Yield what each check and behaviour finds, if it may find anything."""
     for check, needed, where in _CHECKS:
@@ -75,21 +77,14 @@ def _searches(
         yield _comments(text)
     if prose and b"!`" in lower:
         yield _expansion(text)
-    seen: dict[bytes, list[int]] = {}
-    for number in sorted({n for word in words & _FIRST for n in _BY_WORD[word]}):
-        behaviour = BEHAVIOURS[number]
-        if (prose or behaviour.where == "anywhere") and not any(
-            map(words.isdisjoint, behaviour.needs)
-        ):
-            yield _matches(number, text, lower, words, seen)
-    if prose and not text.isascii():
-        yield find_foreign(text)
+    for behaviour, stretches in nearby.find(lower, words):
+        yield _matches(behaviour, stretches, text, lower)
 
 
 class _Quotes:
     """Tells which places of a text are examples of an attack, not the attack."""
 
-    def __init__(self, text: str, lower: bytes, words: frozenset[bytes], kind: Kind) -> None:
+    def __init__(self, text: str, lower: bytes, words: Words, kind: Kind) -> None:
         self._lower = lower
         self._text = text
         # What the front matter says of the skill introduces no example.
@@ -118,11 +113,10 @@ class _Quotes:
 
 
 def _matches(
-    number: int, text: str, lower: bytes, words: frozenset[bytes], seen: dict[bytes, list[int]]
+    behaviour: Behaviour, stretches: Iterable[tuple[int, int]], text: str, lower: bytes
 ) -> Iterator[Place]:
-    behaviour = BEHAVIOURS[number]
     accept = behaviour.accept
-    for begin, end in _windows(number, lower, words, seen):
+    for begin, end in stretches:
         for match in behaviour.pattern.compiled.finditer(lower, begin, end):
             start = match.start()
             if start and _LETTER.match(lower, start) and _LETTER.match(lower, start - 1):
@@ -130,64 +124,6 @@ def _matches(
             if accept is None or accept(match):
                 shown = printable(text[start : min(match.end(), start + SHOWN)].strip())
                 yield Place(behaviour.code, start, f"`{shown}` {behaviour.says}")
-
-
-def _windows(
-    number: int, lower: bytes, words: frozenset[bytes], seen: dict[bytes, list[int]]
-) -> Iterator[tuple[int, int]]:
-    """Yield the stretches in which the pattern may match, in order, none touching another.
-
-    ``seen`` keeps where each piece is for the next behaviour that looks near it.
-    """
-    behaviour = BEHAVIOURS[number]
-    pieces: Iterable[bytes] = words & behaviour.needs[0]
-    if behaviour.anchors:
-        by_word = _ANCHORS[number]
-        present = words & by_word.keys()
-        pieces = [piece for word in present for piece, said in by_word[word] if said <= words]
-        pieces += (piece for piece, _ in by_word.get(b"", ()))
-    reach, size = behaviour.reach, len(lower)
-    found: list[int] = []
-    for piece in pieces:
-        offsets = seen.get(piece)
-        if offsets is None:
-            offsets = seen[piece] = _offsets(lower, piece)
-        found += offsets
-    if not found:
-        return
-    found.sort()
-    others = [words & needed for needed in behaviour.needs[1:]]
-    begin, end = max(0, found[0] - reach), found[0] + reach
-    for offset in found:
-        if offset - reach > end:
-            if _holds(lower, begin, end, others):
-                yield begin, min(end, size)
-            begin = offset - reach
-        end = offset + reach
-    if _holds(lower, begin, end, others):
-        yield begin, min(end, size)
-
-
-def _offsets(lower: bytes, piece: bytes) -> list[int]:
-    found = []
-    offset = lower.find(piece)
-    while offset >= 0:
-        found.append(offset)
-        # What lies so near is in the same stretch anyway.
-        offset = lower.find(piece, offset + _STEP)
-    return found
-
-
-def _holds(lower: bytes, begin: int, end: int, others: Sequence[frozenset[bytes]]) -> bool:
-    """Tell whether a stretch holds a word of each set."""
-    part = lower[begin:end]
-    for words in others:
-        for word in words:
-            if word in part:
-                break
-        else:
-            return False
-    return True
 
 
 def _control(text: str) -> Iterator[Place]:
@@ -263,7 +199,7 @@ def _unseen(text: str, lower: bytes) -> Iterator[Place]:
 
 _Check = Callable[[str, bytes], Iterator[Place]]
 
-_CHECKS: Final[Sequence[tuple[_Check, frozenset[bytes], str]]] = (
+_CHECKS: Final[Sequence[tuple[_Check, Words, str]]] = (
     (_piped, frozenset(pieces("curl wget base64 fetch aria2c lynx")), "anywhere"),
     (
         _powershell,
@@ -274,31 +210,8 @@ _CHECKS: Final[Sequence[tuple[_Check, frozenset[bytes], str]]] = (
 )
 """Each check, the words of which one must occur before it can find anything, and where."""
 
-_FIRST: Final = frozenset(word for behaviour in BEHAVIOURS for word in behaviour.needs[0])
-_BY_WORD: Final[Mapping[bytes, Sequence[int]]] = {
-    word: [number for number, behaviour in enumerate(BEHAVIOURS) if word in behaviour.needs[0]]
-    for word in _FIRST
-}
 
-
-def _by_word(pieces: Iterable[bytes]) -> Mapping[bytes, Sequence[tuple[bytes, frozenset[bytes]]]]:
-    """Map the longest word of each piece to the piece and all its words."""
-    found: dict[bytes, list[tuple[bytes, frozenset[bytes]]]] = {}
-    for piece in pieces:
-        # A number in an address is the beginning of a longer one.
-        said = [word for word in piece.translate(_WORDS).split() if not word.isdigit()]
-        found.setdefault(max(said, key=len, default=b""), []).append((piece, frozenset(said)))
-    return found
-
-
-_ANCHORS: Final = [_by_word(behaviour.anchors) for behaviour in BEHAVIOURS]
-"""Of each behaviour the pieces to look near, by a word without which they can't occur."""
-
-_TOLD: Final = frozenset[bytes]().union(
-    *(needs for behaviour in BEHAVIOURS for needs in behaviour.needs),
-    *(said for pieces in _ANCHORS for some in pieces.values() for _, said in some),
-    *(needed for _, needed, _ in _CHECKS),
-    threats.ATTACK_WORDS,
-    threats.DEFENDING,
-)
-"""All words that anything here depends on."""
+@cache
+def _nearby(*, prose: bool) -> Nearby:
+    asked = [needed for _, needed, where in _CHECKS if prose or where == "anywhere"]
+    return Nearby(prose=prose, also=[*asked, threats.ATTACK_WORDS, threats.DEFENDING])

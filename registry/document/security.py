@@ -25,6 +25,7 @@ __all__ = [
     "check_security",
     "is_about_defence",
     "is_text",
+    "kind_of",
 ]
 
 MAX_LINES: Final = 5
@@ -64,18 +65,27 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
     yield from _findings(document.text, Kind(defending=defending), None)
 
 
-def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnostic]:
-    """Yield what is suspicious in a supporting file, where it is text.
+def kind_of(path: str, *, defending: bool) -> Kind:
+    """Return what sort of text a supporting file is, by its name.
 
     ``defending``: the skill is about attacks and defence (`is_about_defence`).
     """
     name = path.lower()
-    if not is_text(name, data):
+    prose = name.endswith(_PROSE) or "." not in name.rpartition("/")[2]
+    return Kind(prose=prose, document=False, defending=defending)
+
+
+def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnostic]:
+    """Yield what is suspicious in a supporting file, where it is text.
+
+    ``defending``: the skill is about attacks and defence (`is_about_defence`). But for the path
+    that they name, the findings depend on ``data`` and `kind_of` alone.
+    """
+    if not is_text(path, data):
         return
     encoding = "utf-16" if data.startswith(_UTF16) else "utf-8"
     text = data[:MAX_FILE_BYTES].decode(encoding, "replace")
-    prose = name.endswith(_PROSE) or "." not in name.rpartition("/")[2]
-    yield from _findings(text, Kind(prose=prose, document=False, defending=defending), path)
+    yield from _findings(text, kind_of(path, defending=defending), path)
 
 
 def is_text(path: str, data: bytes) -> bool:

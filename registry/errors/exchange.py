@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from registry.errors.base import Conflict, RegistryError
+from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Unavailable
+from registry.text import MAX_CHOICES, escaped
 
 
 class ArchiveRefused(RegistryError):
@@ -12,6 +13,32 @@ class ArchiveRefused(RegistryError):
 
     path: str
     reason: str
+
+
+class NoUpstream(NotFound):
+    """Nothing is known that it comes from: ``name``."""
+
+    sentence = "{name:q} comes from no remote source, and none has a skill of its name."
+
+    name: str
+
+
+class SeveralSkills(RegistryError):
+    """There are several skills, of which none was chosen: ``path``, ``names``."""
+
+    sentence = "{path:q} holds {count} skills:"
+
+    path: str
+    names: tuple[str, ...]
+    count: int
+
+    def __init__(self, path: str, names: Sequence[str]) -> None:
+        super().__init__(path=path, names=tuple(names), count=len(names))
+
+    def _details(self) -> str:
+        listed = ", ".join(map(escaped, self.facts["names"][:MAX_CHOICES]))
+        more = self.facts["count"] - MAX_CHOICES
+        return f" {listed}" + (f" and {more} more." if more > 0 else ".")
 
 
 class ExportRefused(RegistryError):
@@ -35,6 +62,33 @@ class LockFileInvalid(RegistryError):
     reason: str
 
 
+class LockMissing(NotFound):
+    """Nothing was pulled where it was asked for: ``path`` of the lock file that is not there."""
+
+    sentence = "There is no {path}: nothing was pulled there."
+
+    path: str
+
+
+class LockNotMet(Conflict):
+    """What a lock file says can't be put in place: ``path``, ``missing`` with the reasons."""
+
+    sentence = "What {path} says can't be had, and nothing was changed: {missing:list}."
+
+    path: str
+    missing: Sequence[str]
+
+
+class NotPulled(NotFound):
+    """No skill was pulled under this name: ``name``, ``path`` of the lock file, ``similar``."""
+
+    sentence = "{path} lists no {name:q}."
+
+    name: str
+    path: str
+    similar: Sequence[str]
+
+
 class PullClash(Conflict):
     """Two skills would be pulled into one folder: ``folder``, ``refs``."""
 
@@ -50,4 +104,71 @@ class PullRefused(RegistryError):
     sentence = "{path:q} can't be written: {reason}."
 
     path: str
+    reason: str
+
+
+class RemoteProblem(RegistryError):
+    """What lies elsewhere can't be had: ``url``, which is shown without a password in it."""
+
+    sentence = "{url:q} can't be read."
+
+    url: str
+
+
+class RemoteUnreachable(RemoteProblem, Unavailable):
+    """Nobody answers, or not to the end: ``url``, ``reason``."""
+
+    sentence = "{url:q} can't be reached: {reason}."
+
+    reason: str
+
+
+class RemoteRefused(RemoteProblem):
+    """The server answers that it won't, or that there is no such thing: ``url``, ``status``."""
+
+    sentence = "The server refuses {url:q} (HTTP status {status})."
+
+    status: int
+
+
+class RemoteInvalid(RemoteProblem):
+    """What was sent is not what it should be: ``url``, ``reason``."""
+
+    sentence = "{url:q} can't be used: {reason}."
+
+    reason: str
+
+
+class RemoteTooLarge(RemoteProblem):
+    """It has more than is taken: ``url``, ``reason``."""
+
+    sentence = "{url:q} is too large: {reason}."
+
+    reason: str
+
+
+class AddressInvalid(Invalid):
+    """Skills can't be fetched from there: ``address``, ``reason``."""
+
+    sentence = "{address:q} is no address that skills can be fetched from: {reason}."
+
+    address: str
+    reason: str
+
+
+class SourceReadOnly(RegistryError):
+    """The source is a checkout of what lies elsewhere: ``name``, ``url``."""
+
+    sentence = "The source {name:q} is a checkout of {url}, and is not changed here."
+
+    name: str
+    url: str
+
+
+class SourceKindUnusable(RegistryError):
+    """The kind of a source can't be read: ``name``, ``reason``."""
+
+    sentence = "The kind of source {name:q} can't be used: {reason}."
+
+    name: str
     reason: str

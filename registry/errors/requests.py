@@ -41,6 +41,15 @@ class PersonalityNotFound(NotFound):
         return " The settings have none: add it under personalities."
 
 
+class AgentNotFound(NotFound):
+    """No agent of this name is known: ``name``, ``similar``."""
+
+    sentence = "No agent named {name:q} is known."
+
+    name: str
+    similar: Sequence[str]
+
+
 class ToolsetNotFound(NotFound):
     """There is no toolset of this name: ``name``, ``similar``, ``known``."""
 

@@ -126,3 +126,12 @@ class FileChanging(Unavailable):
     sentence = "{path:q} kept changing while it was read. Try again when it is finished."
 
     path: str
+
+
+class SkillHeld(RegistryError):
+    """It comes from elsewhere and waits to be trusted: ``name``, ``source``."""
+
+    sentence = "{name:q} comes from elsewhere and has security errors: no agent is given it."
+
+    name: str
+    source: str

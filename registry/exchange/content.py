@@ -1,15 +1,19 @@
 """All files of a skill, as they are now, whole and verified."""
 
+import hashlib
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from stat import S_ISDIR
 from typing import Final
 
 from registry.catalog.reading import CurrentSkill, unusable
 from registry.core import Core
 from registry.db.queries import skills
-from registry.db.queries.revisions import content
+from registry.db.queries.revisions import Revision, content, kept_as
 from registry.db.queries.skills import StoredSkill
+from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
 from registry.disk.paths import check_paths
@@ -48,7 +52,7 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     for _ in range(ATTEMPTS):
         current = CurrentSkill.of(core, f"{skill.source}/{skill.folder}")
         stored = current.stored
-        if stored.skill.status not in {"ok", "warning"}:
+        if stored.skill.status not in {"ok", "warning"} or stored.held:
             raise unusable(core.reader, stored, stored.skill.ref)
         try:
             _check_whole(core, current)
@@ -66,6 +70,34 @@ def tree_hash(entries: Sequence[Entry]) -> str:
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
 
 
+def same_files(entries: Sequence[Entry], place: Place) -> bool:
+    """Tell whether there is a folder that holds these files and nothing else. Raises OSError."""
+    if not S_ISDIR(place.folder.lstat(place.name).st_mode):
+        return False
+    return local_files(place) == {one.path: (digest(one.data), one.executable) for one in entries}
+
+
+def local_files(place: Place) -> dict[str, tuple[str, bool]]:
+    """Return hash and permission to execute of what lies in a folder, by path.
+
+    What is no file has an empty hash. Raises OSError.
+    """
+    found: dict[str, tuple[str, bool]] = {}
+    with place.folder.folder(place.name) as folder:
+        for entry in folder.entries():
+            if entry.is_dir(follow_symlinks=False):
+                inner = local_files(Place(folder, entry.name))
+                found |= {f"{entry.name}/{path}": facts for path, facts in inner.items()}
+            elif entry.is_file(follow_symlinks=False):
+                with os.fdopen(folder.open_file(entry.name), "rb") as file:
+                    mode = os.fstat(file.fileno()).st_mode
+                    hashed = hashlib.file_digest(file, "sha256").hexdigest()
+                found[entry.name] = f"sha256:{hashed}", bool(mode & 0o100)
+            else:
+                found[entry.name] = "", False
+    return found
+
+
 def _check_whole(core: Core, current: CurrentSkill) -> None:
     """Raise `SkillInaccessible` for a skill of which not all files are known."""
     current.check_whole()
@@ -76,18 +108,54 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
                 raise inaccessible(stored.path, finding)
 
 
-def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
-    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
-    files = skills.files(core.reader, stored.id)
+def content_as_locked(core: Core, name: str, tree: str) -> list[Entry] | None:
+    """Return the files that have this tree hash: of a skill of the name, else of any revision.
+
+    None: neither is known with all its bytes.
+    """
+    for stored in skills.same_files(core.reader, name, tree):
+        with suppress(RegistryError):
+            entries = content_of(core, stored.skill)
+            if tree_hash(entries) == tree:
+                return entries
+    for revision in kept_as(core.reader, tree):
+        with suppress(RegistryError):
+            found = _kept(core, revision)
+            if found is not None and tree_hash(found) == tree:
+                return found
+    return None
+
+
+def _kept(core: Core, revision: Revision) -> list[Entry] | None:
+    """Return the files of a revision; None: not all are stored."""
+    _check_files(core, revision.files, revision.name)
+    room, entries = core.settings.limits.skill_bytes, []
+    for file in revision.files:
+        data = content(core.reader, revision.uid, file, room)
+        if data is None:
+            return None
+        room -= len(data)
+        entries.append(Entry(file.path, data, file.executable))
+    return entries
+
+
+def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
+    """Raise for more files than a sync takes in, and for paths that lead elsewhere."""
     limits = core.settings.limits
     if len(files) > limits.files:
         reason = f"it has {len(files)} files, {limits.files} are allowed"
-        raise SkillInaccessible(path=stored.path, reason=reason)
+        raise SkillInaccessible(path=path, reason=reason)
     bad = check_paths(file.path for file in files)  # a database may have come from elsewhere
     if bad is not None:
         raise PathRefused(path=bad[0], reason=bad[1])
+
+
+def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
+    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
+    files = skills.files(core.reader, stored.id)
+    _check_files(core, files, stored.path)
     entries: list[Entry] = []
-    room = limits.skill_bytes
+    room = core.settings.limits.skill_bytes
     with _home(core, stored) as home:
         for file in files:
             data = _bytes(core, stored, file, home, room)

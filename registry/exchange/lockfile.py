@@ -1,11 +1,16 @@
-"""The lock file of a folder that skills were pulled into: what each was, and from where."""
+"""The lock file of what was pulled: what each skill was, from where, and which agents have it.
+
+It is committed, copied and merged by strangers: nothing in it is believed before it was checked.
+The same pulls write the same bytes on every machine, so it holds no times and no absolute paths.
+"""
 
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Literal, TypeAlias, get_args
 
+from registry.disk.agents import find_agent
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import read_file
@@ -14,15 +19,23 @@ from registry.errors import LockFileInvalid, RegistryError
 from registry.exchange.staging import replace_file
 
 NAME: Final = "skills.lock.json"
-VERSION: Final = 1
+VERSION: Final = 2
+KNOWN: Final = (1, VERSION)
+"""The first had neither origins nor agents."""
 MAX_BYTES: Final = 256 << 20
+
+Mode: TypeAlias = Literal["link", "copy"]
+ORIGIN: Final = ("commit", "path", "ref", "url")
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
     """One pulled skill: its origin, its hashes, and the hash of each of its files by path.
 
-    ``digest`` is that of the folder that was written (`disk.atomic.digest_of`).
+    ``digest`` is that of the folder that was written (`disk.atomic.digest_of`). ``source`` and
+    ``folder`` say where the registry had it; ``origin`` says where that came from, with the keys
+    `ORIGIN`, or is None. ``agents`` are the ids of those that were given it, by a ``mode``; none:
+    it lies in the folder of the lock file.
     """
 
     name: str
@@ -33,6 +46,21 @@ class Locked:
     tree_hash: str
     digest: str
     files: Mapping[str, str]
+    origin: Mapping[str, str | None] | None = None
+    agents: tuple[str, ...] = ()
+    mode: Mode = "copy"
+
+
+_TEXTS: Final = [one.name for one in fields(Locked) if one.type is str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What an entry of the second version adds, as it is read."""
+
+    origin: Any = None
+    agents: Any = field(default_factory=list)
+    mode: Any = "copy"
 
 
 def read_lock(to: str) -> dict[str, Locked]:
@@ -40,7 +68,7 @@ def read_lock(to: str) -> dict[str, Locked]:
     path = os.path.join(to, NAME)
     try:
         data = json.loads(read_file(path, MAX_BYTES).data)
-        if data["version"] != VERSION:
+        if data["version"] not in KNOWN:
             raise ValueError(f"its version is {data['version']!r}, {VERSION} is known")  # noqa: TRY301
         return {safe_folder(name): locked_from(entry) for name, entry in data["skills"].items()}
     except FileNotFoundError:
@@ -55,21 +83,43 @@ def read_lock(to: str) -> dict[str, Locked]:
 
 def write_lock(to: Folder, locked: Mapping[str, Locked]) -> None:
     """Replace the lock file in one step; equal contents give equal bytes."""
-    skills = {
-        folder: {**asdict(locked[folder]), "files": dict(sorted(locked[folder].files.items()))}
-        for folder in sorted(locked)
-    }
-    text = json.dumps({"version": VERSION, "skills": skills}, indent=2, ensure_ascii=False) + "\n"
-    replace_file(Place(to, NAME), text.encode("utf-8", "backslashreplace"))
+    data = {"version": VERSION, "skills": {name: asdict(one) for name, one in locked.items()}}
+    replace_file(Place(to, NAME), encoded(data, sort=True))
+
+
+def encoded(data: object, *, sort: bool) -> bytes:
+    """Return JSON as lock files are written: two spaces, and a newline at the end."""
+    text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=sort) + "\n"
+    return text.encode("utf-8", "backslashreplace")
 
 
 def locked_from(record: Any) -> Locked:
-    """Return an entry from its JSON. Raises KeyError, TypeError, AttributeError."""
-    entry = Locked(**{field.name: record[field.name] for field in fields(Locked)})
-    texts = [getattr(entry, field.name) for field in fields(Locked) if field.name != "files"]
-    if not all(isinstance(text, str) for text in (*texts, *entry.files.values())):
+    """Return an entry from its JSON.
+
+    Raises KeyError, TypeError, AttributeError, `AgentNotFound`.
+    """
+    added = _Entry(**{one.name: record[one.name] for one in fields(_Entry) if one.name in record})
+    files = record["files"]
+    texts = {name: record[name] for name in _TEXTS}
+    if not all(isinstance(text, str) for text in (*texts.values(), *files.values())):
         raise TypeError("hashes and names must be texts")
-    return entry
+    if added.mode not in get_args(Mode):
+        raise TypeError("a mode is link or copy")
+    return Locked(
+        **texts,
+        files=dict(files),
+        origin=None if added.origin is None else origin_from(added.origin),
+        agents=tuple(find_agent(str(one)).id for one in added.agents),
+        mode=added.mode,
+    )
+
+
+def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return where a skill came from, with the keys `ORIGIN`. Raises TypeError."""
+    origin = {key: record.get(key) for key in ORIGIN}
+    if not all(one is None or isinstance(one, str) for one in origin.values()):
+        raise TypeError("an origin holds texts")
+    return origin
 
 
 def safe_folder(name: str) -> str:

@@ -6,6 +6,7 @@ tells of.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -46,16 +47,21 @@ NOTE: Final = "note.json"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a staging directory is for: a folder and the digest of what is there (None: nothing)."""
+    """What a staging directory is for: what is, and what is to be, in a place, by their digests.
+
+    None: nothing. ``entry`` is what the lock is to say where this place is all of it; of one
+    among several `several.Several` knows.
+    """
 
     folder: str
     base: str | None
-    entry: Locked
+    new: str | None
+    entry: Locked | None = None
 
 
-def stage(to: Folder, entries: Sequence[Entry]) -> tuple[str, str]:
+def stage(to: Folder, entries: Sequence[Entry], staging_dir: str = "") -> tuple[str, str]:
     """Write files durably into a new staging directory; return its name and the folder's digest."""
-    staging_dir = make_staging_dir(to)
+    staging_dir = make_staging_dir(to, staging_dir)
     try:
         with open_own_folder(Place(to, staging_dir)) as staging:
             tree = Place(staging, TREE)
@@ -70,14 +76,45 @@ def stage(to: Folder, entries: Sequence[Entry]) -> tuple[str, str]:
         raise
 
 
-def place(to: Folder, staging_dir: str, note: Note) -> bool:
-    """Put what is staged in its place. False: somebody was there meanwhile, and is left alone."""
+def stage_link(to: Folder, target: str, staging_dir: str) -> str:
+    """Make a link in a new staging directory; return its digest. Raises OSError where none can be.
+
+    What was made is removed then.
+    """
+    make_staging_dir(to, staging_dir)
+    try:
+        with open_own_folder(Place(to, staging_dir)) as staging:
+            os.symlink(target, TREE, dir_fd=staging.fd)
+            return digest_of(Place(staging, TREE)) or ""
+    except BaseException:
+        remove_tree(Place(to, staging_dir))
+        raise
+
+
+def write_note(to: Folder, staging_dir: str, note: Note) -> None:
+    """Say durably what a staging directory is for."""
     with open_own_folder(Place(to, staging_dir)) as staging:
         write_file(Place(staging, NOTE), json.dumps(asdict(note)).encode())
         sync_folder(staging)
+
+
+def place(to: Folder, staging_dir: str, note: Note) -> bool:
+    """Put what is staged in its place. False: somebody was there meanwhile, and is left alone."""
+    write_note(to, staging_dir, note)
+    return put(to, staging_dir)
+
+
+def put(to: Folder, staging_dir: str) -> bool:
+    """Do what the note of a staging directory says; False as `place`."""
+    with open_own_folder(Place(to, staging_dir)) as staging:
+        note = read_note(staging)
+        if note is None:
+            return False
         target, tree = Place(to, note.folder), Place(staging, TREE)
         try:
-            if note.base is None:
+            if note.new is None:
+                rename_new(target, Place(staging, OLD))
+            elif note.base is None:
                 rename_new(tree, target)
             else:
                 _swap(tree, target, Place(staging, OLD))
@@ -92,30 +129,57 @@ def repair(to: Folder, staging_dir: str) -> Note | None:
     Returns the note if what was staged is in place. Does the same again when it was killed.
     """
     with open_own_folder(Place(to, staging_dir)) as staging:
-        note = _read_note(staging)
+        note = read_note(staging)
         if note is None:
             return None  # nothing was moved yet
-        target, new = Place(to, note.folder), note.entry.digest
+        target, new = Place(to, note.folder), note.new
         displaced = Place(staging, OLD)
         if is_gone(displaced):
             displaced = Place(staging, TREE)
         found, live = digest_of(displaced), digest_of(target)
-        if found not in {None, new}:
+        if new is None:
+            if live is None and found not in {None, note.base}:  # an edit slipped in: it wins
+                rename_new(displaced, target)
+                live = found
+        elif found not in {None, new}:
             if live is None:
                 rename_new(displaced, target)
                 live = found
-            elif live == new and found != note.base:  # an edit slipped in before: it wins
+            elif live == new and found != note.base:
                 _swap(displaced, target, Place(staging, NEW))
                 live = found
     sync_folder(to)
     return note if live == new else None
 
 
-def in_place(to: Folder, staging_dir: str) -> Note | None:
-    """Return the note of a staging directory if what it describes is in place; change nothing."""
+def take_back(to: Folder, staging_dir: str) -> None:
+    """Let a place be as it was before `put`, unless it was edited meanwhile."""
+    if repair(to, staging_dir) is None:
+        return
     with open_own_folder(Place(to, staging_dir)) as staging:
-        note = _read_note(staging)
-    if note is None or digest_of(Place(to, note.folder)) != note.entry.digest:
+        note = read_note(staging)
+        if note is None:
+            return
+        target, given_up = Place(to, note.folder), Place(staging, NEW)
+        displaced = Place(staging, OLD)
+        if is_gone(displaced):
+            displaced = Place(staging, TREE)
+        if note.new is None:
+            if digest_of(displaced) == note.base:
+                rename_new(displaced, target)
+        elif note.base is None:
+            rename_new(target, given_up)
+            if digest_of(given_up) != note.new:  # an edit slipped in
+                rename_new(given_up, target)
+        elif digest_of(displaced) == note.base:
+            _swap(displaced, target, given_up)
+    sync_folder(to)
+
+
+def is_in_place(to: Folder, staging_dir: str) -> Note | None:
+    """Return the note of a staging directory if what it describes is in place; change nothing."""
+    note = note_in(to, staging_dir)
+    if note is None or digest_of(Place(to, note.folder)) != note.new:
         return None
     return note
 
@@ -123,9 +187,9 @@ def in_place(to: Folder, staging_dir: str) -> Note | None:
 def clear(to: Folder, staging_dir: str) -> None:
     """Remove a staging directory that the lock file covers; what may be an edit stays in it."""
     with open_own_folder(Place(to, staging_dir)) as staging:
-        note = _read_note(staging)
+        note = read_note(staging)
         if note is not None:
-            known = {None, note.base, note.entry.digest}
+            known = {None, note.base, note.new}
             if any(digest_of(Place(staging, name)) not in known for name in (TREE, OLD, NEW)):
                 return
             # First of all: what is removed by half would look like an edit.
@@ -143,18 +207,24 @@ def _swap(one: Place, other: Place, aside: Place) -> None:
         rename_new(one, other)
 
 
-def _read_note(staging: Folder) -> Note | None:
+def note_in(to: Folder, staging_dir: str) -> Note | None:
+    """Return the note of a staging directory, as `read_note`."""
+    with open_own_folder(Place(to, staging_dir)) as staging:
+        return read_note(staging)
+
+
+def read_note(staging: Folder) -> Note | None:
+    """Return the note in a staging directory; None: there is none, or not to its end."""
     try:
         data = json.loads(read_below(staging, NOTE, MAX_BYTES).data)
         # What lies in a folder that others can write to must not lead out of it.
-        return Note(safe_folder(data["folder"]), data["base"], locked_from(data["entry"]))
-    except (
-        RegistryError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ):
-        return None  # not written to its end: the renames come after it
+        entry = None if data["entry"] is None else locked_from(data["entry"])
+        return Note(safe_folder(data["folder"]), data["base"], data["new"], entry)
+    except UNREADABLE:
+        return None  # the renames come after it
+
+
+UNREADABLE: Final = (
+    *(RegistryError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
+)
+"""What is raised for notes that were not written to their end, or by somebody else."""

@@ -36,7 +36,14 @@ def alone_in(path: str) -> Iterator[Folder]:
     Raises OSError, with words.
     """
     make_path(path)
-    with open_named(path) as folder, FolderLock(folder) as lock:
+    with open_named(path) as folder, alone(folder):
+        yield folder
+
+
+@contextmanager
+def alone(folder: Folder) -> Iterator[None]:
+    """Keep other pulls and exports out of an open folder. Raises OSError, with words."""
+    with FolderLock(folder) as lock:
         try:
             taken = lock.acquire(LOCK_SECONDS)
         except OSError as error:
@@ -44,13 +51,13 @@ def alone_in(path: str) -> Iterator[Folder]:
                 raise
             taken = True
         if not taken:
-            raise OSError(errno.EBUSY, "another pull or export is writing to it", path)
-        yield folder
+            raise OSError(errno.EBUSY, "another pull or export is writing to it", folder.path)
+        yield
 
 
-def make_staging_dir(folder: Folder) -> str:
+def make_staging_dir(folder: Folder, name: str = "") -> str:
     """Make a staging directory in ``folder``, and return its name."""
-    name = _new_name()
+    name = name or _new_name()
     make_folder(Place(folder, name), 0o700).close()
     return name
 

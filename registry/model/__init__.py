@@ -141,7 +141,8 @@ class Remote(Value):
 
     ``kind`` is how it is read: git, archive, site, hub, or one that a package adds. ``part``: only
     what lies below this folder; ``only``: only skills of these names. ``version`` is what was
-    fetched last (of git a commit), and ``fetched_at`` when it was.
+    fetched last (of git a commit), and ``fetched_at`` when it was. ``behind``: whether there is
+    something newer; None: it was not asked, or did not answer.
     """
 
     kind: str
@@ -151,6 +152,7 @@ class Remote(Value):
     only: tuple[str, ...] = ()
     version: str | None = None
     fetched_at: str | None = None
+    behind: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from registry.sync.fingerprint import is_current, mark_of, stamp
 from registry.sync.folder import Previous, Reading, is_racy, make_version, read_folder, signed
 from registry.sync.hashing import KnownHashes
 from registry.sync.planning import Plan
+from registry.sync.recent import Recent
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan
 from registry.text import utc_now
@@ -137,7 +138,7 @@ def _jobs(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
 
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Iterator[NewVersion]:
-    with_contents = core.settings.store_files
+    with_contents, recent = core.settings.store_files, Recent()
     for part, folder, replaces in _jobs(plan):
         before = by_id(core.reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:
@@ -146,11 +147,17 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Iterator[NewVer
         if found is None:
             continue  # vanished since the scan: the next sync sees to it
         what = (part.walk, found, before, part.source.id)
-        from_remote = part.source.remote is not None
         new = read_version(
-            core, *what, scan_ns, now, with_contents=with_contents, from_remote=from_remote
+            core,
+            *what,
+            scan_ns,
+            now,
+            with_contents=with_contents,
+            from_remote=part.source.remote is not None,
+            recent=recent,
         )
         if isinstance(new, NewVersion):
+            recent.note_stored(packed.hash for packed in new.contents)
             yield new
 
 
@@ -165,6 +172,7 @@ def read_version(
     *,
     with_contents: bool = False,
     from_remote: bool = False,
+    recent: Recent | None = None,
 ) -> NewVersion | Unread:
     """Read a folder into a new version, unless a part can't be read: then ``before`` stays.
 
@@ -176,7 +184,9 @@ def read_version(
     if before and not before.racy and is_current(before.fingerprint, mark_of(core.dialects)):
         trusted, told = known_hashes(core.reader, before.id), findings(core.reader, before.id)
     what = (walk.root, found, walk.limits)
-    read = partial(read_folder, *what, with_contents=with_contents, dialects=core.dialects)
+    read = partial(
+        read_folder, *what, with_contents=with_contents, dialects=core.dialects, recent=recent
+    )
     reading = read(trusted, told=told)
     if trusted and before and _is_other_topic(reading, before):
         # What the supporting files say is judged by what the skill says it is for.

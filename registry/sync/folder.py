@@ -3,7 +3,7 @@
 import os
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from stat import S_IXUSR
 from typing import Any, Final
 
@@ -21,11 +21,13 @@ from registry.document.security import (
     check_file,
     check_security,
     is_about_defence,
+    kind_of,
 )
 from registry.model import Diagnostic, Document, SkillFile, record
 from registry.settings import Limits
 from registry.sync.fingerprint import MARK, mark_of, stamp
 from registry.sync.hashing import KnownHashes, hash_files, tree_hash
+from registry.sync.recent import Recent
 from registry.text import name_key, utc_text
 
 RACY_NS = 2_000_000_000
@@ -77,21 +79,24 @@ def read_folder(
     with_contents: bool = False,
     told: Sequence[Diagnostic] = (),
     dialects: Dialects = (),
+    recent: Recent | None = None,
 ) -> Reading:
     """Read one skill folder whole: hash its files, parse and check its document, check the others.
 
-    ``with_contents``: the bytes that were read are kept, too. ``told``: what was found before, and
-    still holds of files that are ``known`` and so not read again.
+    ``with_contents``: the bytes that were read are kept, too, but for those that were stored of
+    late. ``told``: what was found before, and still holds of files that are ``known`` and so not
+    read again.
     """
     packed: list[Packed] = []
     budget = Budget()
-    texts: dict[str, bytes] = {}
+    texts: dict[str, tuple[str, bytes]] = {}
+    recent = recent or Recent()
 
     def take(path: str, content_hash: str, content: bytes) -> None:
         if path != found.document and (part := budget.take(path, content)):
-            texts[path] = part
+            texts[path] = content_hash, part
         # A document is stored as text already, and kept when another takes its place.
-        if with_contents and path != found.document:
+        if with_contents and path != found.document and not recent.is_stored(content_hash):
             packed.append(pack(content_hash, content))
 
     hashes, findings, unread, data = hash_files(root, found, known, limits, take)
@@ -120,8 +125,8 @@ def read_folder(
                     _placed(finding, found.document) for finding in rule if finding.code not in said
                 )
             defending = is_about_defence(document.name, document.description)
-            for path, text in texts.items():
-                findings.extend(check_file(path, text, defending=defending))
+            for path, (content_hash, part) in texts.items():
+                findings.extend(_check_once(recent, path, content_hash, part, defending))
             unseen = {file.path for file in found.files} - budget.seen - {found.document}
             findings.extend(
                 finding
@@ -131,6 +136,19 @@ def read_folder(
     findings.sort(key=lambda finding: finding.sort_key)
     facts = found, data, document, hashes, tuple(findings), tuple(unread), tuple(packed)
     return Reading(*facts, mark=mark_of(dialects))
+
+
+def _check_once(
+    recent: Recent, path: str, content_hash: str, part: bytes, defending: bool
+) -> Sequence[Diagnostic]:
+    """Check a supporting file, or return what was found in another of the same content."""
+    key = content_hash, len(part), kind_of(path, defending=defending)
+    found = recent.found(key)
+    if found is None:
+        found = list(check_file(path, part, defending=defending))
+        recent.note_found(key, found)
+        return found
+    return [replace(finding, path=path) for finding in found]
 
 
 def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:
@@ -163,7 +181,7 @@ def make_version(
         "created_at": previous.created_at if previous else created,
         "updated_at": utc_text(max(times)) if times else now,
         "indexed_at": now,
-        "content_hash": digest(reading.data) if reading.data is not None else None,
+        "content_hash": reading.hashes.get(found.document) if found.document else None,
         "tree_hash": tree_hash(found, reading.hashes),
         "document": found.document,
         "bytes": sum(file.size for file in found.files),

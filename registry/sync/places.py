@@ -8,29 +8,13 @@ from typing import Final
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
+from registry.disk.agents import personal_folders, project_folders
 from registry.disk.links import real_path
 from registry.disk.paths import is_below
 from registry.errors import UsageProblem
 from registry.model import Scope, Value
 
 MAX_NAME: Final = 64
-
-AGENT_FOLDERS: Final = (
-    ".agents/skills",
-    ".claude/skills",
-    ".codex/skills",
-    ".copilot/skills",
-    ".cursor/skills",
-    ".gemini/skills",
-    ".hermes/skills",
-    ".openclaw/skills",
-    ".ethos/skills",
-    ".wave/skills",
-    ".miniclaw/workspace/skills",
-)
-"""Where agents keep skills, below the home folder and below a project."""
-
-PROJECT_FOLDERS: Final = (*AGENT_FOLDERS, ".github/skills")
 
 _GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
 
@@ -50,14 +34,15 @@ def discover(core: Core, home: str, project: str | None = None) -> Iterable[Disc
     every = list_sources(core.reader)
     known = {one.path: one for one in every if one.host == core.host}
     taken = {source.name for source in every}
-    places: list[tuple[str, str, Scope]] = [(home, below, "personal") for below in AGENT_FOLDERS]
+    places: list[tuple[str, Scope]] = [(path, "personal") for path in personal_folders(home)]
     if project is not None and resolved(project) != resolved(home):
-        places += [(project, below, "project") for below in PROJECT_FOLDERS]
-    for root, below, scope in places:
-        path = os.path.join(root, below)
-        if not os.path.isdir(path):
-            continue
+        places += [(os.path.join(project, below), "project") for below in project_folders()]
+    seen: set[str] = set()
+    for path, scope in places:
         real = resolved(path)
+        if real in seen or not os.path.isdir(path):
+            continue
+        seen.add(real)
         source = known.get(real)
         name = source.name if source else suggest_name(real, taken)
         taken.add(name)
@@ -91,7 +76,7 @@ def project_of(scope: Scope, path: str) -> str | None:
     """
     if scope != "project":
         return None
-    for below in PROJECT_FOLDERS:
+    for below in project_folders():
         if path.endswith(f"/{below}"):
             return path.removesuffix(f"/{below}") or os.sep
     above, name = os.path.split(path)

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from registry.model import Diagnostic, Value, record
+from registry.model import Diagnostic, Remote, Value, record
 
-Outcome = Literal["ok", "missing", "unreadable", "empty", "shrunk"]
+Outcome = Literal["ok", "missing", "unreadable", "empty", "shrunk", "offline", "refused"]
 
 Progress = Callable[[str, int, int | None], None]
 """Told (what is being done, how many are done, of how many or None)."""
@@ -22,11 +22,27 @@ class Moved(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Fetched:
+    """What became of a remote source before it is synced: ``remote`` is as it is by now.
+
+    Unless ``outcome`` is ``ok`` nothing was fetched, and ``message`` says why. ``notices``: what
+    is to be known of what was.
+    """
+
+    remote: Remote
+    outcome: Outcome = "ok"
+    message: str | None = None
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SourceReport(Value):
     """How the sync of one source went.
 
-    Unless ``outcome`` is ``ok``, rows were kept although their folders are gone: ``kept`` of them.
-    ``notices`` are findings about places that are not skills, with their folders.
+    Unless ``outcome`` is ``ok``, rows were kept although their folders are gone: ``kept`` of them;
+    of a remote source, ``offline`` and ``refused`` say that nothing new was fetched. ``notices``
+    are findings about places that are not skills, with their folders. ``remote``: what a remote
+    source holds by now, and ``fetched``: what is to be known of what was fetched.
     """
 
     JSON_TYPES: ClassVar = {"notices": list[dict[str, str | int | None]]}
@@ -38,6 +54,8 @@ class SourceReport(Value):
     skills: int = 0
     kept: int = 0
     notices: tuple[tuple[str, Diagnostic], ...] = ()
+    remote: Remote | None = None
+    fetched: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON: each notice with its folder."""

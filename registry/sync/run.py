@@ -1,8 +1,9 @@
 """The operation `sync`: choose the sources, hold the sync lock, plan, apply, report."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from registry.core import Core
 from registry.db.interface import SyncLock
@@ -15,7 +16,7 @@ from registry.model import Scope, Source
 from registry.sync.contents import store_contents
 from registry.sync.fingerprint import mark_of
 from registry.sync.planning import Plan, SyncOptions, make_plan
-from registry.sync.report import Moved, Progress, SyncReport
+from registry.sync.report import Fetched, Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
 from registry.text import utc_now
 
@@ -34,13 +35,17 @@ def sync(
     name: str | None = None,
     wait: bool = False,
     progress: Progress | None = None,
+    fetched: Mapping[str, Fetched] = MappingProxyType({}),
 ) -> SyncReport:
-    """Sync the targets; see `SkillRegistry.sync`."""
+    """Sync the targets; see `SkillRegistry.sync`.
+
+    ``fetched``: what became of remote sources before, by their path.
+    """
     started = time.monotonic()
     progress = progress or (lambda _doing, _done, _total: None)
     if options.dry_run:
         chosen = choose(core, targets, scope=scope, name=name, register=False)
-        report = _foretell(core, _plan(core, chosen, options, progress))
+        report = _foretell(core, _plan(core, chosen, options, progress, fetched))
     else:
         if core.reader.empty:
             core.create_database()
@@ -48,7 +53,7 @@ def sync(
             if not lock.acquire(WAIT_SECONDS if wait else PATIENCE_SECONDS):
                 raise SyncRunning(owner=lock.owner())
             chosen = choose(core, targets, scope=scope, name=name, register=True)
-            plan = _plan(core, chosen, options, progress)
+            plan = _plan(core, chosen, options, progress, fetched)
             report = _carry_out(core, plan, lock, progress)
             if options.verify:
                 store_contents(core, None)  # also what was synced while that was switched off
@@ -62,10 +67,19 @@ def sync(
     )
 
 
-def _plan(core: Core, chosen: Sequence[Source], options: SyncOptions, progress: Progress) -> Plan:
+def _plan(
+    core: Core,
+    chosen: Sequence[Source],
+    options: SyncOptions,
+    progress: Progress,
+    fetched: Mapping[str, Fetched],
+) -> Plan:
     roots = sorted({source.path for source in [*own_sources(core), *chosen]})
     limits, mark = core.settings.limits, mark_of(core.dialects)
     plan = make_plan(core.reader, chosen, roots, limits, options, progress, mark)
+    for part in plan.sources:
+        if part.source.path in fetched:
+            part.take(fetched[part.source.path])
     if any(source.last_sync_at is None for source in chosen):
         _settle_links(core, plan, roots)
     return plan

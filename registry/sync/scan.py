@@ -1,7 +1,7 @@
 """Scan a source and work out what a sync has to do there."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from registry.db.interface import Reader
@@ -20,7 +20,7 @@ from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.fingerprint import MARK, is_current, is_same, stamp
 from registry.sync.hashing import hash_files
-from registry.sync.report import Outcome, Progress, SourceReport
+from registry.sync.report import Fetched, Outcome, Progress, SourceReport
 
 PROGRESS_EVERY = 200
 MAX_REMEMBERED = 20_000
@@ -65,6 +65,8 @@ class SourcePlan:
     seen: int = 0
     seen_folders: dict[str, ScannedFolder] = field(default_factory=dict)
     notices_changed: bool = False
+    moved_on: bool = False
+    fetched: Fetched | None = None
 
     @property
     def links(self) -> set[str]:
@@ -100,7 +102,16 @@ class SourcePlan:
             skills=self.unchanged + len(self.new) + len(self.updates) + self.kept,
             kept=self.kept,
             notices=tuple(self.notices),
+            remote=self.source.remote,
+            fetched=self.fetched.notices if self.fetched else (),
         )
+
+    def take(self, fetched: Fetched) -> None:
+        """Note what was fetched before the source was scanned, and what became of that."""
+        self.moved_on = fetched.remote != self.source.remote
+        self.fetched, self.source = fetched, replace(self.source, remote=fetched.remote)
+        if self.outcome == "ok":
+            self.outcome, self.message = fetched.outcome, fetched.message
 
     @property
     def is_idle(self) -> bool:
@@ -113,7 +124,7 @@ class SourcePlan:
             self.unread,
             self.gone_placeholders,
         )
-        return not any(work) and not self.notices_changed
+        return not any(work) and not self.notices_changed and not self.moved_on
 
 
 def plan_source(

@@ -17,10 +17,11 @@ from registry.errors import (
     SourceInvalid,
     SourceNotAdopted,
     SourceNotFound,
+    SourceReadOnly,
     SourceUnclear,
     UsageProblem,
 )
-from registry.model import DOCUMENT_NAMES, Scope, Source
+from registry.model import DOCUMENT_NAMES, Remote, Scope, Source
 from registry.sync.places import MAX_NAME, project_of, resolved, suggest_name
 from registry.text import utc_now
 
@@ -118,6 +119,12 @@ def check_own(core: Core, name: str, host: str, path: str) -> None:
         raise SourceNotAdopted(name=name, host=host)
 
 
+def check_writable(source: Source) -> None:
+    """Raise `SourceReadOnly` for a checkout of what lies elsewhere."""
+    if source.remote is not None:
+        raise SourceReadOnly(name=source.name, url=source.remote.url)
+
+
 def walk_of(core: Core, root: str) -> Walk:
     """Return a walk of the source at ``root`` that knows all other sources."""
     known = roots(core.reader, core.host)
@@ -133,6 +140,8 @@ def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Sou
     every = list_sources(core.reader, counted=False)
     known = [one for one in every if is_here(core, one.host, one.path)]
     known = known or (every if to_read else [])
+    if not to_read:
+        known = [one for one in known if one.remote is None] or known
     claimed = [one for one in every if one.host == core.host]
     if name is None and not known and claimed:
         raise SourceNotAdopted(name=claimed[0].name, host=core.host)
@@ -156,13 +165,60 @@ def _found(core: Core, known: Sequence[Source], name: str) -> Source:
     return found
 
 
-def add(core: Core, path: str, *, name: str | None, scope: Scope, priority: int) -> Source:
-    """Register a folder; see `SkillRegistry.add_source`."""
+def add(
+    core: Core,
+    path: str,
+    *,
+    name: str | None,
+    scope: Scope,
+    priority: int,
+    remote: Remote | None = None,
+    telling: str | None = None,
+) -> Source:
+    """Register a folder; see `SkillRegistry.add_source`.
+
+    ``remote``: what it is a checkout of, and ``telling``: what that is named after, as a path.
+    """
     known = list_sources(core.reader)
     for source in known:
         if source.path == resolved(path) and source.host == core.host:
             raise SourceExists(name=source.name, path=source.path)
-    return _new(core, known, path, scope, name, priority=priority, register=True)
+    return _new(
+        core,
+        known,
+        path,
+        scope,
+        name,
+        priority=priority,
+        register=True,
+        remote=remote,
+        telling=telling,
+    )
+
+
+def update(
+    core: Core,
+    name: str,
+    *,
+    scope: Scope | None = None,
+    priority: int | None = None,
+    new_name: str | None = None,
+) -> Source:
+    """Change what a source is called, or how strong it is; see `SkillRegistry.update_source`."""
+    from registry.db.writes.sources import change_source, rename_source
+
+    known = list_sources(core.reader, counted=False)
+    source = _found(core, known, name)
+    check_own(core, source.name, source.host, source.path)
+    if new_name is not None and new_name != source.name:
+        _check_name(new_name, [one for one in known if one.id != source.id])
+    scope, priority = scope or source.scope, source.priority if priority is None else priority
+    with core.writer.transaction() as connection:
+        if new_name is not None:
+            rename_source(connection, source.id, new_name)
+        project = project_of(scope, source.path)
+        change_source(connection, source.id, scope, priority, project)
+    return next(one for one in list_sources(core.reader) if one.id == source.id)
 
 
 def remove(core: Core, name: str) -> Source:
@@ -214,17 +270,15 @@ def _new(
     *,
     register: bool,
     priority: int = 0,
+    remote: Remote | None = None,
+    telling: str | None = None,
 ) -> Source:
     path = resolved(target)
     _check_folder(target, path, known)
     taken = [source.name for source in known]
     if name is not None:
-        if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
-            message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
-            raise UsageProblem(message=message)
-        if name in taken:
-            raise SourceExists(name=name, path=known[taken.index(name)].path)
-    name = name or suggest_name(path, taken)
+        _check_name(name, known)
+    name = name or suggest_name(telling or path, taken)
     number = -1 - len(known)
     if register:
         from registry.db.writes.sources import add_source
@@ -239,10 +293,20 @@ def _new(
                 utc_now(),
                 host=core.host,
                 project=project_of(scope, path),
+                remote=remote,
             )
         if core.host:
             remember(core.backend, path)
-    return Source(number, name, path, scope, priority, True, None, None, 0, core.host)
+    return Source(number, name, path, scope, priority, True, None, None, 0, core.host, remote)
+
+
+def _check_name(name: str, known: Sequence[Source]) -> None:
+    if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
+        message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
+        raise UsageProblem(message=message)
+    taken = next((one for one in known if one.name == name), None)
+    if taken is not None:
+        raise SourceExists(name=name, path=taken.path)
 
 
 def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:

@@ -27,13 +27,14 @@ from registry.errors import (
     SkillNotFound,
     SourceNotAdopted,
     SourceNotFound,
+    SourceReadOnly,
     SourceUnclear,
     UsageProblem,
 )
+from registry.exchange.remote.sources import sync
 from registry.model import Found, Skill, record
 from registry.sync.planning import SyncOptions
 from registry.sync.report import SyncReport
-from registry.sync.run import sync
 from registry.text import Fact
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.base import Context, Json, parameter, shown
@@ -58,6 +59,7 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
     SourceUnclear: "Name one of them as source; where there is none, the user has to register a "
     "folder.",
     SourceNotFound: "The user has to register a folder.",
+    SourceReadOnly: "Create a skill of your own from it in another source.",
     SourceNotAdopted: "Only the user can adopt it.",
 }
 
@@ -123,7 +125,7 @@ class NativeToolset(Toolset):
         self._core.usage.read(skill.source, skill.folder)
         body = skill.body or ""
         whole = record(skill)
-        more = ("path", "tree_hash", "compatibility", "required_tools", "parameters", "files")
+        more = "path tree_hash compatibility required_tools parameters files origin".split()
         return {
             "skill": {**_skill(skill), **{key: whole[key] for key in more}},
             "body": body[offset : offset + max_chars],

@@ -136,6 +136,17 @@ FILES: Final[Json] = {
     },
 }
 
+ORIGIN: Final[Json] = {
+    "type": ["object", "null"],
+    "description": "Where a skill of a remote source comes from",
+    "properties": {
+        "url": STRING,
+        "ref": STRING_OR_NULL,
+        "commit": STRING_OR_NULL,
+        "path": STRING,
+    },
+}
+
 PARAMETERS: Final[Json] = {
     "type": "array",
     "description": "Parameters of the skill, written as a table",

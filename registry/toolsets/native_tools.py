@@ -79,6 +79,7 @@ TOOLS: Final = (
                         "required_tools": shapes.STRINGS,
                         "parameters": {"type": "array", "items": {"type": "object"}},
                         "files": shapes.FILES,
+                        "origin": shapes.ORIGIN,
                     }
                 ),
                 "body": shapes.STRING,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from registry.catalog.search.function_words import FUNCTION_WORDS
 from registry.catalog.search.lexicon import _concepts, other_words
-from registry.catalog.search.query import joined, parse, pattern, stem
+from registry.catalog.search.query import joined, parse, pattern, stem, stems
 from registry.text import fold, has_unspaced, split, words
 
 
@@ -122,3 +122,8 @@ def test_each_concept_is_written_once_and_as_it_is_compared():
                 is_text = place in {2, 3, 4} and has_unspaced(one)
                 assert one == (one.casefold() if is_text else " ".join(split(fold(one))))
                 assert place == 0 or len(one) > 1
+
+
+@given(st.lists(st.text(alphabet="aeinsgdty\u00e9", max_size=60)))
+def test_the_stems_of_words_are_those_of_each(typed):
+    assert stems(typed) == {stem(word) for word in typed}

@@ -184,3 +184,11 @@ def test_what_a_filter_lets_through_is_found_however_many_match_better(registry,
     registry.sync(str(root))
     assert "rare-0" not in found(registry, "paint", limit=100)
     assert sorted(found(registry, "paint", tags=["rare"])) == ["rare-0", "rare-1", "rare-2"]
+
+
+@pytest.mark.parametrize("before", ["", "Ä ", "Ärger \u212aopf ", "\u0130stanbul ", "数据 Ж "])
+@pytest.mark.parametrize("typed", ["needle", "ärger", "жук"])
+def test_a_snippet_finds_words_whatever_letters_stand_beside_them(before, typed):
+    body = f"{'hay ' * 100}{before}{typed.capitalize()} {'hay ' * 100}"
+    hidden = "\u0130" in before  # small letters would stand elsewhere, so capitals stay
+    assert (typed.capitalize() in make_snippet(body, "", [(typed,)])) != hidden

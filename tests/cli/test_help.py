@@ -27,10 +27,13 @@ def test_the_reference_is_what_the_help_says():
     assert DOCUMENT.read_text(encoding="utf-8") == reference(), "run: make docs"
 
 
+SOURCE = ("add", "adopt", "discover", "list", "remove", "trust", "update")
+
+
 def test_all_commands_of_this_version_are_there():
     assert {" ".join(path) for path in ALL} == {
         *COMMANDS,
-        *(f"source {name}" for name in ("add", "adopt", "list", "remove", "discover")),
+        *(f"source {name}" for name in SOURCE),
         "mcp install",
         *(f"token {name}" for name in ("create", "list", "revoke")),
         *(f"trash {name}" for name in ("list", "empty")),

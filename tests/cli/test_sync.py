@@ -74,6 +74,8 @@ def test_sync_json_has_exactly_the_documented_keys(root, skill, cli):
             "skills": 1,
             "kept": 0,
             "notices": [],
+            "remote": None,
+            "fetched": [],
         }
     ]
 
@@ -153,7 +155,7 @@ def test_an_interrupted_sync_says_that_nothing_was_published(root, skill, cli, m
     def interrupted(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("registry.sync.run.sync", interrupted)
+    monkeypatch.setattr("registry.exchange.remote.sources.sync", interrupted)
     result = cli("sync", str(root))
     assert result.exit_code == 130
     assert result.stderr.count("\n") == 1

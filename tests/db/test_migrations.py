@@ -259,13 +259,13 @@ def test_projects_of_before_are_seen_in_the_folder_that_an_agents_names_or_their
 def test_the_migration_knows_the_folders_of_agents_that_there_were():
     from importlib import util
 
-    from registry.sync.places import PROJECT_FOLDERS
+    from registry.disk.agents import project_folders
 
     (path,) = (migrations_folder() / "versions").glob("0007_*.py")
     spec = util.spec_from_file_location("migration", path)
     migration = util.module_from_spec(spec)
     spec.loader.exec_module(migration)
-    assert set(migration.FOLDERS) <= {f"/{folder}" for folder in PROJECT_FOLDERS}
+    assert set(migration.FOLDERS) <= {f"/{folder}" for folder in project_folders()}
 
 
 def test_what_was_gone_before_the_upgrade_is_found_by_its_name(database, root, skill):

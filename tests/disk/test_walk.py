@@ -1,12 +1,14 @@
 import os
 import socket
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
 from registry.disk.paths import position
-from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
+from registry.disk.scanned import FileStat, RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
+from registry.model import Diagnostic
 from registry.settings import Limits
 from tests.conftest import write_skill
 
@@ -238,3 +240,16 @@ def test_the_fingerprint_follows_size_times_mode_and_problems(root):
     (folder / "dead").symlink_to("nowhere")
     seen.add(walk(root)[0]["a"].fingerprint)
     assert len(seen) == 4
+
+
+def test_a_fingerprint_stays_what_it_was_in_databases_that_are_there():
+    files = [
+        FileStat("a 'b'\n.md", 33188, 5, 17, 18, 2**63),
+        FileStat("c\udcff", 33261, 0, 1, 2, 3),
+    ]
+    problems = [Diagnostic("too-deep", "error", "it is")]
+    for facts in [("SKILL.md", files, problems), (None, (), problems), ("SKILL.md", [], ())]:
+        document, some, found = facts
+        said = repr((document, some, [problem.code for problem in found]))
+        expected = blake2b(said.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+        assert ScannedFolder("x", document, some, found).fingerprint == expected

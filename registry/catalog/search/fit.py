@@ -5,9 +5,10 @@ or description; where the best hits don't, that is said, instead of presenting t
 """
 
 from collections.abc import Sequence
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
-from registry.catalog.search.query import Term, stem
+from registry.catalog.search.query import stem, stems
 from registry.catalog.search.rank import Asked
 from registry.db.asked import Pattern
 from registry.model import Skill
@@ -26,6 +27,22 @@ MAX_MISSING, MAX_WORD = 5, 40
 _LAY: Final = 0.3
 
 
+class _Sought(NamedTuple):
+    """The stems of a pattern; ``last``: some word begins so, where it is not empty."""
+
+    stems: Sequence[str]
+    last: str = ""
+
+
+class _Wanted(NamedTuple):
+    """What is looked for in each head: what was asked, with what each word tells, and all of it."""
+
+    words: Sequence[tuple[float, _Sought]]
+    every: float
+    lay: Sequence[_Sought]
+    foreign: Sequence[_Sought]
+
+
 def confidence(asked: Asked, skill: Skill) -> float:
     """Return how much of what was asked a skill's head names, weighed by how rare it is: 0 to 1."""
     return coverage(asked, head_of(skill))
@@ -34,10 +51,10 @@ def confidence(asked: Asked, skill: Skill) -> float:
 def coverage(asked: Asked, head: str) -> float:
     """Return the same of the text of a head."""
     said = _stems(head)
-    named = sum(word.weight for word in asked.words if _holds(said, word.pattern))
-    own = named / (sum(word.weight for word in asked.words) or 1.0)
-    lay = _share(said, asked.others.lay)
-    return min(1.0, max(own + _LAY * lay, MEANT * _share(said, asked.others.foreign)))
+    wanted = _wanted(asked)
+    own = sum(weight for weight, sought in wanted.words if _holds(said, sought)) / wanted.every
+    lay = _share(said, wanted.lay)
+    return min(1.0, max(own + _LAY * lay, MEANT * _share(said, wanted.foreign)))
 
 
 def head_of(skill: Skill) -> str:
@@ -53,23 +70,35 @@ def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...
         for asked in queries
         for word in asked.words
         if not has_unspaced("".join(word.typed))
-        and not any(_holds(said, word.pattern) for said in heads)
+        and not any(_holds(said, _sought(word.pattern)) for said in heads)
     )
     return tuple(dict.fromkeys(words_missing))[:MAX_MISSING]
 
 
-def _share(said: set[str], terms: Sequence[Term]) -> float:
-    return sum(_holds(said, Pattern(term)) for term in terms) / len(terms) if terms else 0.0
+def _share(said: set[str], meant: Sequence[_Sought]) -> float:
+    return sum(_holds(said, one) for one in meant) / len(meant) if meant else 0.0
 
 
-def _holds(said: set[str], pattern: Pattern) -> bool:
-    stems = [stem(word) for word in pattern.words]
-    if pattern.prefix:
-        last = stems.pop()
-        if not any(word.startswith(last) for word in said):
-            return False
-    return said.issuperset(stems)
+def _holds(said: set[str], sought: _Sought) -> bool:
+    if sought.last and not any(word.startswith(sought.last) for word in said):
+        return False
+    return said.issuperset(sought.stems)
+
+
+@lru_cache(maxsize=16)
+def _wanted(asked: Asked) -> _Wanted:
+    return _Wanted(
+        [(word.weight, _sought(word.pattern)) for word in asked.words],
+        sum(word.weight for word in asked.words) or 1.0,
+        [_sought(Pattern(term)) for term in asked.others.lay],
+        [_sought(Pattern(term)) for term in asked.others.foreign],
+    )
+
+
+def _sought(pattern: Pattern) -> _Sought:
+    found = [stem(word) for word in pattern.words]
+    return _Sought(found[:-1], found[-1]) if pattern.prefix else _Sought(found)
 
 
 def _stems(text: str) -> set[str]:
-    return {stem(word) for word in words(text.casefold())}
+    return stems(words(text.casefold()))

@@ -5,7 +5,8 @@ characters of a script without spaces. Nothing typed is a syntax error.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -22,6 +23,8 @@ _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d
 _ONLY_KANA: Final = re.compile("[\u3040-\u309f\u30fc]+")
 _MIN_JOINED: Final = 3
 _MIN_STEM: Final = 4
+_LONGEST_KEPT: Final = 40
+"""Characters of a word whose stem is remembered, so that nobody fills the memory with others."""
 
 
 def parse(query: str) -> list[Term]:
@@ -111,9 +114,23 @@ def between(term: Term) -> str:
 
 def stem(word: str) -> str:
     """Cut an English ending off, so that "charts" finds "chart" and "creating" "creation"."""
+    return _stem(word) if len(word) <= _LONGEST_KEPT else _cut_off(word)
+
+
+def stems(words: Iterable[str]) -> set[str]:
+    """Return the stems of words."""
+    known = set(words)
+    return set(map(_stem if max(map(len, known), default=0) <= _LONGEST_KEPT else _cut_off, known))
+
+
+def _cut_off(word: str) -> str:
     if not word.isascii():
         return word
     for ending in ("ing", "ies", "ed", "es", "s", "e", "y"):
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
             return word[: -len(ending)]
     return word
+
+
+_stem = lru_cache(maxsize=8192)(_cut_off)
+"""The heads of what is found say the same words again and again."""

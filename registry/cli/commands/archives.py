@@ -16,20 +16,32 @@ from registry.cli.session import Session
 @session_command(
     "skill-registry import code-review.skill",
     "skill-registry import ~/Downloads/skill.zip --source personal --name code-review",
+    "skill-registry import repository.tar.gz --skill code-review",
+    "skill-registry import https://example.com/skills.zip --all",
 )
-@click.argument("file", type=click.Path())
+@click.argument("file", metavar="FILE|ADDRESS")
+@click.option(
+    "--skill", "skills", metavar="NAME", multiple=True, help="One of several skills; repeatable."
+)
+@click.option("--all", "every", is_flag=True, help="All skills that there are.")
 @options.home_option
 @click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
 @options.json_option
 def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> None:
-    """Bring in a skill from an archive.
+    """Bring in skills from an archive or an address.
 
-    FILE is a .skill, .zip or .tar.gz with one skill at its top, or in one folder. Paths that lead
-    out of it, links, and more than a skill may hold are refused, and nothing is left of them.
+    They become copies of your own. FILE is a .skill, .zip or .tar.gz with one skill at its top, or
+    the archive of a repository with many; ADDRESS is what "source add --help" lists. Paths that
+    lead out of it, links, and more than a skill may hold are refused, and nothing is left of them.
+    "sync ADDRESS" is the way to skills that stay in line with where they come from.
     """
+    if given["skills"] and given["every"]:
+        raise click.UsageError("--skill and --all exclude each other.")
     with waiting(session.console, "importing"):
-        made = session.registry.import_archive(file, **given)
-    session.console.answer(made, skill_line("Imported", made), as_json=as_json)
+        made = session.registry.import_skills(file, **given)
+    lines = [line for one in made for line in skill_line("Imported", one)]
+    several = bool(given["skills"] or given["every"])
+    session.console.answer(list(made) if several else made[0], lines, as_json=as_json)
 
 
 @session_command(

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, escape, options
+from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.progress import waiting
 from registry.cli.session import Session
 from registry.text import quoted
 
@@ -44,14 +45,26 @@ def history(session: Session, *, name: str, style: str | None) -> None:
     "skill-registry diff code-review        # what the last change did",
     "skill-registry diff code-review 1      # between revision 1 and now",
     "skill-registry diff code-review 1 2",
+    "skill-registry diff code-review --upstream",
 )
 @click.argument("name", shell_complete=complete.names)
 @click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
 @click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
-def diff(session: Session, *, name: str, old: int | None, new: int | None) -> None:
-    """Show what is different between two revisions of a skill, in all its files."""
+@click.option("--upstream", is_flag=True, help="Compare it with what it comes from.")
+def diff(session: Session, *, name: str, old: int | None, new: int | None, upstream: bool) -> None:
+    """Show what is different between two revisions of a skill, in all its files.
+
+    With --upstream: what the next sync would bring to a skill of a remote source; of a skill of
+    your own, what is different in it from the skill of its name in a remote source.
+    """
     console = session.console
-    text = session.registry.diff(name, old, new)
+    if upstream and old is not None:
+        raise click.UsageError("--upstream goes without revisions.")
+    if upstream:
+        with waiting(console, "asking"):
+            text = session.registry.diff_upstream(name)
+    else:
+        text = session.registry.diff(name, old, new)
     if not text:
         console.note("Nothing is different.")
     elif console.is_terminal:
@@ -84,8 +97,12 @@ def painted(console: Console, line: str) -> str:
 
 
 def _state(one: "Revision") -> str:
-    words = ("current" if one.current else "", "" if one.complete else "incomplete")
-    return " ".join(filter(None, words))
+    told = ("current" if one.current else "", "" if one.complete else "incomplete")
+    return " ".join(filter(None, told))
+
+
+def _commit(one: "Revision") -> str | None:
+    return words.commit(one.origin.commit) if one.origin and one.origin.commit else None
 
 
 COLUMNS: Final[Sequence[Column["Revision"]]] = (
@@ -94,5 +111,6 @@ COLUMNS: Final[Sequence[Column["Revision"]]] = (
     Column("FILES", lambda one: str(len(one.files)), right=True),
     Column("BYTES", lambda one: f"{sum(file.size for file in one.files):,}", right=True),
     Column("STATE", _state),
+    Column("COMMIT", _commit, only="table", drop=2),
     Column("TREE HASH", lambda one: one.tree_hash, drop=1),
 )

@@ -1,7 +1,7 @@
 """`skill-registry list`."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -10,8 +10,13 @@ from registry.cli import options, words
 from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_left_out, tell_nothing_found
+from registry.cli.pulling import agent_option, global_option, target_of
 from registry.cli.session import Session
+from registry.db.queries.filters import Filters
 from registry.model import Skill
+
+if TYPE_CHECKING:
+    from registry.exchange.seen import Seen
 
 COLUMNS: Final[Sequence[Column[Skill]]] = (
     Column("SKILL", lambda skill: skill.ref, style="bold", share=FIRST_SHARE, cut="middle"),
@@ -66,6 +71,7 @@ class _Counted(Iterable[Skill]):
     "skill-registry list --status invalid",
     'skill-registry show "$(skill-registry list --format names | fzf)"',
     "skill-registry list --all --json | jq -r '.[] | select(.shadowed) | .ref'",
+    "skill-registry list --agent codex",
 )
 @options.filter_options
 @click.option(
@@ -80,8 +86,18 @@ class _Counted(Iterable[Skill]):
 @click.option(
     "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the first ones."
 )
+@agent_option(help="Instead: what this agent sees on disk, in this project and in all.")
+@global_option
 @options.format_options
-def command(session: Session, /, *, style: str | None, **given: Any) -> None:
+def command(
+    session: Session,
+    /,
+    *,
+    style: str | None,
+    agent: str | None,
+    is_global: bool,
+    **given: Any,
+) -> None:
     """List skills.
 
     Shows what can be used here: skills that are invalid, shadowed by a skill of the same name in a
@@ -89,6 +105,13 @@ def command(session: Session, /, *, style: str | None, **given: Any) -> None:
     pipe each line is a ref, a tab and the description.
     """
     chosen = options.filters(session, given)
+    if agent is not None:
+        if chosen != Filters() or given != _PLAIN:
+            raise click.UsageError("--agent shows all that is on disk: leave out other choices.")
+        _show_seen(session, agent, style, is_global=is_global)
+        return
+    if is_global:
+        raise click.UsageError("--global is about what an agent sees: name it with --agent.")
     columns = BY_CREATION if given["sort"] == "created" else COLUMNS
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
@@ -101,3 +124,33 @@ def command(session: Session, /, *, style: str | None, **given: Any) -> None:
     elif told:
         session.console.note(f"{shown:,} of {total:,} skills", "dim")
     tell_left_out(session, chosen, "lists")
+
+
+_PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}
+
+SEEN: Final[Sequence[Column["Seen"]]] = (
+    Column("STATE", lambda one: one.state, style={"pulled": "green", "edited": "yellow"}),
+    Column("SKILL", lambda one: one.name, style="bold", share=FIRST_SHARE, cut="middle"),
+    Column("WHERE", lambda one: one.where, when=lambda places: len(places) > 1),
+    Column("FOLDER", lambda one: one.place, cut="middle", drop=1),
+)
+
+
+def _show_seen(session: Session, name: str, style: str | None, *, is_global: bool) -> None:
+    """List what an agent sees, the project's first."""
+    from registry.disk.agents import find_agent
+    from registry.exchange.seen import seen_by
+
+    agent = find_agent(name)
+    project = None if is_global else target_of(session, None, is_global=False)
+    found = seen_by(session.registry.core, agent, project)
+    emit(
+        session.console,
+        style,
+        found,
+        SEEN,
+        name=lambda one: one.name,
+        to_record=lambda one: one.to_dict(),
+    )
+    if not found:
+        session.console.note(f"{agent.name} sees no skills there.")

@@ -1,7 +1,6 @@
 """`skill-registry pull`."""
 
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -11,16 +10,21 @@ from registry.cli.column import Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import waiting
+from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.exchange.pull import Pulled
+    from registry.exchange.lockfile import Mode
+    from registry.exchange.pull import How
+    from registry.exchange.targets import Target
+    from registry.exchange.told import Pulled
     from registry.model import Skill
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
+WHERE: Final = "Say where to: --agent NAME (of this project, or --global), or --to DIR."
 
 choosing_options: Final = options.stack(
     click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
@@ -39,11 +43,19 @@ def chosen_skills(
     tags: Sequence[str],
     personality: str | None,
     every: bool,
+    skills: Sequence[str] = (),
+    target: "Target | None" = None,
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
 
+    Of namesakes it is the one that was pulled to ``target`` before, unless a ref names another.
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
     """
+    addresses = [name for name in names if session.registry.is_address(name)]
+    if addresses and not tags:
+        return _of_addresses(session, names, addresses, skills, personality, every=every)
+    if skills:
+        raise click.UsageError("--skill goes with an ADDRESS; skills are named themselves.")
     ways = sum(map(bool, (names, tags, every)))
     if ways > 1 or (not ways and personality is not None):
         raise click.UsageError(CHOOSE)
@@ -51,11 +63,50 @@ def chosen_skills(
         return None
     registry = session.registry
     if names:
-        return [_named(registry, name, personality) for name in names]
+        known = {} if target is None else _owners(session, target)
+        return [_named(registry, known.get(name, name), personality) for name in names]
     chosen = Filters(tags=tags)
     if personality is not None:
         chosen = registry.seen_by(personality, chosen)
-    return list(registry.list(chosen))
+    found = list(registry.list(chosen))
+    if target is None:
+        return found
+    from registry.exchange.choice import kept
+
+    return kept(registry.core, target, found)
+
+
+def _of_addresses(
+    session: Session,
+    names: Sequence[str],
+    addresses: Sequence[str],
+    skills: Sequence[str],
+    personality: str | None,
+    *,
+    every: bool,
+) -> "list[Skill]":
+    """Return what is chosen of addresses, which become sources, and what else is named."""
+    registry = session.registry
+    found: list[Skill] = []
+    for name in names:
+        if name in addresses:
+            found += registry.skills_at(name, skills=skills, every=every)
+        else:
+            found.append(_named(registry, name, personality))
+    return found
+
+
+def _owners(session: Session, target: "Target") -> dict[str, str]:
+    """Return handles of what was pulled before, by the names that people know it by."""
+    from registry.exchange.choice import owner
+    from registry.exchange.lockfile import read_lock
+
+    found: dict[str, str] = {}
+    for folder, entry in read_lock(target.path).items():
+        skill = owner(session.registry.core, entry)
+        if skill is not None:
+            found |= dict.fromkeys((folder, entry.name), f"{skill.source}/{skill.folder}")
+    return found
 
 
 def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Skill":
@@ -64,69 +115,186 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     return options.view_of(registry, personality).resolve(name).skill
 
 
+_FLAGS: Final = ("check", "frozen", "remove", "adopt")
+
+
 @session_command(
+    "skill-registry pull code-review --agent claude-code --agent codex",
+    "skill-registry pull owner/repo --skill code-review -a claude-code",
+    "skill-registry pull                          # all of this project's, up to date",
+    "skill-registry pull --check                  # what is behind, edited or gone?",
+    "skill-registry pull --remove code-review",
     "skill-registry pull code-review release-notes --to ./.claude/skills",
     "skill-registry pull --tag git --to ~/project/skills",
     "skill-registry pull --check --to ./.claude/skills    # what is behind?",
 )
 @choosing_options
-@click.option("--to", metavar="DIR", required=True, help="The folder to put them into.")
+@click.option(
+    "--skill", "skills", metavar="NAME", multiple=True, help="Of an ADDRESS only this; repeatable."
+)
+@where_options
+@click.option("--link", "mode", flag_value="link", help="One copy, and links of agents to it.")
+@click.option("--copy", "mode", flag_value="copy", help="A copy for each agent's folder.")
+@click.option(
+    "--theirs", is_flag=True, help="Replace what was edited there by what the registry has."
+)
 @click.option(
     "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
 )
 @click.option(
     "--check", is_flag=True, help="Write nothing; say what is behind, and exit with 1 if anything."
 )
+@click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
+@click.option("--frozen", is_flag=True, help="Exactly what the lock says, or nothing at all.")
+@click.option("--offline", is_flag=True, help="With --frozen: fetch nothing.")
+@click.option(
+    "--adopt", is_flag=True, help="Take over what the 'skills' command line (npm) put in place."
+)
+@click.option("--remove", is_flag=True, help="Remove what was pulled under these names.")
 @options.format_options
 def command(
-    session: Session, /, *, to: str, force: bool, check: bool, style: str | None, **choice: Any
+    session: Session,
+    /,
+    *,
+    to: str | None,
+    agent: Sequence[str],
+    is_global: bool,
+    mode: "Mode | None",
+    theirs: bool,
+    force: bool,
+    dry_run: bool,
+    offline: bool,
+    style: str | None,
+    **given: Any,
 ) -> None:
-    """Put skills into a folder, as they are now.
+    """Put skills where agents look, or into a folder, as they are now.
 
-    Each gets a folder of its name, at once or not at all; what is equal is left alone, and so is
-    what was edited there. DIR/skills.lock.json says what was pulled from where: commit it with the
-    skills, and --check tells others what is behind.
+    NAME is a skill's, or the address of where skills are ("source add --help"): that becomes a
+    source first.
 
-    Exit status: 1 where something was left alone, can't be had, or is behind, and for --check where
-    nothing was ever pulled.
+    --agent means its folder in this project (the git checkout around the current folder, else that
+    folder), with --global the one for all projects. Several agents share one copy and have links to
+    it; each skill comes at once or not at all. What is equal is left alone, and so is what was
+    edited there, or pulled from another source.
+
+    skills.lock.json says what was pulled from where: in the project, in DIR, with --global in the
+    registry's data folder. Commit it: without names, pull brings all that it lists up to date, and
+    --check tells others what is behind.
+
+    Exit status: 1 where something was left alone, can't be had, or is behind, and where nothing was
+    ever pulled.
     """
-    registry = session.registry
-    wanted = chosen_skills(session, **choice)
-    if check:
-        if wanted is None:
-            _check_lock(session, to)
-        with waiting(session.console, "comparing"):
-            done = registry.check_pulled(to, wanted)
-    elif wanted is None:
-        raise click.UsageError(CHOOSE)
-    else:
-        with waiting(session.console, "pulling"):
-            done = registry.pull(wanted, to, force=force)
+    from registry.exchange.pull import How
+
+    doing = [flag for flag in _FLAGS if given.pop(flag, False)]
+    _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
+    target = target_of(session, to, is_global=is_global)
+    how = How(
+        agents=agents_of(agent),
+        mode=mode,
+        force=force,
+        theirs=theirs,
+        dry_run=dry_run,
+        offline=offline,
+    )
+    if offline and doing != ["frozen"]:
+        raise click.UsageError("--offline goes with --frozen.")
+    with waiting(session.console, "comparing" if "check" in doing else "pulling"):
+        done = _done(session, target, how, doing, given, is_named=bool(agent or to is not None))
     emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
-    for one in done:
-        if one.reason is not None:
-            reason = escape.text(one.reason)
-            session.console.note(f"{escape.line(one.ref)} was not pulled: {reason}")
-    if not check and any(one.state == "edited" for one in done):
-        session.console.note("What was edited there is left alone; --force replaces it.")
+    _explain(session, done, is_check="check" in doing)
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
 
 
-def _check_lock(session: Session, to: str) -> None:
-    """Fail where nothing was pulled: that nothing is behind there says nothing."""
-    from registry.exchange.lockfile import NAME
+def _check_usage(
+    doing: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    to: str | None,
+    agent: Sequence[str],
+    is_global: bool,
+    mode: str | None,
+) -> None:
+    """Raise UsageError for options that mean nothing together."""
+    chooses = any(given[way] for way in ("names", "tags", "every", "personality"))
+    problem = None
+    if to is not None and (agent or is_global or mode):
+        problem = "--to names a folder itself: leave out --agent, --global, --link and --copy."
+    elif len(doing) > 1:
+        problem = f"--{doing[0]} and --{doing[1]} are two things to do."
+    elif doing and agent:
+        problem = f"--{doing[0]} is about all agents that have a skill: leave out --agent."
+    elif doing == ["remove"] and not given["names"]:
+        problem = "Say which ones to remove, by their names."
+    elif doing in (["frozen"], ["adopt"]) and chooses:
+        problem = f"--{doing[0]} is about all that the lock lists."
+    elif doing == ["adopt"] and to is not None:
+        problem = "--adopt is about the folders of agents: leave out --to."
+    elif agent and not chooses:
+        problem = CHOOSE
+    if problem is not None:
+        raise click.UsageError(problem)
 
-    path = os.path.join(os.path.abspath(os.path.expanduser(to)), NAME)
-    if not os.path.lexists(path):
-        session.console.error(
-            f"There is no {path}: nothing was pulled there. "
-            "'skill-registry pull NAME --to DIR' pulls a skill and writes it."
+
+def _done(
+    session: Session,
+    target: "Target",
+    how: "How",
+    doing: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    is_named: bool,
+) -> "Sequence[Pulled]":
+    """Do what was asked for, and return what became of each skill."""
+    from registry.exchange import pull as pulling
+
+    core, names = session.registry.core, given["names"]
+    if "remove" in doing:
+        return pulling.remove(core, target, pulling.folders_of(target, names), how)
+    if "adopt" in doing:
+        from registry.exchange.adopt import adopt
+
+        return adopt(core, target, how)
+    if "frozen" in doing:
+        return pulling.put_back(core, target, how)
+    chosen = None
+    if is_named or "check" in doing or not names or given["personality"] is not None:
+        chosen = chosen_skills(session, target=target, **given)
+    if "check" in doing:
+        if chosen is None:
+            pulling.check_locked(target)
+        return pulling.check(core, chosen, target)
+    if chosen is None:
+        folders = pulling.folders_of(target, names) if names else None
+        return pulling.update(core, target, folders, how)
+    if not is_named:
+        raise click.UsageError(WHERE)
+    return pulling.pull(core, chosen, target, how)
+
+
+def _explain(session: Session, done: "Sequence[Pulled]", *, is_check: bool) -> None:
+    """Say on stderr why something was left alone, and what can be done about it."""
+    for one in done:
+        if one.reason is None:
+            continue
+        ref, reason = escape.line(one.ref), escape.text(one.reason)
+        if one.state == "edited":
+            session.console.note(f"{ref} was edited there: {reason}.")
+        else:
+            session.console.note(f"{ref} was not pulled: {reason}")
+    states = {one.state for one in done}
+    if "edited" in states and not is_check:
+        session.console.note(
+            "What was edited there is left alone; --theirs or --force replaces it."
         )
-        raise click.exceptions.Exit(Status.FAILED)
+    if "gone" in states and not is_check:
+        session.console.note(
+            "What is gone from the registry is left alone; 'pull --remove NAME' removes it."
+        )
 
 
-DONE: Final = frozenset({"added", "updated", "unchanged"})
+DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})
 
 
 COLUMNS: Final[Sequence[Column["Pulled"]]] = (

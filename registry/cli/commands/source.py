@@ -1,4 +1,4 @@
-"""`skill-registry source`: register, list and remove the folders that hold skills."""
+"""`skill-registry source`: register, list and remove what holds skills."""
 
 import os
 import shlex
@@ -13,6 +13,7 @@ from registry.cli.column import Column
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
 from registry.cli.nested import tell_nesting
+from registry.cli.progress import waiting
 from registry.cli.session import Session
 from registry.model import SCOPES, Scope, Source
 
@@ -25,29 +26,35 @@ if TYPE_CHECKING:
     examples=(
         "skill-registry source discover",
         "skill-registry source add ~/work/skills --scope team --name work",
+        "skill-registry source add owner/repo#v2",
         "skill-registry source list",
     ),
 )
 def command() -> None:
-    """Register, list and remove the folders that hold skills.
+    """Register, list and remove what holds skills.
 
-    Of one name in two sources the stronger scope wins: project, team, personal, community,
-    bundled; within a scope the higher priority.
+    That are folders, and checkouts of what lies elsewhere. Of one name in two sources the stronger
+    scope wins: project, team, personal, community, bundled; within a scope the higher priority.
     """
 
 
 @session_command(
     "skill-registry source list",
     "skill-registry source list --json | jq -r '.[].path'",
+    "skill-registry source list --remote         # and which are behind",
     group=command,
 )
+@click.option("--remote", is_flag=True, help="Ask the remote ones whether they have anything new.")
 @options.format_options
-def list_(session: Session, *, style: str | None) -> None:
+def list_(session: Session, *, remote: bool, style: str | None) -> None:
     """List the sources, the strongest first.
 
     In a pipe each line is a name, the scope, the number of skills and the path, with tabs between.
     """
     sources = session.registry.sources()
+    if remote:
+        with waiting(session.console, "asking"):
+            sources = session.registry.sources_asked(sources)
     emit(session.console, style, sources, SOURCES)
     if not sources:
         session.console.note(
@@ -59,12 +66,16 @@ def list_(session: Session, *, style: str | None) -> None:
 @session_command(
     "skill-registry source add ~/.claude/skills",
     "skill-registry source add ~/work/skills --scope team --priority 10",
+    "skill-registry source add owner/repo                   # on GitHub",
+    "skill-registry source add https://example.com/x.git#v2",
     group=command,
     starts_new=True,
 )
-@click.argument("folder", type=click.Path())
+@click.argument("place", metavar="FOLDER|ADDRESS")
 @click.option(
-    "--scope", type=click.Choice(SCOPES), default="personal", show_default=True, help="Its scope."
+    "--scope",
+    type=click.Choice(SCOPES),
+    help="Its scope: personal by default, community for what lies elsewhere.",
 )
 @click.option("--name", metavar="NAME", help="Its name; by default taken from the path.")
 @click.option(
@@ -77,16 +88,27 @@ def list_(session: Session, *, style: str | None) -> None:
 )
 @options.json_option
 def add(
-    session: Session, *, folder: str, scope: Scope, name: str | None, priority: int, as_json: bool
+    session: Session,
+    *,
+    place: str,
+    scope: Scope | None,
+    name: str | None,
+    priority: int,
+    as_json: bool,
 ) -> None:
-    """Register a folder without reading it yet.
+    """Register a folder, or what lies elsewhere, without reading its skills yet.
 
-    The next sync reads its skills.
+    ADDRESS is owner/repo (on GitHub), owner/repo/folder, owner/repo@skill, the URL of a git
+    repository, of an archive (.zip, .tar.gz, .skill), of a site that offers skills or of a ClawHub
+    registry; #REF pins a repository to a branch, a tag or a commit. It is fetched into a checkout
+    below the data folder, which is read-only. The next sync reads its skills, and each sync
+    fetches what is new.
     """
-    tell_nesting(session, [folder])
-    source = session.registry.add_source(folder, name=name, scope=scope, priority=priority)
-    shown, path = escape.line(source.name), escape.line(source.path)
-    done = f"Registered the source {shown} ({source.scope}): {path}"
+    tell_nesting(session, [place])
+    with waiting(session.console, "fetching"):
+        source = session.registry.add_source(place, name=name, scope=scope, priority=priority)
+    shown = escape.line(source.name)
+    done = f"Registered the source {shown} ({source.scope}): {_place(source)}"
     session.console.answer(source, [done], as_json=as_json)
     if not as_json:
         session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
@@ -119,18 +141,72 @@ def adopt(session: Session, *, name: str, yes: bool, as_json: bool) -> None:
     session.console.answer(source, [done], as_json=as_json)
 
 
+@session_command(
+    "skill-registry source update work --scope team --priority 10",
+    "skill-registry source update office --ref v2        # fetched by the next sync",
+    group=command,
+)
+@click.argument("name", shell_complete=complete.sources)
+@click.option("--scope", type=click.Choice(SCOPES), help="Its new scope.")
+@click.option("--priority", metavar="N", type=int, help="Its new priority.")
+@click.option("--name", "new_name", metavar="NEW", help="Its new name.")
+@click.option(
+    "--ref", metavar="REF", help="The branch, tag or commit to pin it to; empty: to none of them."
+)
+@options.json_option
+def update(
+    session: Session,
+    *,
+    name: str,
+    scope: Scope | None,
+    priority: int | None,
+    new_name: str | None,
+    ref: str | None,
+    as_json: bool,
+) -> None:
+    """Change what a source is called, how strong it is, or what it is pinned to."""
+    if all(one is None for one in (scope, priority, new_name, ref)):
+        raise click.UsageError("Say what to change: --scope, --priority, --name or --ref.")
+    source = session.registry.update_source(
+        name, new_name=new_name, scope=scope, priority=priority, ref=ref
+    )
+    shown = escape.line(source.name)
+    strong = f"{source.scope}, priority {source.priority}"
+    done = f"Changed the source {shown} ({strong}): {_place(source)}"
+    session.console.answer(source, [done], as_json=as_json)
+    if ref is not None and not as_json:
+        session.console.note(f"Now fetch it: skill-registry sync {shlex.quote(shown)}")
+
+
+@session_command("skill-registry source trust office", group=command)
+@click.argument("name", shell_complete=complete.sources)
+@options.json_option
+def trust(session: Session, *, name: str, as_json: bool) -> None:
+    """Show agents the skills of a source that were held back.
+
+    Those are skills from elsewhere with security errors, which "sync" and "check" tell. What a
+    later version of them does beyond that is held back again.
+    """
+    shown_now = session.registry.trust_source(name)
+    told = {0: "No skill was held back.", 1: "1 skill is listed now."}
+    done = told.get(shown_now, f"{shown_now:,} skills are listed now.")
+    session.console.answer({"trusted": shown_now}, [done], as_json=as_json)
+
+
 @session_command("skill-registry source remove work", group=command)
 @click.argument("name", shell_complete=complete.sources)
 @options.json_option
 def remove(session: Session, *, name: str, as_json: bool) -> None:
     """Forget a source and its skills.
 
-    The folder and the skills in it stay as they are. NAME is the source's name or path.
+    The folder and the skills in it stay as they are, but for the checkout of what lies elsewhere.
+    NAME is the source's name or path.
     """
     source = session.registry.remove_source(name)
     name, path = escape.line(source.name), escape.line(source.path)
     held = words.count(source.skills, "skill")
-    done = f"Forgot the source {name} and its {held}; {path} stays as it is."
+    rest = f"{path} stays as it is." if source.remote is None else "its checkout is removed."
+    done = f"Forgot the source {name} and its {held}; {rest}"
     session.console.answer(source, [done], as_json=as_json)
 
 
@@ -164,6 +240,22 @@ def discover(session: Session, *, project: str, style: str | None) -> None:
             session.console.note(f"  skill-registry sync {escape.line(path)}{scope}")
 
 
+def _place(source: Source) -> str:
+    remote = source.remote
+    return escape.line(source.path if remote is None else words.address(remote.url, remote.ref))
+
+
+def _commit(source: Source) -> str | None:
+    remote = source.remote
+    return words.commit(remote.version) if remote and remote.version else None
+
+
+def _behind(source: Source) -> str | None:
+    if source.remote is None or source.remote.behind is None:
+        return None
+    return "behind" if source.remote.behind else "newest"
+
+
 def _result(source: Source) -> str | None:
     if not source.enabled:
         return "off"
@@ -180,7 +272,10 @@ SOURCES: Final[Sequence[Column[Source]]] = (
         "SYNCED", lambda source: source.last_sync_at or "never", only="table", time=True, drop=4
     ),
     Column("RESULT", _result, only="table", drop=4),
-    Column("FOLDER", lambda source: source.path, flexible=True, cut="start"),
+    Column("COMMIT", _commit, only="table", drop=4),
+    Column("REMOTE", _behind, only="table", drop=3),
+    Column("FOLDER", _place, only="table", flexible=True, cut="start"),
+    Column("FOLDER", lambda source: source.path, only="plain"),
 )
 
 DISCOVERED: Final[Sequence[Column["Discovered"]]] = (

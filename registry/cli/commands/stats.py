@@ -53,6 +53,9 @@ def _facts(console: Console, stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Hidden", f"{stats.hidden:,} from models, by their own front matter"
     yield "Status", _counts(stats.by_status)
     yield "Scopes", _counts(stats.by_scope)
+    if stats.by_origin:
+        listed = ", ".join(f"{number:,} {url}" for url, number in stats.by_origin.items())
+        yield "From elsewhere", listed
     yield "Names", f"{stats.names:,} different"
     yield "Tags", f"{stats.tags:,}"
     yield "Kinds", f"{stats.kinds:,}"

@@ -28,6 +28,7 @@ MAX_SHOWN: Final = 20
     "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
     "skill-registry sync ~/work/skills --scope team --name work",
     "skill-registry sync --dry-run --json | jq .removed",
+    "skill-registry sync owner/repo             # what lies elsewhere is fetched first",
     "skill-registry sync --watch                # and whenever something changes",
     starts_new=True,
 )
@@ -53,11 +54,12 @@ MAX_SHOWN: Final = 20
 def command(
     session: Session, /, *, targets: tuple[str, ...], watch: bool, as_json: bool, **given: Any
 ) -> None:
-    """Bring the registry in line with the folders on disk.
+    """Bring the registry in line with its sources, on disk and elsewhere.
 
-    TARGET is a source or a folder; a folder that is not a source yet becomes one. Without a target
-    all sources are synced. What can't be read is kept and marked invalid. A source that is gone,
-    empty, or lost more than half of its skills keeps them, until --allow-prune.
+    TARGET is a source, a folder or an address ("source add --help" lists what they look like);
+    what is not a source yet becomes one. Without a target all sources are synced. What can't be
+    read is kept and marked invalid. A source that is gone, empty, or lost more than half of its
+    skills keeps them, until --allow-prune; so does one that can't be fetched.
 
     Exit status: 1 where a source could not be brought in line.
     """
@@ -166,6 +168,9 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
     for part in report.sources:
         if part.outcome != "ok":
             console.note(_held(part), "yellow")
+        for text in part.fetched:
+            console.note(f"{escape.line(part.name)}: {escape.prose(text)}.")
+    _tell_suspicious(session, report)
     if not hints:
         return
     notices = [
@@ -186,9 +191,41 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
         )
 
 
+def _tell_suspicious(session: Session, report: "SyncReport") -> None:
+    """Show what was found in skills from elsewhere that are new, or that wait to be trusted."""
+    from registry.db.queries.sources import suspicious
+
+    remotes = [part for part in report.sources if part.remote is not None]
+    if not remotes or not (report.added or report.updated):
+        return
+    console, new = session.console, {*report.added, *report.updated}
+    for part in remotes:
+        found = suspicious(session.registry.core.reader, part.name)
+        shown = [one for one in found if one.ref in new]
+        limit = None if session.verbose else MAX_SHOWN
+        for one in shown[:limit]:
+            said = f"{one.ref}: {one.severity} {one.code}: {one.message}"
+            console.note(escape.prose(said), words.SEVERITY_STYLES.get(one.severity))
+        if limit is not None and len(shown) > limit:
+            console.note(f"and {len(shown) - limit:,} more: 'skill-registry check' lists them")
+        held = sorted({one.ref for one in found if one.held})
+        if held:
+            name = escape.line(part.name)
+            are = "is" if len(held) == 1 else "are"
+            console.note(
+                f"{words.count(len(held), 'skill')} of {name} with security errors {are} held back "
+                f"from agents ({', '.join(map(escape.line, held[:5]))}"
+                f"{', …' if len(held) > 5 else ''}). After a look at them: "  # noqa: PLR2004
+                f"skill-registry source trust {shlex.quote(name)}",
+                "yellow",
+            )
+
+
 def _held(part: "SourceReport") -> str:
     name = escape.line(part.name)
     why = escape.prose(part.message or part.outcome)
+    if part.outcome in {"offline", "refused"}:
+        return f"{name} was not fetched, and stays as it was: {why}"
     kept = f"its {words.count(part.kept, 'skill')} stay listed" if part.kept else "nothing was read"
     text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
     if part.outcome == "unreadable":

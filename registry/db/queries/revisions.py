@@ -36,6 +36,16 @@ class Revision(Value):
 
 def revisions(reader: Reader, uid: str) -> list[Revision]:
     """Return the revisions of a skill, the newest first."""
+    return _select(reader, "r.uid = ? ORDER BY r.number DESC", uid)
+
+
+def kept_as(reader: Reader, tree_hash: str) -> list[Revision]:
+    """Return the revisions of any skill with these files, but of those that wait to be trusted."""
+    held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
+    return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
+
+
+def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
     file_hash = reader.json_item.format(3)
     rows = reader.rows(
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
@@ -45,8 +55,8 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
         "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash IS NOT NULL) "
         f"OR {file_hash} IS NULL) "
-        "FROM revisions r WHERE r.uid = ? ORDER BY r.number DESC",
-        (uid,),
+        f"FROM revisions r WHERE {condition}",
+        (value,),
     )
     found = []
     for *facts, origin, files, current, complete in rows:

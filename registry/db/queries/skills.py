@@ -125,6 +125,11 @@ def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
     return sorted(found, key=lambda one: (one.within == 0, one.skill.shadowed))
 
 
+def same_files(reader: Reader, name: str, tree_hash: str) -> list[StoredSkill]:
+    """Return all skills of a name that have these files."""
+    return select(reader, "s.name = ? AND s.tree_hash = ?", name, tree_hash)
+
+
 def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
     """Return the folder of a source's skill of this name; None: there is none."""
     rows = reader.rows(

@@ -11,7 +11,10 @@ from registry.model import Value
 
 @dataclass(frozen=True, slots=True)
 class Stats(Value):
-    """Counts over the whole registry; ``bytes`` adds up the files of all skills."""
+    """Counts over the whole registry; ``bytes`` adds up the files of all skills.
+
+    ``by_origin``: how many are listed of each address that remote sources come from.
+    """
 
     skills: int
     visible: int
@@ -19,6 +22,7 @@ class Stats(Value):
     hidden: int
     by_status: Mapping[str, int]
     by_scope: Mapping[str, int]
+    by_origin: Mapping[str, int]
     sources: int
     tags: int
     kinds: int
@@ -56,6 +60,10 @@ def stats(reader: Reader) -> Stats:
             f"SELECT src.scope, count(*) FROM {FROM} WHERE {sight.visible} GROUP BY src.scope"
             " ORDER BY min(src.strength)"
         )
+        origin = reader.rows(
+            f"SELECT src.url, count(*) FROM {FROM} WHERE {sight.visible} AND src.url IS NOT NULL "
+            "GROUP BY src.url ORDER BY src.url"
+        )
         synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")
     skills, visible, shadowed, hidden, files, size, names, kinds, categories, tags = counts[0]
     sources, oldest, newest = synced[0] if synced else (0, None, None)
@@ -66,6 +74,7 @@ def stats(reader: Reader) -> Stats:
         hidden=hidden,
         by_status=dict(status),
         by_scope=dict(scope),
+        by_origin=dict(origin),
         sources=sources,
         tags=tags,
         kinds=kinds,

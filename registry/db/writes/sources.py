@@ -72,6 +72,11 @@ def change_source(
     refresh_names(connection, None)
 
 
+def rename_source(connection: Connection, source_id: int, name: str) -> None:
+    """Give a source another name; `change_source` works out the refs of its skills."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(name=name))
+
+
 def remove_source(connection: Connection, source_id: int) -> None:
     """Forget a source and its skills, but for their history; the disk is not touched."""
     live = select(skills.c.id).where(skills.c.source_id == source_id, skills.c.live == 1)

@@ -2,7 +2,14 @@
 
 from typing import Final
 
-from registry.document.behaviours.table import SHELL, Behaviour, SecurityRule, pattern, words
+from registry.document.behaviours.table import (
+    SHELL,
+    Behaviour,
+    SecurityRule,
+    pattern,
+    pieces,
+    words,
+)
 
 RULES: Final = {
     "encoded-execution": SecurityRule(
@@ -39,6 +46,16 @@ _DECODER_WORDS: Final = (
     " marshal codecs rot13 atob base64 gzinflate gzuncompress rot hex2bin decode64"
     " codecs fromcharcode frombase64string unpack unpack1 pickle fernet decrypt"
 )
+_DECODER_PIECES: Final = pieces(
+    "b64decode b32decode b16decode b85decode a85decode decodebytes unhexlify fromhex decompress( "
+    "marshal.loads codecs.decode rot13 rot_13 atob base64_decode gzinflate gzuncompress hex2bin "
+    "decode64 decode_base64 fromcharcode buffer.from( frombase64string unpack( unpack1( "
+    "pickle.loads .decrypt fernet("
+)
+_DECODING_PROGRAMS: Final = (
+    *pieces("base64 base32 openssl xxd uudecode gzip gunzip zcat n-z"),
+    *(f"\\{first}".encode() for first in "x01234567"),
+)
 _EXECUTOR_WORDS: Final = (
     "exec eval compile system popen output call execsync spawnsync shell passthru function"
     " instance class runinnewcontext runinthiscontext loadstring create assert check"
@@ -67,6 +84,13 @@ BEHAVIOURS: Final = (
         ),
         "runs what it downloads, unseen",
         reach=700,
+        certain=(
+            (b"eval", b"exec", b"new function", b"vm.runin"),
+            pieces(
+                "http.get( https.get( http.request( https.request( fetch( axios.get( requests.get( "
+                "urlopen("
+            ),
+        ),
     ),
     # Decoded, then run.
     Behaviour(
@@ -74,6 +98,7 @@ BEHAVIOURS: Final = (
         words(_DECODER_WORDS, _EXECUTOR_WORDS),
         pattern(rf"{_EXECUTORS}[ ]?\([^\n;]{{0,120}}?{_DECODERS}"),
         "runs what it decodes, unseen",
+        certain=(_DECODER_PIECES,),
         accept=lambda match: match.string[max(0, match.start() - 3) : match.start()] != b"re.",
     ),
     Behaviour(
@@ -88,6 +113,7 @@ BEHAVIOURS: Final = (
         ),
         "is decoded and then run, unseen",
         reach=700,
+        certain=(_DECODER_PIECES, (b"exec", b"eval", b"system", b"popen", b"function", b"process")),
     ),
     Behaviour(
         "encoded-execution",
@@ -110,6 +136,7 @@ BEHAVIOURS: Final = (
         ),
         "runs what it decodes, unseen",
         reach=700,
+        certain=((b"|",), _DECODING_PROGRAMS),
     ),
     Behaviour(
         "encoded-execution",
@@ -124,6 +151,7 @@ BEHAVIOURS: Final = (
         ),
         "runs what it decodes, unseen",
         reach=700,
+        certain=((b"-d", b"xxd -r", b"openssl", b"rev", b"\\x"), (b"$(", b"<(", b"`")),
     ),
     Behaviour(
         "encoded-execution",

@@ -90,6 +90,12 @@ BEHAVIOURS: Final = (
             is None
         ),
         anchors=pieces("index-url index_url trusted-host registry goproxy"),
+        certain=(
+            (
+                *pieces("index-url index_url trusted-host --registry npm_config_registry goproxy"),
+                b" config set ",
+            ),
+        ),
     ),
     Behaviour(
         "redirected-endpoint",

@@ -45,7 +45,8 @@ class Behaviour(NamedTuple):
 
     ``needs``: of each set one word must occur in the text. The pattern is tried only near the words
     of the first set (or near ``anchors``, pieces of text that are rarer: whole words and what joins
-    them), within ``reach`` characters, and where one of each other set stands, too. ``says``
+    them), within ``reach`` characters, and where one of each other set stands, too, and of each
+    group of ``certain``: pieces of which every match has one, sooner found than matched. ``says``
     follows what is quoted in the message; ``where``: ``prose`` is Markdown and plain text alone;
     ``accept`` has the last word.
     """
@@ -58,6 +59,7 @@ class Behaviour(NamedTuple):
     accept: Callable[[re.Match[bytes]], bool] | None = None
     reach: int = 320
     anchors: tuple[bytes, ...] = ()
+    certain: tuple[tuple[bytes, ...], ...] = ()
 
 
 class Foreign(NamedTuple):

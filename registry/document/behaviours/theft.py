@@ -32,6 +32,11 @@ _SENT_WORDS: Final = (
     "requests httpx urlopen urllib post axios fetch request http https sendbeacon invoke "
     "uploadstring uploadfile put"
 )
+_SENT_PIECES: Final = pieces(
+    "requests. httpx. urlopen urllib.request.request session.post client.post axios fetch got.post "
+    "http.post http.request https.request net::http.post sendbeacon invoke-restmethod "
+    "invoke-webrequest uploadstring uploadfile aiohttp."
+)
 _STRONG_FILE: Final = (
     r"(?:\.ssh[/\\'\"]|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws[/\\]credentials|\.aws['\"]|\.netrc"
     r"|\.git-credentials|\.gnupg|\.config[/\\]solana"
@@ -196,6 +201,7 @@ BEHAVIOURS: Final = (
         ),
         "sends the whole environment",
         anchors=(b"os.environ", b"process.env"),
+        certain=(_SENT_PIECES,),
         reach=700,
         accept=lambda match: (
             re.search(rb"\n[ ]{0,4}(?:def|function|class|const|export) ", match[0]) is None
@@ -214,6 +220,7 @@ BEHAVIOURS: Final = (
         ),
         "sends the whole environment",
         anchors=(b"os.environ", b"process.env"),
+        certain=(_SENT_PIECES,),
         reach=700,
         accept=lambda match: re.search(rb"\n(?:def|function|class) ", match[0]) is None,
     ),

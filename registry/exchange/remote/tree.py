@@ -34,10 +34,21 @@ class Tree(Protocol):
     left out and why, in words for people.
     """
 
-    version: str
-    made_at: int | None
-    files: Mapping[str, Blob]
-    notices: Sequence[str]
+    @property
+    def version(self) -> str:
+        """What tells this version from others."""
+
+    @property
+    def made_at(self) -> int | None:
+        """When it was made."""
+
+    @property
+    def files(self) -> Mapping[str, Blob]:
+        """What there is at each path."""
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What was left out."""
 
     def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the bytes of some of the files. Raises `RemoteProblem` and its subclasses."""

@@ -1,0 +1,78 @@
+"""Where `pull` and `list --agent` look, and which agents are meant."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from registry.cli import escape, options
+from registry.cli.session import Session
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from registry.exchange.targets import Target
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ALL_AGENTS = frozenset({"all", "*"})
+
+
+def _agents(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem
+
+    from registry.disk.agents import agents
+
+    known = agents().values()
+    return [CompletionItem(one.id, help=one.name) for one in known if one.id.startswith(incomplete)]
+
+
+def agent_option(**more: Any) -> Callable[[F], F]:
+    """Return the option that names agents."""
+    return click.option("--agent", "-a", metavar="NAME", shell_complete=_agents, **more)
+
+
+global_option = click.option(
+    "--global", "-g", "is_global", is_flag=True, help="For all projects: in your home folder."
+)
+
+where_options = options.stack(
+    click.option("--to", metavar="DIR", help="The folder to put them into."),
+    agent_option(
+        multiple=True,
+        help="Where this agent looks, in the project of the current folder. Repeatable; all: those "
+        "that are installed.",
+    ),
+    global_option,
+)
+
+
+def target_of(session: Session, to: str | None, *, is_global: bool) -> "Target":
+    """Return where skills are pulled to, and say which project that is."""
+    from registry.exchange.targets import Target
+
+    if to is not None:
+        return Target.folder(to)
+    if is_global:
+        return Target.everywhere()
+    target = Target.project(os.getcwd())
+    session.console.note(f"Project: {escape.line(target.path)}", "dim")
+    return target
+
+
+def agents_of(names: Sequence[str]) -> list[str]:
+    """Return the ids of the agents that are meant. Raises `AgentNotFound`."""
+    from registry.disk.agents import find_agent, installed_agents
+
+    found: list[str] = []
+    for name in names:
+        if name in ALL_AGENTS:
+            found += [one.id for one in installed_agents(os.getcwd())]
+            if not found:
+                raise click.UsageError("No agent is installed here that is known: name one.")
+        else:
+            found.append(find_agent(name).id)
+    return found

@@ -1,0 +1,163 @@
+"""The agents that keep skills in folders: where each does, and what tells that one is installed.
+
+`agents.tsv` has a line an agent, as the ``skills`` command line (npm) knows them. There ``~`` is
+the home folder, ``$NAME`` a variable, ``./`` the project, ``|`` separates choices, ``&`` joins
+conditions, and ``FILE#NAME`` holds where a package.json depends on NAME.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from registry.disk.files import read_file
+from registry.errors import AgentNotFound, RegistryError
+
+SHARED: Final = ".agents/skills"
+"""Where most agents look; the others are given links to what lies there."""
+
+OTHER_FOLDERS: Final = tuple(
+    f"{agent}/skills"
+    for agent in (
+        *(".codex", ".copilot", ".cursor", ".ethos", ".gemini", ".hermes", ".openclaw"),
+        *(".wave", ".miniclaw/workspace"),
+    )
+)
+"""Where agents keep skills as well, below the home folder and below a project: older versions do,
+or they are no agents of the table."""
+
+_DEFAULTS: Final = {
+    "XDG_CONFIG_HOME": "~/.config",
+    "CLAUDE_CONFIG_DIR": "~/.claude",
+    "CODEX_HOME": "~/.codex",
+    "VIBE_HOME": "~/.vibe",
+    "HERMES_HOME": "~/.hermes",
+    "AUTOHAND_HOME": "~/.autohand",
+    "GROK_HOME": "~/.grok",
+    "SARVAM_HOME": "~/.sarvam",
+}
+VARIABLES: Final = (*_DEFAULTS, "APPDATA", "FLATPAK_XDG_CONFIG_HOME")
+"""What moves the folders of agents; the last two are nowhere unless they are set."""
+
+_MANIFEST_BYTES: Final = 1 << 20
+
+
+class Agent(NamedTuple):
+    """An agent: its folder below a project, the one for all projects, how it is found.
+
+    ``everywhere`` is empty for one that has skills in projects alone, ``installed`` for one that is
+    never found; both as in `agents.tsv`.
+    """
+
+    id: str
+    name: str
+    project: str
+    everywhere: str
+    installed: str
+
+    @property
+    def is_universal(self) -> bool:
+        """Whether it reads `SHARED`, for all projects too, whatever its own folder there is."""
+        return self.project == SHARED and self.id not in {"replit", "universal"}
+
+    @property
+    def personal(self) -> str:
+        """The folder for all projects that it is given skills in, as in `agents.tsv`."""
+        return f"~/{SHARED}" if self.is_universal else self.everywhere
+
+
+@cache
+def agents() -> Mapping[str, Agent]:
+    """Return all agents by their ids."""
+    text = Path(__file__).with_name("agents.tsv").read_text("utf-8")
+    found = [Agent(*line.split("\t")) for line in text.splitlines()[1:]]
+    return {one.id: one for one in found}
+
+
+def find_agent(name: str) -> Agent:
+    """Return the agent of this id. Raises `AgentNotFound` with near ones."""
+    known = agents()
+    found = known.get(name.strip().casefold())
+    if found is None:
+        from difflib import get_close_matches
+
+        named = {one.name.casefold(): one.id for one in known.values()}
+        plain = name.strip().casefold()
+        near = [named[plain]] if plain in named else get_close_matches(plain, known, n=3)
+        near += [one for one in known if plain and plain in one and one not in near]
+        raise AgentNotFound(name=name, similar=near[:3])
+    return found
+
+
+def installed_agents(project: str) -> list[Agent]:
+    """Return the agents that count as installed for who works in ``project``."""
+    return [one for one in agents().values() if _is_installed(one, project)]
+
+
+def expand(place: str, project: str | None = None) -> str | None:
+    """Return the path of a place of `agents.tsv`; of several the first whose parent exists.
+
+    None: it depends on a variable that is not set, or on the project, and there is none.
+    """
+    choices = filter(None, place.split(" | "))
+    found = [path for one in choices if (path := _path(one, project)) is not None]
+    there = [path for path in found if os.path.isdir(os.path.dirname(path))]
+    return next(iter(there or found), None)
+
+
+@cache
+def project_folders() -> tuple[str, ...]:
+    """Return where skills for agents are found below a project.
+
+    Only folders with a dot: what lies in others, such as ``skills``, may be anybody's.
+    """
+    known = {one.project for one in agents().values()} | {*OTHER_FOLDERS, ".github/skills"}
+    return tuple(sorted(one for one in known if one.startswith(".")))
+
+
+def personal_folders(home: str) -> list[str]:
+    """Return where skills for agents are found below a home folder, or where variables say."""
+    known = dict.fromkeys(os.path.join(home, one) for one in OTHER_FOLDERS)
+    for one in agents().values():
+        for place in (one.everywhere, one.personal):
+            for choice in filter(None, place.split(" | ")):
+                path = _path(choice, None, home)
+                if path is not None:
+                    known[path] = None
+    return sorted(known)
+
+
+def _is_installed(agent: Agent, project: str) -> bool:
+    ways = agent.installed.split(" | ") if agent.installed else []
+    return any(all(_holds(one, project) for one in way.split(" & ")) for way in ways)
+
+
+def _holds(condition: str, project: str) -> bool:
+    place, _, package = condition.partition("#")
+    path = _path(place, project)
+    if path is None or not package:
+        return path is not None and os.path.exists(path)
+    try:
+        manifest = json.loads(read_file(path, _MANIFEST_BYTES).data)
+        wanted = [manifest.get(key) or {} for key in ("dependencies", "devDependencies")]
+        return any(package in one for one in wanted)
+    except (RegistryError, OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return False
+
+
+def _path(place: str, project: str | None, home: str | None = None) -> str | None:
+    if place.startswith("$"):
+        name, _, rest = place[1:].partition("/")
+        given = os.environ.get(name, "")
+        # A relative one would mean another folder wherever one works.
+        base = given if os.path.isabs(given) else _DEFAULTS.get(name)
+        if base is None:
+            return None
+        place = f"{base}/{rest}" if rest else base
+    if place.startswith("./"):
+        return None if project is None else os.path.join(project, place[2:])
+    if place.startswith("~/"):
+        return os.path.join(home or os.path.expanduser("~"), place[2:])
+    return os.path.normpath(place)

@@ -1,0 +1,15 @@
+"""What is different between two contents of a file, as people and programs read it."""
+
+import difflib
+from collections.abc import Iterator
+
+
+def difference(path: str, was: bytes, now: bytes, before: str, after: str) -> Iterator[str]:
+    """Yield the lines of a unified diff of one file; ``before`` and ``after`` name its sides."""
+    try:
+        old, new = [data.decode().splitlines(keepends=True) for data in (was, now)]
+    except UnicodeDecodeError:
+        yield f"Binary files {path} of {before} and {after} differ\n"
+        return
+    for line in difflib.unified_diff(old, new, f"{path} ({before})", f"{path} ({after})"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

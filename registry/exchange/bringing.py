@@ -1,0 +1,129 @@
+"""Bring skills from elsewhere into a source of one's own, as copies that stay: `import`."""
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from registry.changes.create import create_files, told
+from registry.core import Core
+from registry.db.queries.skills import folder_of_name
+from registry.disk.paths import ROOT
+from registry.document import parse_document
+from registry.document.names import check_folder_name
+from registry.errors import (
+    ArchiveRefused,
+    InvalidName,
+    SeveralSkills,
+    SkillExists,
+    SkillInvalid,
+    UsageProblem,
+)
+from registry.exchange.archives import NO_DOCUMENT, import_archive
+from registry.exchange.remote.address import Address, parse_address
+from registry.exchange.remote.chosen import skills_of, wanted_files
+from registry.exchange.remote.kinds import REPOSITORIES, open_remote
+from registry.exchange.remote.sources import kind_of
+from registry.exchange.remote.tree import Bounds, Tree
+from registry.model import DOCUMENT_NAMES, Remote, SkillDetail, Source
+from registry.sync.sources import target_source
+
+
+def import_skills(
+    core: Core,
+    target: str,
+    *,
+    skills: Sequence[str] = (),
+    every: bool = False,
+    source: str | None = None,
+    name: str | None = None,
+) -> list[SkillDetail]:
+    """Create the skills that an archive, a repository, a site or a hub holds, and return them.
+
+    ``skills``: those of these names; else ``every`` one, or the only one. ``name``: the folder's,
+    of a single skill. Nothing is created where one of them can't be. Raises `SeveralSkills`,
+    `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
+    """
+    address = parse_address(target, core.settings.hosts, core.settings.source_kinds)
+    if address is None or os.path.isfile(os.path.expanduser(target)):
+        try:
+            if not skills and not every:
+                return [import_archive(core, target, source=source, name=name)]
+        except ArchiveRefused as error:
+            if error.facts["reason"] != NO_DOCUMENT or address is None:
+                raise
+    if address is None:
+        raise ArchiveRefused(path=target, reason="it is no archive, and no address of one")
+    home = target_source(core, source)
+    remote = _remote_of(address, skills)
+    with (
+        tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
+        open_remote(remote, state, None, Bounds(), core.settings.source_kinds) as tree,
+    ):
+        assert tree is not None  # noqa: S101  # nothing is known
+        found = _files(core, tree, remote, target, every=every or bool(skills), name=name)
+    for one in found:
+        _check(core, home, one)
+    made = [
+        create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
+    ]
+    return [told(core, one) for one in made]
+
+
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """A skill as it is to be created."""
+
+    folder: str
+    name: str
+    files: Mapping[str, bytes]
+    executable: frozenset[str]
+
+
+def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
+    kind = kind_of(address)
+    only = tuple(skills) or address.only
+    return Remote(kind, address.url, address.ref, address.part, only)
+
+
+def _files(
+    core: Core, tree: Tree, remote: Remote, target: str, *, every: bool, name: str | None
+) -> list[_Brought]:
+    is_repository = remote.kind in REPOSITORIES
+    wanted, _notices = wanted_files(tree, remote, is_repository=is_repository, bounds=Bounds())
+    folders = skills_of(wanted)
+    if len(folders) > 1 and not every:
+        raise SeveralSkills(path=target, names=[os.path.basename(one) for one in folders])
+    if len(folders) > 1 and name is not None:
+        raise UsageProblem(message="a name goes with a single skill")
+    data = dict(tree.read(list(wanted)))
+    found = []
+    for folder in folders:
+        begin = "" if folder == ROOT else f"{folder}/"
+        files = {path.removeprefix(begin): data[path] for path in wanted if path.startswith(begin)}
+        runs = {path.removeprefix(begin) for path, one in wanted.items() if one.executable}
+        document = next(one for one in DOCUMENT_NAMES if one in files)
+        parsed = parse_document(
+            files[document],
+            folder_name="" if folder == ROOT else os.path.basename(folder),
+            dialects=core.dialects,
+        )
+        if not parsed.usable:
+            raise SkillInvalid(name=folder, problems=parsed.diagnostics)
+        found.append(_Brought(name or parsed.name, parsed.name, files, frozenset(runs & {*files})))
+    return found
+
+
+def _check(core: Core, home: Source, one: _Brought) -> None:
+    """Raise what creating a skill would raise, before the first of several is created."""
+    limits = core.settings.limits
+    reason = check_folder_name(one.folder)
+    if reason is not None:
+        raise InvalidName(name=one.folder, reason=reason)
+    size = sum(map(len, one.files.values()))
+    if len(one.files) > limits.files or size > limits.skill_bytes:
+        reason = f"{one.name} has {len(one.files)} files with {size} bytes: more than a skill may"
+        raise ArchiveRefused(path=one.name, reason=reason)
+    taken = folder_of_name(core.reader, home.id, one.name)
+    if taken is not None:
+        raise SkillExists(name=one.name, path=os.path.join(home.path, taken))

@@ -1,0 +1,154 @@
+"""Which folder a skill is given; what was pulled into one stays whose it is."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from registry.catalog.resolve import resolve
+from registry.core import Core
+from registry.db.queries.skills import namesakes
+from registry.disk.links import real_path
+from registry.disk.paths import is_below
+from registry.document.names import check_folder_name
+from registry.errors import PullClash, SkillAmbiguous, SkillNotFound
+from registry.exchange import lockfile
+from registry.exchange.lockfile import Locked
+from registry.exchange.targets import Target
+from registry.exchange.told import Pulled
+from registry.model import Skill
+from registry.sync.sources import own_sources
+from registry.text import folded, name_key
+
+NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
+LIES_THERE: Final = "It lies there already: what is pulled comes from elsewhere."
+LIES_ABOVE: Final = "It would come to lie in its own folder."
+
+_NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
+_MAX_NAME: Final = 255
+
+
+def agents_folder(name: str) -> str:
+    """Return the folder in which agents get a skill of this name, as the ``skills`` command."""
+    return _NOT_KEPT.sub("-", name.lower()).strip(".-")[:_MAX_NAME] or "unnamed-skill"
+
+
+def folders(
+    skills: Sequence[Skill], to: str, *, for_agents: bool
+) -> tuple[dict[str, Skill], list[Pulled]]:
+    """Return each skill by the folder it gets (its name, else its folder's own), and the others.
+
+    Of skills that would have one folder none gets it: nobody but who pulls them can tell which.
+    Raises `PullClash` where that is so of all.
+    """
+    refused: list[Pulled] = []
+    wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
+    for skill in skills:
+        names = [skill.name, os.path.basename(skill.path)]
+        if for_agents:
+            names = list(map(agents_folder, names))
+        folder = next(filter(_is_safe, names), None)
+        if folder is None:
+            refused.append(Pulled(skill.ref, to, "failed", NO_FOLDER))
+        else:
+            found = wanted.setdefault(name_key(folded(folder)), {})
+            found[skill.source, skill.folder] = folder, skill
+    places = dict(next(iter(found.values())) for found in wanted.values() if len(found) == 1)
+    for found in wanted.values():
+        if len(found) > 1:
+            folder = next(iter(found.values()))[0]
+            clash = PullClash(folder=folder, refs=[skill.ref for _, skill in found.values()])
+            if not places:
+                raise clash
+            refused += [
+                Pulled(skill.ref, os.path.join(to, name), "failed", str(clash))
+                for name, skill in found.values()
+            ]
+    return places, refused
+
+
+def _is_safe(folder: str) -> bool:
+    return check_folder_name(folder) is None and name_key(folder) != lockfile.NAME
+
+
+def owner(core: Core, entry: Locked) -> Skill | None:
+    """Return the skill that a folder was pulled from, as the registry has it; None: it has it not.
+
+    It is the one in the place that the lock names, but of two origins the lock's counts: then it
+    is the one that has it, wherever that is.
+    """
+    found = None
+    with suppress(SkillNotFound, SkillAmbiguous):
+        found = resolve(core.reader, f"{entry.source}/{entry.folder}").skill
+    if entry.origin is None or (found is not None and is_of(found, entry.origin)):
+        return found
+    for one in namesakes(core.reader, entry.name):
+        if one.is_usable and is_of(one.skill, entry.origin):
+            return one.skill
+    return None
+
+
+def origin_of(skill: Skill) -> dict[str, str | None] | None:
+    """Return where the source of a skill has it from, as a lock says it; None: from nowhere."""
+    return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
+
+
+def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
+    """Tell whether a skill comes from an origin, whatever its commit is by now."""
+    found = origin_of(skill)
+    return found is not None and _place(found) == _place(origin)
+
+
+def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
+    url = (origin["url"] or "").rstrip("/").removesuffix(".git")
+    return url, origin["path"] or "."
+
+
+def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
+    """Return why a folder is not to become a skill's, in words: it is another's; None: it may."""
+    if entry is None or (entry.source, entry.folder) == (skill.source, skill.folder):
+        return None
+    whose = owner(core, entry)
+    if whose is None:
+        is_same = entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None
+        if is_same:
+            return None
+        place = entry.source and f"{entry.source}/{entry.folder}"
+        return (
+            f"what lies there was pulled from {place or 'elsewhere'}, which is not known any more"
+        )
+    if (whose.source, whose.folder) == (skill.source, skill.folder):
+        return None
+    return f"what lies there was pulled from {whose.source}/{whose.folder}, and stays that"
+
+
+def kept(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
+    """Return for each skill the one that its folder was pulled from, where that is known.
+
+    So a namesake that came later, or that is the stronger one by now, changes nothing. Raises
+    `LockFileInvalid`.
+    """
+    locked = lockfile.read_lock(target.path)
+    by_name = {entry.name: entry for entry in locked.values()}
+    owners = [owner(core, by_name[one.name]) if one.name in by_name else None for one in skills]
+    return [found or skill for found, skill in zip(owners, skills, strict=True)]
+
+
+class OwnFolders:
+    """Tells which skills would be pulled onto themselves, or into themselves."""
+
+    def __init__(self, core: Core) -> None:
+        self._own = {source.name for source in own_sources(core)}
+
+    def refusal(self, skill: Skill, folders: Sequence[str]) -> str | None:
+        """Return why a skill is not to be put into folders without links, in words; None: it may.
+
+        Its own folder is one of these, or lies in one, or around one.
+        """
+        if skill.source not in self._own:
+            return None
+        real = real_path(skill.path)
+        if any(is_below(real, one) for one in folders):
+            return LIES_THERE
+        return LIES_ABOVE if any(is_below(one, real) for one in folders) else None

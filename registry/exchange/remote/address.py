@@ -1,0 +1,242 @@
+"""What people type for a place that skills are fetched from (DESIGN.md, "Sources from elsewhere").
+
+The rules are those of the ``skills`` client wherever both know a form, so that what people have
+learned there goes on working.
+"""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import quote, unquote, urlsplit
+
+from registry.disk.paths import check_path
+from registry.errors import AddressInvalid
+
+HOSTS: Final[Mapping[str, str]] = {
+    "github": "https://github.com/",
+    "gitlab": "https://gitlab.com/",
+}
+"""What stands before the colon of ``github:owner/repo``; settings add others (``hosts``)."""
+
+ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
+
+MAX_ADDRESS: Final = 2000
+
+_SHORT = re.compile(
+    r"(?P<repo>[A-Za-z0-9][\w.-]*/[\w.-]+)(?P<part>(?:/[^/@]+)*?)/?(?:@(?P<only>[^/@]+))?"
+)
+_SCP = re.compile(r"(?:[\w.-]+@)(?P<host>\w[\w.-]*):(?!//)(?P<path>[^-\s].*)")
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)(?P<sign>://|::)")
+_PREFIX = re.compile(r"(?P<prefix>[A-Za-z][\w-]*):(?!:)(?P<rest>.+)")
+_REF = re.compile(r"(?!-)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[^\s~^:?*\[\\\x00-\x1f\x7f]{1,250}")
+_INNER = re.compile(r"(?P<url>.+?\.git)/(?P<part>[^/].*?)/?")
+_TREE = re.compile(
+    r"(?P<repo>.+?)(?P<dash>/-)?/(?P<what>tree|blob)/(?P<ref>[^/]+)(?:/(?P<part>.+))?"
+)
+
+_TOKEN = re.compile(r"(?:gh[a-z]_|github_pat_|gl[a-z]+-|hf_)\w{16,}[\w-]*|[\w-]{40,}")
+"""A user's name that is a password: those that hosts give out are used so."""
+
+GIT_SCHEMES: Final = frozenset({"ssh", "git", "git+ssh", "ssh+git"})
+WEB_SCHEMES: Final = frozenset({"http", "https"})
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A place that skills are fetched from.
+
+    ``kind``: git, archive, a kind that a package adds, or ``web`` for an http address of which
+    only the server can tell what it is. ``ref``, ``part`` and ``only`` as in `model.Remote`.
+    """
+
+    kind: str
+    url: str
+    ref: str | None = None
+    part: str | None = None
+    only: tuple[str, ...] = ()
+
+    @property
+    def telling(self) -> str:
+        """What a source of it is named after, as a path."""
+        path = unquote(urlsplit(self.url).path) if "://" in self.url else self.url
+        path = path.rpartition(":")[2].rstrip("/").removesuffix(".git")
+        if not path.strip("/") and "://" in self.url:
+            path = urlsplit(self.url).hostname or ""
+        for ending in ARCHIVES:
+            path = path.removesuffix(ending)
+        return "/" + path.strip("/")
+
+
+def parse_address(
+    text: str, hosts: Mapping[str, str] | None = None, kinds: Collection[str] = ()
+) -> Address | None:
+    """Read what somebody typed; None: it is no such address, but a folder or a name.
+
+    ``hosts`` as `HOSTS`, beside those; ``kinds``: those that packages add. Raises `AddressInvalid`.
+    """
+    if len(text) > MAX_ADDRESS or not text.isprintable() or text != text.strip():
+        return None
+    bare, _, fragment = text.partition("#")
+    found = _parse(bare, {**HOSTS, **(hosts or {})}, kinds)
+    if found is None:
+        return None
+    if found.kind not in {"git", "web"} and fragment:
+        found = replace(found, url=f"{found.url}#{fragment}")
+    elif fragment:
+        ref, _, skill = fragment.rpartition("@") if "@" in fragment else (fragment, "", "")
+        found = replace(found, kind="git", ref=ref, only=(skill,) if skill else found.only)
+    _check(found, text)
+    return found
+
+
+def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Address | None:
+    prefixed = _PREFIX.fullmatch(text)
+    if prefixed and prefixed["prefix"] in kinds:
+        return Address(prefixed["prefix"], prefixed["rest"])
+    if prefixed and prefixed["prefix"] in hosts:
+        short = _SHORT.fullmatch(prefixed["rest"])
+        if short is None:
+            raise AddressInvalid(address=text, reason="owner/repo has to follow the colon")
+        return _of_short(hosts[prefixed["prefix"]], short)
+    scheme = _SCHEME.match(text)
+    if scheme:
+        return _of_scheme(text, scheme["scheme"].lower(), is_url=scheme["sign"] == "://")
+    if _SCP.fullmatch(text):
+        return Address("git", text)
+    file = os.path.abspath(os.path.expanduser(text))
+    if _is_archive(text) and os.path.isfile(file):
+        return Address("archive", f"file://{quote(file)}")
+    short = None if text.startswith((".", "~", "/")) else _SHORT.fullmatch(text)
+    return None if short is None else _of_short(hosts["github"], short)
+
+
+def _of_short(base: str, short: re.Match[str]) -> Address:
+    only = (short["only"],) if short["only"] else ()
+    repo = short["repo"].removesuffix(".git")
+    return Address("git", base + repo, part=short["part"].strip("/") or None, only=only)
+
+
+def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
+    if not is_url or scheme not in {*GIT_SCHEMES, *WEB_SCHEMES, "file"}:
+        reason = "it has to begin with https, ssh, git or file"
+        raise AddressInvalid(address=text, reason=reason)
+    if scheme == "file":
+        return _of_file(text, _path_of(text))
+    inner = _INNER.fullmatch(text)
+    if scheme in GIT_SCHEMES and inner is None:
+        return Address("git", text)
+    return _of_web(text, scheme, inner)
+
+
+def _of_web(text: str, scheme: str, inner: re.Match[str] | None) -> Address:
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise AddressInvalid(address=text, reason=str(error)) from None
+    path = parts.path
+    if _is_archive(path):
+        return Address("archive", text)
+    tree = _TREE.fullmatch(f"{scheme}://{parts.netloc}{path.rstrip('/')}")
+    if tree and (tree["dash"] or parts.hostname == "github.com"):
+        part = unquote(tree["part"] or "")
+        if tree["what"] == "blob":
+            part = part.rpartition("/")[0]
+        url = tree["repo"]
+        return Address("git", url.removesuffix(".git"), unquote(tree["ref"]), part or None)
+    if inner is not None:
+        return Address("git", inner["url"], part=unquote(inner["part"]))
+    is_git = path.endswith(".git") or "/_git/" in path
+    if is_git or parts.hostname in {"github.com", "gitlab.com"}:
+        return Address("git", text.rstrip("/"))
+    return Address("web", text)
+
+
+def _path_of(url: str) -> str:
+    try:
+        return unquote(urlsplit(url).path).rstrip("/")
+    except ValueError as error:
+        raise AddressInvalid(address=url, reason=str(error)) from None
+
+
+def _of_file(text: str, path: str) -> Address:
+    """Return an archive, or the repository that a path leads to or into."""
+    if _is_archive(path) and os.path.isfile(path):
+        return Address("archive", text)
+    part, above = "", path
+    while above.strip("/"):
+        if any(os.path.exists(os.path.join(above, one)) for one in (".git", "HEAD")):
+            url = text if not part else f"file://{quote(above)}"
+            return Address("git", url.rstrip("/"), part=part or None)
+        above, _, name = above.rpartition("/")
+        part = f"{name}/{part}".rstrip("/")
+    return Address("git", text.rstrip("/"))
+
+
+def _is_archive(path: str) -> bool:
+    return path.lower().endswith(ARCHIVES)
+
+
+def _check(found: Address, text: str) -> None:
+    """Raise `AddressInvalid` for what a program could take for something else than an address."""
+    if found.kind in {"git", "web"}:
+        check_git_url(found.url, text)
+    check_secret(found.url, text)
+    if found.ref is not None:
+        check_ref(found.ref, text)
+    reason = check_path(found.part) if found.part is not None else None
+    if reason is not None:
+        raise AddressInvalid(address=text, reason=f"the folder in it can't be had: {reason}")
+
+
+def check_ref(ref: str, shown: str) -> None:
+    """Raise `AddressInvalid` for what can't be the name of a branch, a tag or a commit."""
+    if not _REF.fullmatch(ref):
+        reason = f"{ref!r:.100} is no branch, tag or commit"
+        raise AddressInvalid(address=shown, reason=reason)
+
+
+def check_git_url(url: str, shown: str) -> None:
+    """Raise `AddressInvalid` unless git, and ssh below it, take ``url`` for nothing but a place."""
+    if not unquote(url).isprintable():
+        raise AddressInvalid(address=shown, reason="it has control characters")
+    if url.startswith("-") or "::" in url.partition("/")[0] or " " in url:
+        raise AddressInvalid(address=shown, reason="git could take it for an order")
+    if "://" not in url:
+        if _SCP.fullmatch(url) is None:
+            raise AddressInvalid(address=shown, reason="git could take it for an order")
+        return
+    try:
+        parts = urlsplit(url)
+        host, _port = parts.hostname, parts.port
+    except ValueError as error:
+        raise AddressInvalid(address=shown, reason=str(error)) from None
+    if parts.scheme == "file":
+        return
+    if not host or host.startswith("-") or (parts.username or "").startswith("-"):
+        raise AddressInvalid(address=shown, reason="it names no host")
+
+
+def check_secret(url: str, shown: str) -> None:
+    """Raise `AddressInvalid` for an address with a password: it would be stored and shown."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise AddressInvalid(address=shown, reason=str(error)) from None
+    token = _TOKEN.search(parts.username or "")
+    if parts.password is not None or token:
+        secrets = [one for one in (parts.password, token and token[0]) if one]
+        for one in secrets:
+            shown = shown.replace(one, "***")
+        reason = "it holds a password, which would be stored: leave it to git's credential helper"
+        raise AddressInvalid(address=shown, reason=reason)
+
+
+def is_loopback(host: str | None) -> bool:
+    """Tell whether a host is this machine itself."""
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False

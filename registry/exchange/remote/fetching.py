@@ -1,0 +1,81 @@
+"""Bring the checkouts of remote sources up to date, several at once."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from dataclasses import replace
+from typing import Final
+
+from registry.core import Core
+from registry.errors import (
+    RegistryError,
+    RemoteUnreachable,
+    SyncRunning,
+)
+from registry.exchange.remote.checkout import Checkout, home_of
+from registry.exchange.remote.git_program import interrupt
+from registry.exchange.remote.kinds import REPOSITORIES, open_remote
+from registry.exchange.remote.tree import Bounds
+from registry.model import Remote, Source
+from registry.sync.report import Fetched, Outcome, Progress
+from registry.text import utc_now
+
+AT_ONCE: Final = 4
+
+WINK: Final = 0.05
+"""Seconds between two looks at whether what is interrupted has ended."""
+
+
+def fetch_sources(
+    core: Core, sources: Sequence[Source], progress: Progress, *, verify: bool = False
+) -> Mapping[str, Fetched]:
+    """Fetch what remote sources hold now; return what became of each, by the source's path.
+
+    What can't be had keeps what was there, and says so.
+    """
+    done: dict[str, Fetched] = {}
+    with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
+        jobs = {pool.submit(_fetched, core, one, verify=verify): one for one in sources}
+        try:
+            progress("fetching", 0, len(jobs))
+            for job in as_completed(jobs):
+                done[jobs[job].path] = job.result()
+                progress("fetching", len(done), len(jobs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while wait(jobs, WINK).not_done:
+                interrupt()
+            raise
+    return done
+
+
+def _fetched(core: Core, source: Source, *, verify: bool) -> Fetched:
+    assert source.remote is not None  # noqa: S101  # only such are given
+    try:
+        home = home_of(source.path, source.name)
+        return fetch(core, source.remote, home, source.name, verify=verify)
+    except RegistryError as error:
+        outcome: Outcome = (
+            "offline" if isinstance(error, RemoteUnreachable | SyncRunning) else "refused"
+        )
+        return Fetched(source.remote, outcome, str(error))
+    except OSError as error:
+        return Fetched(source.remote, "refused", f"{error.strerror or error} ({source.path})")
+
+
+def fetch(core: Core, remote: Remote, home: str, name: str, *, verify: bool = False) -> Fetched:
+    """Bring one checkout up to date. Raises `RemoteProblem`, `SourceInvalid`, OSError."""
+    bounds = Bounds()
+    with Checkout.locked(home) as checkout:
+        checkout.check_asked(remote, name)
+        known = checkout.known(verify=verify)
+        kinds = core.settings.source_kinds
+        with open_remote(remote, checkout.state, known, bounds, kinds) as tree:
+            if tree is None:
+                return Fetched(replace(remote, version=known))
+            from registry.exchange.remote.chosen import wanted_files
+
+            is_repository = remote.kind in REPOSITORIES
+            wanted, notices = wanted_files(tree, remote, is_repository=is_repository, bounds=bounds)
+            checkout.take(tree, known, wanted, bounds)
+            now = replace(remote, version=tree.version, fetched_at=utc_now())
+            return Fetched(now, notices=(*tree.notices, *notices))

@@ -1,0 +1,281 @@
+"""Read what a git repository holds, by the system's git, without a checkout of its making.
+
+Git brings credentials, ssh and proxies. It is asked for commits, trees and the blobs of skills
+alone, into a bare repository of ours, and never writes a file of the repository: so no hook, no
+filter, no link and no attribute of it takes effect. What is run here may meet a hostile server or
+address: protocols are limited, nothing asks a person, bytes and time are bounded.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import IO, Final
+
+from registry.disk.paths import check_path
+from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
+from registry.exchange.remote.git_program import GitProgram
+from registry.exchange.remote.tree import Blob, Bounds
+from registry.text import folded
+
+COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SEEN: Final = "refs/registry/seen"
+"""In our bare repository, by what was asked for: the commit that was read last."""
+
+MAX_LISTED: Final = 1_000_000
+"""Files of one commit that are listed."""
+
+LOOKED_BACK: Final = 50
+"""Commits among which the one before is looked for where times don't tell: clocks go wrong."""
+
+MAX_PACKS: Final = 50
+"""So many fetches, two packs each, and then all is fetched anew."""
+
+_DAY: Final = 86_400
+
+
+@dataclass(slots=True)
+class GitTree:
+    """What a commit holds; see `tree.Tree`."""
+
+    git: "Git"
+    version: str
+    made_at: int | None
+    files: Mapping[str, Blob]
+    notices: list[str] = field(default_factory=list)
+
+    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Fetch the blobs that are not here, all at once, and yield the bytes of each path."""
+        by_id: dict[str, list[str]] = {}
+        for path in paths:
+            by_id.setdefault(self.files[path].id, []).append(path)
+        self.git.fetch_blobs(list(by_id))
+        self.git.check_size(list(by_id))
+        for found, data in self.git.blobs(list(by_id)):
+            for path in by_id[found]:
+                yield path, data
+
+
+@contextmanager
+def open_git(
+    url: str, ref: str | None, state: str, known: str | None, bounds: Bounds
+) -> Iterator[GitTree | None]:
+    """Give what a repository holds at a ref (None: its default branch), or None: it is ``known``.
+
+    ``state``: a folder of ours for the bare repository. Raises `RemoteProblem`, `AddressInvalid`.
+    """
+    git = Git(url, os.path.join(state, "busy"), bounds)
+    commit = git.find(ref)
+    if commit == known:
+        yield None
+        return
+    rest = os.path.join(state, "git")
+    git.begin(rest if known is not None else None)
+    seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
+    before = git.at(seen)
+    notices: list[str] = []
+    if not git.fetch(commit, before):
+        notices.append(f"its history was rewritten: {before} is no part of it any more")
+    files, made_at = git.listed(commit, notices)
+    yield GitTree(git, commit, made_at, files, notices)
+    git.run("update-ref", seen, commit)
+    git.end(rest)
+
+
+@contextmanager
+def open_kept(url: str, commit: str, state: str, bounds: Bounds) -> Iterator[GitTree]:
+    """Give what was fetched of a commit before, without asking the remote for anything.
+
+    Raises `RemoteInvalid` where that is not all here.
+    """
+    git = Git(url, os.path.join(state, "git"), bounds)
+    git.stay_here()
+    if not COMMIT.fullmatch(commit) or not os.path.isdir(git.home) or git.at(commit) is None:
+        raise RemoteInvalid(url=url, reason="nothing of that version was fetched here before")
+    notices: list[str] = []
+    files, made_at = git.listed(commit, notices)
+    yield GitTree(git, commit, made_at, files, notices)
+
+
+class Git(GitProgram):
+    """One bare repository of ours, and the remote that it is filled from."""
+
+    _partial = True
+
+    def stay_here(self) -> None:
+        """Reach no remote from now on."""
+        self._partial = False
+        self.forbid_network()
+
+    def find(self, ref: str | None) -> str:
+        """Return the commit that a ref means at the remote now; one round trip."""
+        if ref is not None and COMMIT.fullmatch(ref):
+            return ref
+        wanted = (
+            ["HEAD"]
+            if ref is None
+            else [f"refs/heads/{ref}", f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", ref]
+        )
+        said = self.run("ls-remote", "--quiet", "--", "origin", *wanted, at_home=False)
+        found: dict[str, str] = {}
+        for line in said.decode(errors="replace").split("\n"):
+            commit, _, name = line.partition("\t")
+            found[name] = commit
+        for name in wanted:
+            if COMMIT.fullmatch(found.get(name, "")):
+                return found[name]
+        reason = f"it has no branch, tag or commit {ref}" if ref else "it is empty"
+        raise RemoteInvalid(url=self.url, reason=reason)
+
+    def begin(self, rest: str | None) -> None:
+        """Take the bare repository from where it rests, else make a new one.
+
+        Where it is in use it lies elsewhere: one that a killed process left is not gone on with,
+        since it may be locked, or hold half of a pack.
+        """
+        shutil.rmtree(self.home, ignore_errors=True)
+        if rest is not None:
+            with suppress(FileNotFoundError):
+                os.rename(rest, self.home)
+                return
+        os.makedirs(self.home, mode=0o700)
+        self.run("init", "--quiet", "--bare", "--template=", self.home, at_home=False)
+
+    def end(self, rest: str) -> None:
+        """Put the bare repository to rest, unless it has grown so that it is better made anew."""
+        shutil.rmtree(rest, ignore_errors=True)
+        packs = [one.stat().st_size for one in os.scandir(f"{self.home}/objects/pack")]
+        if len(packs) > 2 * MAX_PACKS or sum(packs) > self.bounds.bytes:
+            shutil.rmtree(self.home, ignore_errors=True)
+        else:
+            os.rename(self.home, rest)
+
+    def at(self, name: str) -> str | None:
+        """Return the commit that a name in our repository stands for; None: there is none."""
+        code, out, _ = self._ended("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
+        return out.decode().strip() if code == 0 else None
+
+    def fetch(self, commit: str, before: str | None) -> bool:
+        """Fetch a commit and its trees; False: ``before`` is no part of its history."""
+        refspec = f"+{commit}:refs/registry/new"
+        if before is None:
+            self._fetch("--depth=1", refspecs=[refspec])
+            return True
+        when = self.made_at(before)
+        try:
+            self._fetch(f"--shallow-since=@{when}", refspecs=[refspec])
+        except RemoteProblem:  # nothing in it is so new; what else it is, is told by the next
+            self._fetch(f"--depth={LOOKED_BACK}", refspecs=[refspec])
+        return self.code("merge-base", "--is-ancestor", before, commit) == 0
+
+    def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
+        """Fetch objects; ``settled``: what is here already is told, so that it isn't sent again."""
+        said = self.run(
+            *() if settled else ("-c", "fetch.negotiationAlgorithm=noop"),
+            *("fetch", "--no-tags", "--no-progress", "--no-write-fetch-head", "--filter=blob:none"),
+            *("--no-recurse-submodules", *self.served, *options, "--stdin", "origin"),
+            given="".join(f"{one}\n" for one in refspecs).encode(),
+            errors=True,
+        )
+        if b"filtering not recognized" in said:
+            self._partial = False
+
+    def fetch_blobs(self, ids: Sequence[str]) -> None:
+        """Fetch blobs, all in one; those that are here already cost nothing."""
+        if self._partial and ids:
+            self._fetch(refspecs=ids, settled=False)
+
+    def listed(self, commit: str, notices: list[str]) -> tuple[dict[str, Blob], int | None]:
+        """Return the plain files of a commit, and when it was made; of the rest say what it was."""
+        files: dict[str, Blob] = {}
+        seen: dict[str, str] = {}
+        folders: set[str] = set()
+        left: dict[str, int] = {}
+        for number, entry in enumerate(self._entries("ls-tree", "-r", "-z", "--full-tree", commit)):
+            facts, _, raw = entry.partition(b"\t")
+            mode, _kind, found = facts.decode("ascii", "replace").split(" ", 2)
+            path = raw.decode("utf-8", "surrogateescape")
+            if mode not in {"100644", "100755", "100664"}:
+                kind = {"120000": "links", "160000": "submodules"}.get(mode, "strange entries")
+                left[kind] = left.get(kind, 0) + 1
+            elif check_path(path) is not None or (key := folded(path)) in seen:
+                left["unsafe paths"] = left.get("unsafe paths", 0) + 1
+            else:
+                seen[key] = path
+                files[path] = Blob(found, mode == "100755")
+                while (key := key.rpartition("/")[0]) and key not in folders:
+                    folders.add(key)
+            if number > MAX_LISTED:
+                raise RemoteTooLarge(url=self.url, reason=f"it has more than {MAX_LISTED} files")
+        for key in folders.intersection(seen):
+            left["unsafe paths"] = left.get("unsafe paths", 0) + 1
+            del files[seen[key]]  # it is a folder as well
+        notices += [f"{count} {kind} were left out" for kind, count in left.items()]
+        made = self.made_at(commit)
+        return files, made if 0 < made < time.time() + _DAY else None
+
+    def made_at(self, commit: str) -> int:
+        """Return when a commit says it was made, in seconds since 1970.
+
+        It is not shown: git would compare its files with those before, which are not all here.
+        """
+        said = self.run("rev-list", "--max-count=1", "--timestamp", commit).split(b" ")[0]
+        return int(said) if said.isdigit() else 0
+
+    def check_size(self, ids: Sequence[str]) -> None:
+        """Raise `RemoteTooLarge` or `RemoteInvalid` unless blobs are all here and not too large."""
+        given = "".join(f"{one}\n" for one in ids).encode()
+        told = self.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", given=given)
+        sizes = [line.removeprefix("blob ") for line in told.decode().splitlines()]
+        for one, size in zip(ids, sizes, strict=True):
+            if not size.isdecimal():
+                raise RemoteInvalid(url=self.url, reason=f"it lacks the object {one}")
+        if sum(map(int, sizes)) > self.bounds.bytes:
+            reason = f"its skills have more than {self.bounds.bytes} bytes"
+            raise RemoteTooLarge(url=self.url, reason=reason)
+
+    def blobs(self, ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of blobs that are here. Raises `RemoteInvalid`, `RemoteUnreachable`."""
+        with self.running("cat-file", "--batch", heard=False) as process:
+            assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101
+            asking = threading.Thread(target=_ask, args=(process.stdin, ids), daemon=True)
+            asking.start()
+            for wanted in ids:
+                head = process.stdout.readline(200).split()
+                size = int(head[2]) if len(head) == 3 and head[1] == b"blob" else -1  # noqa: PLR2004
+                data = process.stdout.read(max(size, 0))
+                process.stdout.read(1)
+                if len(data) != size:
+                    self.left()
+                    raise RemoteInvalid(url=self.url, reason=f"it lacks the object {wanted}")
+                yield wanted, data
+
+    def _entries(self, *arguments: str) -> Iterator[bytes]:
+        """Yield what git lists, to its end. Raises `RemoteProblem` where that is not the end."""
+        room = self.bounds.bytes
+        with self.running(*arguments, heard=False) as process:
+            assert process.stdout is not None  # noqa: S101
+            rest = b""
+            while chunk := process.stdout.read(1 << 16):
+                room -= len(chunk)
+                if room < 0:
+                    reason = f"the names of its files have more than {self.bounds.bytes} bytes"
+                    raise RemoteTooLarge(url=self.url, reason=reason)
+                *whole, rest = (rest + chunk).split(b"\0")
+                yield from whole
+            process.wait()
+        self.left()
+        if process.returncode != 0 or rest:
+            raise RemoteInvalid(url=self.url, reason="its list of files can't be read to the end")
+
+
+def _ask(stream: IO[bytes], ids: Sequence[str]) -> None:
+    with suppress(OSError):  # it ended before it was told all
+        for one in ids:
+            stream.write(f"{one}\n".encode())
+        stream.close()

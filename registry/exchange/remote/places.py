@@ -1,0 +1,171 @@
+"""Which folders of a repository are its skills: where the ``skills`` client looks for them.
+
+Its rules are written down by who tried it; the marketplace files of agents are read as it reads
+them. What a repository's file names is a path to look at, inside the repository, and nothing else.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from registry.disk.paths import PATH_BYTES, ROOT, check_path
+from registry.model import DOCUMENT_NAMES
+
+AGENT_FOLDERS: Final = (
+    "agents claude cline codebuddy codex commandcode continue factory github goose grok iflow "
+    "junie kilo kilocode kimchi kiro minimax mux neovate opencode openhands pi posit/assistant "
+    "qoder roo trae windsurf zcode zencoder"
+).split()
+CONTAINERS: Final = (
+    *("skills", "skills/.curated", "skills/.experimental", "skills/.system"),
+    *(f".{name}/skills" for name in AGENT_FOLDERS),
+)
+"""Folders in which skills lie up to `NESTED` deep."""
+
+NESTED: Final = 3
+ANYWHERE: Final = 5
+"""How deep all folders are searched where nothing was found in the usual places."""
+
+PASSED_OVER: Final = frozenset({"node_modules", ".git", "dist", "build", "__pycache__"})
+
+MARKETPLACES: Final = (".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json")
+PLUGIN: Final = ".claude-plugin/plugin.json"
+
+MAX_MANIFEST: Final = 1 << 20
+MAX_PLUGINS: Final = 2000
+MAX_NOTICES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The folders of skills, none inside another, and what could not be had."""
+
+    folders: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Named:
+    """What plugins name: folders whose children may be skills, and what lies elsewhere."""
+
+    folders: set[str] = field(default_factory=set)
+    notices: list[str] = field(default_factory=list)
+
+
+def manifests(paths: Iterable[str], part: str | None) -> list[str]:
+    """Return those of the files, below ``part``, that say where a repository keeps its skills."""
+    known, begin = set(paths), f"{part}/" if part else ""
+    first = next((begin + one for one in MARKETPLACES if begin + one in known), None)
+    return [one for one in (first, begin + PLUGIN) if one in known]
+
+
+def skill_folders(
+    paths: Iterable[str], part: str | None, read: Callable[[str], bytes] | None = None
+) -> Found:
+    """Return the folders of skills among the files of a repository, below ``part``.
+
+    ``read`` gives the bytes of the files that `manifests` names; None: they are not looked at.
+    """
+    begin = f"{part}/" if part else ""
+    documents = sorted(_documents(paths, begin))
+    if "" in documents:
+        return Found((part or ROOT,))
+    named = _Named()
+    for path in manifests(paths, part) if read is not None else ():
+        _read_manifest(path, read(path) if read else b"", len(begin), named)
+    found = {one for one in documents if _is_usual(one, named.folders)}
+    if not found:
+        found = {one for one in documents if one.count("/") < ANYWHERE}
+    return Found(tuple(begin + one for one in _outermost(found)), tuple(_shortened(named.notices)))
+
+
+def _shortened(notices: list[str]) -> list[str]:
+    more = len(notices) - MAX_NOTICES
+    return notices if more <= 0 else [*notices[:MAX_NOTICES], f"and {more} more lie elsewhere"]
+
+
+def _documents(paths: Iterable[str], begin: str) -> Iterator[str]:
+    """Yield the folders that hold a skill file, relative to ``begin``."""
+    for path in paths:
+        if path.startswith(begin):
+            folder, _, name = path[len(begin) :].rpartition("/")
+            if name in DOCUMENT_NAMES and PASSED_OVER.isdisjoint(folder.split("/")):
+                yield folder
+
+
+def _is_usual(folder: str, named: set[str]) -> bool:
+    if "/" not in folder:
+        return True
+    for container in CONTAINERS:
+        if folder.startswith(f"{container}/"):
+            below = folder[len(container) + 1 :]
+            if below.count("/") < NESTED:
+                return True
+    above = folder.rpartition("/")[0]
+    return above in named or folder in named
+
+
+def _outermost(folders: Iterable[str]) -> list[str]:
+    """Return folders without those inside others: what lies in a skill is a part of it."""
+    kept: list[str] = []
+    for folder in sorted(folders, key=lambda one: one.split("/")):
+        if not kept or not folder.startswith(f"{kept[-1]}/"):
+            kept.append(folder)
+    return kept
+
+
+def _read_manifest(path: str, data: bytes, skipped: int, named: _Named) -> None:
+    try:
+        said = json.loads(data[:MAX_MANIFEST])
+    except (ValueError, RecursionError):
+        named.notices.append(f"{path} is not JSON")
+        return
+    if not isinstance(said, dict):
+        named.notices.append(f"{path} is no object")
+        return
+    if path[skipped:] == PLUGIN:
+        _name_skills(said, "", named)
+        return
+    metadata = said.get("metadata")
+    root = _inside(metadata.get("pluginRoot"), "") if isinstance(metadata, dict) else ""
+    plugins = said.get("plugins")
+    for plugin in plugins[:MAX_PLUGINS] if isinstance(plugins, list) else ():
+        if isinstance(plugin, dict):
+            _name_plugin(plugin, root or "", named)
+
+
+def _name_plugin(plugin: dict[str, Any], root: str, named: _Named) -> None:
+    source = plugin.get("source")
+    if isinstance(source, dict) and source.get("source") == "local":
+        source = source.get("path")
+    if isinstance(source, dict):
+        where = source.get("repo") or source.get("url") or source.get("package") or "elsewhere"
+        name = str(plugin.get("name"))[:100]
+        named.notices.append(f"the plugin {name} lies elsewhere: {str(where)[:200]}")
+        return
+    home = _inside(source, root)
+    if home is not None:
+        _name_skills(plugin, home, named)
+
+
+def _name_skills(plugin: dict[str, Any], home: str, named: _Named) -> None:
+    """Note where a plugin's skills lie: beside each that it lists, and in its ``skills``."""
+    listed = plugin.get("skills")
+    for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
+        path = _inside(one, home)
+        if path:
+            named.folders |= {path, path.rpartition("/")[0]}
+    named.folders.add(f"{home}/skills".lstrip("/"))
+
+
+def _inside(path: object, home: str) -> str | None:
+    """Return a path that a file names, relative to the repository; None: it is none inside.
+
+    It ought to begin with ``./``, and in the wild does not always.
+    """
+    if not isinstance(path, str) or path.startswith(("/", "~")) or len(path) > PATH_BYTES:
+        return None
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    whole = "/".join([*home.split("/"), *parts] if home else parts)
+    return whole if not whole or check_path(whole) is None else None

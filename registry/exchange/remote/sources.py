@@ -1,0 +1,251 @@
+"""Remote sources: added, synced, changed, trusted and removed."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from registry.core import Core
+from registry.db.queries.sources import list_sources
+from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
+from registry.exchange.remote.address import Address, parse_address
+from registry.model import Remote, Scope, Source
+from registry.sync import sources as folders
+from registry.sync.planning import SyncOptions
+from registry.sync.report import Fetched, Progress, SyncReport
+from registry.sync.run import sync as sync_folders
+
+AT_ONCE: Final = 4
+"""Remotes that are asked at once."""
+
+SCOPE: Final[Scope] = "community"
+"""Of a remote source unless told: what strangers write hides nothing of the user's own."""
+
+
+def sync(
+    core: Core,
+    targets: Sequence[str] = (),
+    options: SyncOptions = SyncOptions(),  # noqa: B008  # a frozen value
+    *,
+    scope: Scope | None = None,
+    name: str | None = None,
+    wait: bool = False,
+    progress: Progress | None = None,
+) -> SyncReport:
+    """Fetch the remote ones among the targets (none: all sources), then sync; see `SkillRegistry`.
+
+    An address that is no source yet becomes one. What can't be fetched stays as it is.
+    """
+    known = list_sources(core.reader, counted=False)
+    chosen: list[str] = []
+    fetched: dict[str, Fetched] = {}
+    for target in targets:
+        address = _address_of(core, known, target)
+        source = None if address is None else _same(known, address)
+        if address is None or source is not None:
+            chosen.append(target if source is None else source.name)
+            continue
+        if options.dry_run:
+            message = f"{target} is no source yet, and what lies elsewhere has to be fetched first"
+            raise UsageProblem(message=f"{message}: sync it without --dry-run")
+        source, got = _add(core, address, name=name, scope=scope, priority=0)
+        fetched[source.path] = got
+        known, name = [*known, source], None
+        chosen.append(source.name)
+    remotes = [
+        one
+        for one in known
+        if one.remote is not None
+        and one.path not in fetched
+        and (one.name in chosen or one.path in chosen if targets else one.enabled)
+        and folders.is_here(core, one.host, one.path)
+    ]
+    if remotes and not options.dry_run:
+        from registry.exchange.remote.fetching import fetch_sources
+
+        told = progress or (lambda _doing, _done, _total: None)
+        fetched.update(fetch_sources(core, remotes, told, verify=options.verify))
+    return sync_folders(
+        core,
+        chosen,
+        options,
+        scope=scope,
+        name=name,
+        wait=wait,
+        progress=progress,
+        fetched=fetched,
+    )
+
+
+def add(core: Core, target: str, *, name: str | None, scope: Scope | None, priority: int) -> Source:
+    """Register a folder, or fetch a remote and register its checkout.
+
+    See `SkillRegistry.add_source`.
+    """
+    known = list_sources(core.reader, counted=False)
+    address = _address_of(core, known, target)
+    if address is None:
+        return folders.add(core, target, name=name, scope=scope or "personal", priority=priority)
+    same = _same(known, address)
+    if same is not None:
+        raise SourceExists(name=same.name, path=same.path)
+    return _add(core, address, name=name, scope=scope, priority=priority)[0]
+
+
+def update(
+    core: Core,
+    name: str,
+    *,
+    scope: Scope | None = None,
+    priority: int | None = None,
+    new_name: str | None = None,
+    ref: str | None = None,
+) -> Source:
+    """Change a source; see `SkillRegistry.update_source`. ``ref``: its pin; empty: none."""
+    source = folders.find(core, name)
+    if ref is not None:
+        from registry.db.writes.sources import record_remote
+        from registry.exchange.remote.address import check_ref
+        from registry.exchange.remote.checkout import Checkout, home_of
+
+        if source.remote is None or source.remote.kind != "git":
+            raise UsageProblem(message=f"{source.name} is no git repository: it has no pin")
+        check_ref(ref or "HEAD", ref)
+        folders.check_own(core, source.name, source.host, source.path)
+        remote = replace(source.remote, ref=ref or None)
+        with Checkout.locked(home_of(source.path, source.name)) as checkout:
+            checkout.check_asked(source.remote, source.name, remote)
+            checkout.ask(remote)
+        with core.writer.transaction() as connection:
+            record_remote(connection, source.id, remote)
+    return folders.update(core, source.name, scope=scope, priority=priority, new_name=new_name)
+
+
+def trust(core: Core, name: str) -> int:
+    """Show agents the skills of a source that were held back; return how many there were."""
+    from registry.db.writes.sources import trust_source
+
+    source = folders.find(core, name)
+    folders.check_own(core, source.name, source.host, source.path)
+    with core.writer.transaction() as connection:
+        return trust_source(connection, source.id)
+
+
+def remove(core: Core, name: str) -> Source:
+    """Forget a source, and remove the checkout of a remote one."""
+    source = folders.remove(core, name)
+    if source.remote is not None and folders.is_here(core, source.host, source.path):
+        from registry.exchange.remote.checkout import remove_checkout
+
+        # What is another user's, another source's or none of ours is left alone.
+        with suppress(RegistryError, OSError):
+            remove_checkout(source.path, source.remote, source.name)
+    return source
+
+
+def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
+    """Ask the remotes of sources, several at once, whether they have something newer."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(AT_ONCE, "registry-ask") as pool:
+        answers = pool.map(lambda one: _behind(core, one), sources)
+        return [
+            one if one.remote is None else replace(one, remote=replace(one.remote, behind=answer))
+            for one, answer in zip(sources, answers, strict=True)
+        ]
+
+
+def _behind(core: Core, source: Source) -> bool | None:
+    """Tell whether the remote of a source has something newer; None: it has none, or is away."""
+    from registry.exchange.remote.checkout import Checkout, home_of
+    from registry.exchange.remote.kinds import open_remote
+    from registry.exchange.remote.tree import Bounds
+
+    remote = source.remote
+    if remote is None or not folders.is_here(core, source.host, source.path):
+        return None
+    kinds = core.settings.source_kinds
+    try:
+        if remote.kind == "git":
+            from registry.exchange.remote.git import Git
+
+            return Git(remote.url, "", Bounds()).find(remote.ref) != remote.version
+        with (
+            Checkout.locked(home_of(source.path, source.name)) as checkout,
+            open_remote(remote, checkout.state, remote.version, Bounds(), kinds) as tree,
+        ):
+            return tree is not None
+    except (RegistryError, OSError):
+        return None
+
+
+def kind_of(address: Address) -> str:
+    """Return the kind of an address; of an http address only the server can tell it.
+
+    Raises `RemoteProblem`.
+    """
+    if address.kind != "web":
+        return address.kind
+    from registry.exchange.remote.git import Git
+    from registry.exchange.remote.probe import probe
+    from registry.exchange.remote.tree import Bounds
+
+    try:
+        return probe(address.url, Bounds())
+    except RemoteInvalid:
+        try:
+            Git(address.url, "", Bounds()).find(None)
+        except RegistryError:
+            pass
+        else:
+            return "git"
+        raise
+
+
+def _address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
+    """Return what a target means that is neither a source nor a folder here; else None."""
+    if any(target in {one.name, one.path} for one in known):
+        return None
+    path = os.path.expanduser(target.replace("\0", "\ufffd"))
+    address = parse_address(target, core.settings.hosts, core.settings.source_kinds)
+    if address is None or (os.path.isdir(path) and "://" not in target):
+        return None
+    return address
+
+
+def _same(known: Sequence[Source], address: Address) -> Source | None:
+    """Return the source that is a checkout of an address already."""
+    asked = address.url, address.ref, address.part, address.only
+    for one in known:
+        remote = one.remote
+        if remote is not None and (remote.url, remote.ref, remote.part, remote.only) == asked:
+            return one
+    return None
+
+
+def _add(
+    core: Core, address: Address, *, name: str | None, scope: Scope | None, priority: int
+) -> tuple[Source, Fetched]:
+    """Fetch an address into a new checkout, then register that: a failure leaves nothing."""
+    from registry.exchange.remote.checkout import new_place, tree_of
+    from registry.exchange.remote.fetching import fetch
+
+    remote = Remote(kind_of(address), address.url, address.ref, address.part, address.only)
+    home = new_place(address.telling)
+    try:
+        got = fetch(core, remote, home, name or address.url)
+        source = folders.add(
+            core,
+            tree_of(home),
+            name=name,
+            scope=scope or SCOPE,
+            priority=priority,
+            remote=got.remote,
+            telling=address.telling,
+        )
+    except BaseException:
+        shutil.rmtree(home, ignore_errors=True)
+        raise
+    return source, got

@@ -1,0 +1,57 @@
+"""Connections to servers and proxies, and what goes wrong with them, in our words."""
+
+import base64
+import http.client
+import socket
+import ssl
+from contextlib import suppress
+from urllib.parse import SplitResult, unquote
+
+from registry.exchange.remote.urls import PORTS
+
+
+def reason_of(error: Exception) -> str | None:
+    """Return what went wrong on the way to a server, None where the server is to blame."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"its certificate can't be trusted: {error.verify_message}"
+        case TimeoutError():
+            return "it does not answer in time"
+        case ConnectionResetError() | http.client.IncompleteRead() | ssl.SSLEOFError():
+            return "the connection broke off"
+        case socket.gaierror():
+            return "no host of this name is known"
+        case OSError():
+            return error.strerror or str(error)
+        case _:
+            return None
+
+
+def login_of(parts: SplitResult) -> str | None:
+    """Return the value of the header that names the user of an address, if it names one."""
+    if parts.username is None:
+        return None
+    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return f"Basic {base64.b64encode(login).decode()}"
+
+
+def connect(proxy: SplitResult, seconds: float) -> socket.socket:
+    """Connect to a proxy; ``seconds`` to wait for it."""
+    return socket.create_connection((proxy.hostname or "", proxy.port or PORTS["http"]), seconds)
+
+
+def tunnel(proxy: SplitResult, host: str, port: int, seconds: float) -> socket.socket:
+    """Connect to a host through a proxy. Raises OSError where it won't."""
+    connection = http.client.HTTPConnection(
+        proxy.hostname or "", proxy.port or PORTS["http"], timeout=seconds
+    )
+    login = login_of(proxy)
+    connection.set_tunnel(host, port, {"Proxy-Authorization": login} if login else {})
+    connection.connect()
+    return connection.sock
+
+
+def cut_off(held: list[socket.socket]) -> None:
+    """End a connection that another thread waits for; of TLS, without its words of farewell."""
+    with suppress(OSError):
+        socket.socket.shutdown(held[0], socket.SHUT_RDWR)

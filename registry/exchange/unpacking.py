@@ -1,0 +1,251 @@
+"""Read the files of zip and tar archives, trusting nothing that an archive says of itself."""
+
+import gzip
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Final, NamedTuple, NoReturn
+
+from registry.disk.paths import check_path
+from registry.model import DOCUMENT_NAMES
+from registry.text import quoted
+
+TAR_HEADERS: Final = 4096
+"""Bytes of a tar beyond those of its files, for each file: headers and padding."""
+
+ZIP_ENTRY: Final = 256
+"""Bytes of a zip's directory for each file; real ones need some 120."""
+
+ZIP_DIRECTORY: Final = 16 << 20
+"""Bytes of a zip's directory at most: each of its entries is an object before the first is seen."""
+
+HEADER: Final = 1 << 20
+"""Bytes of one header of a tar, which is read at once."""
+
+RATIO: Final = 200
+"""How many times its own size an archive may unpack to; source code is packed to a tenth."""
+
+RATIO_FREE: Final = 16 << 20
+"""Bytes that any archive may unpack to, however well they are packed."""
+
+GZIP: Final = b"\x1f\x8b"
+
+EXTRAS: Final = "__MACOSX/"
+"""Where macOS puts what it knows of the files of a zip."""
+
+CHUNK: Final = 1 << 16
+
+PLAIN_WAYS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+"""How members of a zip may be packed; the others need memory as an archive says."""
+
+ENCRYPTED: Final = 0x1
+
+Refuse = Callable[[str, str], None]
+"""Told the name of a member that is not taken, and why; it may raise."""
+
+
+class BadArchive(ValueError):
+    """An archive is not taken; its text is the reason."""
+
+
+class TooMuch(BadArchive):
+    """There is more in an archive than is taken."""
+
+
+class Room(NamedTuple):
+    """How much an archive of ``what`` may hold: files, bytes of them all, bytes of each."""
+
+    files: int
+    size: int
+    each: int
+    what: str = "a skill"
+
+
+class Member(NamedTuple):
+    """A plain file of an archive."""
+
+    path: str
+    executable: bool
+    data: bytes
+
+
+class _Entry(NamedTuple):
+    name: str
+    problem: str | None
+    executable: bool
+    opened: Callable[[], IO[bytes] | None]
+
+
+def strictly(name: str, reason: str) -> NoReturn:
+    """Refuse the whole archive for one of its members."""
+    raise BadArchive(f"{quoted(name)} {reason}")
+
+
+def unpack(file: IO[bytes], room: Room, refuse: Refuse = strictly) -> Iterator[Member]:
+    """Yield the plain files of a zip or tar archive in their order, their paths checked.
+
+    ``file`` can be sought in, and is closed at the end. Links, devices and paths that can't be in
+    a skill's folder go to ``refuse``; what stands there twice is for the caller to see. Raises
+    `BadArchive`, `TooMuch`.
+    """
+    try:
+        yield from _unpacked(file, room, refuse)
+    except BadArchive:
+        raise
+    except Exception as error:  # hostile archives fail in the libraries in many ways
+        raise BadArchive(f"it can't be unpacked: {error}") from error
+    finally:
+        file.close()
+
+
+def wrapping(paths: Iterable[str]) -> str:
+    """Return the one folder that all files lie in, with a slash, where no skill file is beside it.
+
+    Empty where there is none.
+    """
+    tops = set()
+    for path in paths:
+        if path in DOCUMENT_NAMES:
+            return ""
+        tops.add(path.partition("/")[0])
+    return f"{tops.pop()}/" if len(tops) == 1 else ""
+
+
+def _unpacked(file: IO[bytes], room: Room, refuse: Refuse) -> Iterator[Member]:
+    files, size = 0, 0
+    most = _most(file, room)
+    for name, problem, executable, opened in _entries(file, room, most):
+        path = "/".join(part for part in name.split("/") if part not in {"", "."})
+        reason = problem
+        if reason is None and check_path(name if name.startswith("/") else path) is not None:
+            reason = "can't be in a skill's folder"
+        files += 1
+        if files > room.files:
+            raise TooMuch(f"it has more than {room.files} files")
+        if reason is None:
+            data = _read(opened, min(room.each, most - size))
+            size += len(data)
+            if size > room.size:
+                raise TooMuch(f"its files are larger than {room.what} may be")
+            if size > most:
+                raise TooMuch(f"it has more than {RATIO} times its size when it is unpacked")
+            if len(data) <= room.each:
+                yield Member(path, executable, data)
+                continue
+            reason = f"has more than {room.each} bytes"
+        refuse(name, reason)
+
+
+def _most(file: IO[bytes], room: Room) -> int:
+    """Return how many bytes an archive of this size may unpack to."""
+    packed = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return min(room.size, max(RATIO_FREE, RATIO * packed))
+
+
+def _entries(file: IO[bytes], room: Room, most: int) -> Iterator[_Entry]:
+    packed = file.read(len(GZIP)) == GZIP
+    if not packed and zipfile.is_zipfile(file):
+        yield from _zip_entries(file, room)
+        return
+    file.seek(0)
+    # Bounded where it is unpacked, before it is looked at: a header may hold a gigabyte.
+    plain: IO[bytes] = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
+    with _Tape(plain, most + room.files * TAR_HEADERS) as tape:
+        yield from _tar_entries(tape)
+        while tape.read(CHUNK):  # to the end, where a checksum stands
+            pass
+
+
+def _zip_entries(file: IO[bytes], room: Room) -> Iterator[_Entry]:
+    largest = min(max(room.files * ZIP_ENTRY, 2 * CHUNK), ZIP_DIRECTORY)
+    with _Sips(file, largest) as sips, zipfile.ZipFile(sips) as archive:
+        for info in archive.infolist():
+            if info.is_dir() or info.filename.startswith(EXTRAS):
+                continue
+            executable = bool(info.external_attr >> 16 & stat.S_IXUSR)
+            opened = lambda info=info: archive.open(info)  # noqa: E731
+            yield _Entry(info.orig_filename, _problem(info), executable, opened)
+
+
+def _problem(info: zipfile.ZipInfo) -> str | None:
+    """Return why a member of a zip is not taken, or None."""
+    mode = info.external_attr >> 16
+    if "\0" in info.orig_filename:  # the library cuts the name off there
+        return "is not the name of a file"
+    if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
+        return "is not a plain file"
+    if info.flag_bits & ENCRYPTED:
+        return "is encrypted"
+    return None if info.compress_type in PLAIN_WAYS else "is packed in a way that is not taken"
+
+
+def _tar_entries(tape: "_Tape") -> Iterator[_Entry]:
+    with tarfile.open(fileobj=tape, mode="r:") as tar:
+        while (entry := tar.next()) is not None:
+            tar.members.clear()  # type: ignore[attr-defined]  # it would remember all of them
+            if entry.size < 0:  # the next header would be one that was read already
+                raise BadArchive("it has a file of less than no bytes")
+            if entry.isdir():
+                continue
+            problem = None if entry.isreg() else "is not a plain file"
+            opened = lambda entry=entry: tar.extractfile(entry)  # noqa: E731
+            yield _Entry(entry.name, problem, bool(entry.mode & stat.S_IXUSR), opened)
+
+
+def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
+    """Read a member, one byte over the limit at most, whatever size the archive claims."""
+    stream = opened()
+    assert stream is not None  # noqa: S101  # only what is a plain file is opened
+    chunks, size = [], 0
+    with stream:
+        while size <= most and (chunk := stream.read(min(CHUNK, most + 1 - size))):
+            chunks.append(chunk)
+            size += len(chunk)
+    return b"".join(chunks)
+
+
+class _Sips(io.BufferedReader):
+    """A file that is read in small pieces only: a zip's directory is read as one."""
+
+    def __init__(self, file: IO[bytes], largest: int) -> None:
+        super().__init__(file)  # type: ignore[arg-type]
+        self._largest = largest
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        wanted = self._largest + 1 if size is None or size < 0 else size
+        data = super().read(min(wanted, self._largest + 1))
+        if len(data) > self._largest:
+            raise TooMuch("it has a directory of too many files")
+        return data
+
+
+class _Tape(io.BufferedReader):
+    """A file that is read forwards only, up to a limit.
+
+    Forwards: a header with a size below zero would otherwise be read for ever.
+    """
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        super().__init__(file)  # type: ignore[arg-type]
+        self._most = most
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        at = self.tell()
+        room = self._most - at
+        if size is None or size < 0 or (HEADER < size <= room):
+            raise TooMuch("it has a header that is too long")
+        data = super().read(min(size, room + 1))
+        if len(data) > room:
+            raise TooMuch(f"it has more than {self._most} bytes when it is unpacked")
+        return data
+
+    def seek(self, target: int, whence: int = os.SEEK_SET, /) -> int:
+        if whence != os.SEEK_SET or target < self.tell():
+            raise BadArchive("it leads back to what was read already")
+        if target > self._most:
+            raise TooMuch(f"it has more than {self._most} bytes when it is unpacked")
+        return super().seek(target)

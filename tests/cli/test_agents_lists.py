@@ -1,0 +1,86 @@
+"""`list --agent` shows what an agent sees on disk, and what is known of it."""
+
+import json
+import shutil
+
+import pytest
+
+from registry.model import Skill
+from tests.conftest import write_skill
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch):
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def seen(ran):
+    return {one["name"]: (one["state"], one["where"]) for one in json.loads(ran.stdout)}
+
+
+def test_each_folder_is_told_with_its_state(library, cli, project, tmp_path, root):
+    cli("pull", "haiku", "review", "--agent", "claude-code", "--agent", "codex")
+    cli("pull", "pdf-forms", "--agent", "claude-code", "--global")
+    (project / ".agents/skills/review/SKILL.md").write_text("Mine now.")
+    write_skill(project / ".claude/skills/strange", name="Strange \x1b[31m", description="Of old.")
+    (project / ".claude/skills/empty").mkdir()
+    write_skill(tmp_path / "home/.claude/skills/own")
+    cli("sync", str(tmp_path / "home/.claude/skills"))
+    ran = cli("list", "--agent", "claude-code", "--json")
+    assert seen(ran) == {
+        "haiku": ("pulled", "project"),
+        "review": ("edited", "project"),
+        "Strange [31m": ("unknown", "project"),
+        "own": ("registered", "global"),
+        "pdf-forms": ("pulled", "global"),
+    }
+    by_name = {one["name"]: one for one in json.loads(ran.stdout)}
+    assert set(by_name["haiku"]) == {*Skill.KEYS, "state", "where", "place"}
+    assert set(by_name["Strange [31m"]) == set(by_name["haiku"])
+    assert by_name["Strange [31m"]["ref"] is None
+    assert by_name["Strange [31m"]["description"] == "Of old."
+    haiku = json.loads(cli("show", "haiku", "--json").stdout)
+    assert {key: by_name["haiku"][key] for key in Skill.KEYS} == {
+        key: haiku[key] for key in Skill.KEYS
+    }
+    assert by_name["haiku"]["place"] == str(project / ".claude/skills/haiku")
+    assert set(seen(cli("list", "--agent", "claude-code", "--global", "--json"))) == {
+        "own",
+        "pdf-forms",
+    }
+
+
+def test_what_is_behind_missing_or_gone_is_told(library, cli, project, root):
+    cli("pull", "haiku", "review", "pdf-forms", "--agent", "codex")
+    write_skill(root / "haiku", description="Another.", age=None)
+    cli("sync")
+    assert cli("delete", "review").exit_code == 0
+    shutil.rmtree(project / ".agents/skills/pdf-forms")
+    assert seen(cli("list", "--agent", "codex", "--json")) == {
+        "haiku": ("behind", "project"),
+        "review": ("gone", "project"),
+        "pdf-forms": ("missing", "project"),
+    }
+
+
+def test_agents_that_look_into_one_folder_see_the_same(library, cli, project):
+    cli("pull", "haiku", "--agent", "codex")
+    assert seen(cli("list", "--agent", "zed", "--json")) == {"haiku": ("pulled", "project")}
+    assert seen(cli("list", "--agent", "roo", "--json")) == {}
+
+
+def test_the_lines_have_state_name_and_folder(library, cli, project):
+    cli("pull", "haiku", "--agent", "codex")
+    ran = cli("list", "--agent", "codex")
+    assert ran.stdout == f"pulled\thaiku\tproject\t{project}/.agents/skills/haiku\n"
+    assert cli("list", "--agent", "codex", "--format", "names").stdout == "haiku\n"
+
+
+def test_what_makes_no_sense_is_said(library, cli):
+    assert "leave out other choices" in cli("list", "--agent", "codex", "--tag", "x").stderr
+    assert "name it with --agent" in cli("list", "--global").stderr
+    assert "Did you mean 'codex'" in cli("list", "--agent", "codx").stderr
+    assert "Roo Code sees no skills" in cli("list", "--agent", "roo").stderr

@@ -1,0 +1,174 @@
+"""Pulling for agents, as it is typed: where to, what is told, and how it ends."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from tests.conftest import write_skill
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch):
+    """The folder that commands run in, as a checkout."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def states(ran):
+    return {one["ref"]: one["state"] for one in json.loads(ran.stdout)}
+
+
+def test_skills_come_to_agents_are_updated_without_names_and_removed(library, cli, project, root):
+    ran = cli("pull", "haiku", "--agent", "claude-code", "--agent", "codex")
+    place = project / ".agents" / "skills" / "haiku"
+    assert (ran.exit_code, ran.stdout) == (0, f"added\thaiku\t{place}\n")
+    assert f"Project: {project}" in ran.stderr
+    assert os.readlink(project / ".claude/skills/haiku") == "../../.agents/skills/haiku"
+    assert cli("pull", "--check").exit_code == 0
+    write_skill(root / "haiku", description="Another.", age=None)
+    cli("sync")
+    checked = cli("pull", "--check", "--json")
+    assert (checked.exit_code, states(checked)) == (1, {"haiku": "behind"})
+    shown = cli("pull", "--dry-run")
+    assert shown.stdout == f"updated\thaiku\t{place}\n"
+    assert states(cli("pull", "--check", "--json")) == {"haiku": "behind"}
+    assert cli("pull").stdout == f"updated\thaiku\t{place}\n"
+    assert cli("pull", "haiku").stdout == f"unchanged\thaiku\t{place}\n"
+    assert cli("pull", "--remove", "haiku").stdout == f"removed\thaiku\t{place}\n"
+    assert os.listdir(project / ".claude" / "skills") == []
+
+
+def test_a_folder_inside_the_checkout_is_of_its_project(library, cli, project, monkeypatch):
+    (project / "deep").mkdir()
+    monkeypatch.chdir("deep")
+    assert cli("pull", "haiku", "--agent", "codex").exit_code == 0
+    assert (project / "skills.lock.json").is_file()
+
+
+def test_for_all_projects_it_is_the_home_folder(library, cli, tmp_path):
+    ran = cli("pull", "haiku", "--agent", "claude-code", "--global", "--link")
+    assert (ran.exit_code, "Project" in ran.stderr) == (0, False)
+    assert (tmp_path / "home/.claude/skills/haiku").is_symlink()
+    assert states(cli("pull", "--check", "--global", "--json")) == {"haiku": "unchanged"}
+    assert cli("pull", "--check").exit_code == 1  # of the project nothing was pulled
+
+
+def test_all_means_the_agents_that_are_installed(library, cli, tmp_path, project):
+    if os.path.exists("/etc/codex"):
+        pytest.skip("an agent is installed for all users of this machine")
+    assert cli("pull", "haiku", "--agent", "all").exit_code == 2
+    for agent in (".claude", ".roo"):
+        (tmp_path / "home" / agent).mkdir()
+    assert cli("pull", "haiku", "--agent", "*").exit_code == 0
+    assert json.loads((project / "skills.lock.json").read_text())["skills"]["haiku"]["agents"] == [
+        "claude-code",
+        "roo",
+    ]
+
+
+def test_what_was_edited_is_kept_with_the_choices_and_what_differs(library, cli, project):
+    cli("pull", "haiku", "--agent", "codex")
+    document = project / ".agents/skills/haiku/SKILL.md"
+    document.write_text(document.read_text() + "One line more.\n")
+    ran = cli("pull")
+    assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
+    assert "haiku was edited there: SKILL.md differs (+1 -0)." in ran.stderr
+    assert "--theirs or --force replaces it" in ran.stderr
+    assert cli("pull", "--remove", "haiku").exit_code == 1
+    assert cli("pull", "--theirs").exit_code == 0
+    assert "One line more" not in document.read_text()
+
+
+def test_of_namesakes_the_one_that_was_pulled_stays(library, cli, project, tmp_path):
+    cli("pull", "haiku", "--agent", "codex")
+    write_skill(tmp_path / "other" / "haiku", description="Another haiku.")
+    cli("sync", str(tmp_path / "other"), "--scope", "team")
+    assert json.loads(cli("show", "haiku", "--json").stdout)["source"] == "other"
+    for way in (["haiku"], ["--all"]):
+        ran = cli("pull", *way, "--agent", "codex", "--json")
+        assert "Another" not in (project / ".agents/skills/haiku/SKILL.md").read_text()
+        assert "failed" not in states(ran).values()
+    ran = cli("pull", "other/haiku", "--agent", "codex")
+    assert ran.exit_code == 1
+    assert "was pulled from mine/haiku, and stays that" in ran.stderr
+    assert cli("pull", "other/haiku", "--agent", "codex", "--force").exit_code == 0
+    assert "Another" in (project / ".agents/skills/haiku/SKILL.md").read_text()
+
+
+class TestFrozen:
+    @pytest.fixture
+    def locked(self, library, cli, project, root):
+        cli("pull", "haiku", "review", "--agent", "claude-code", "--agent", "codex")
+        for name in (".agents", ".claude"):
+            shutil.rmtree(project / name)
+        return project
+
+    def test_it_is_as_the_lock_says_though_the_registry_went_on(self, locked, cli, root):
+        lock = (locked / "skills.lock.json").read_bytes()
+        old = (root / "haiku" / "SKILL.md").read_bytes()
+        write_skill(root / "haiku", description="Another.", age=None)
+        cli("sync")
+        ran = cli("pull", "--frozen", "--json")
+        assert (ran.exit_code, set(states(ran).values())) == (0, {"added"})
+        assert (locked / ".claude/skills/haiku/SKILL.md").read_bytes() == old
+        assert (locked / "skills.lock.json").read_bytes() == lock
+        assert states(cli("pull", "--frozen", "--json")) == dict.fromkeys(states(ran), "unchanged")
+
+    def test_it_is_found_where_its_source_has_another_name_or_is_gone(self, locked, cli, root):
+        shutil.rmtree(root / "haiku")
+        cli("sync")
+        assert cli("pull", "--frozen").exit_code == 0
+        assert (locked / ".claude/skills/haiku/SKILL.md").is_file()
+
+    @pytest.mark.parametrize("why", ["not to be had", "edited"])
+    def test_or_nothing_at_all_is_written(self, locked, cli, why):
+        lock = locked / "skills.lock.json"
+        if why == "edited":
+            (locked / ".agents/skills/review").mkdir(parents=True)
+            (locked / ".agents/skills/review/SKILL.md").write_text("Mine.")
+        else:
+            data = json.loads(lock.read_text())
+            data["skills"]["review"]["tree_hash"] = "sha256:" + "0" * 64
+            lock.write_text(json.dumps(data))
+        ran = cli("pull", "--frozen")
+        assert (ran.exit_code, ran.stdout) == (1, "")
+        assert "nothing was changed: review (" in ran.stderr
+        assert not (locked / ".agents/skills/haiku").exists()
+        assert not (locked / ".claude").exists()
+
+    def test_without_a_lock_it_fails(self, library, cli, project):
+        for way in (["--frozen"], ["--check"], [], ["--remove", "haiku"], ["haiku"]):
+            ran = cli("pull", *way)
+            assert (ran.exit_code, ran.stdout) == (1, "")
+            assert f"There is no {project}/skills.lock.json" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["haiku", "--agent", "codx"], "Did you mean 'codex'"),
+        (["haiku", "--agent", "codex", "--to", "y"], "--to names a folder itself"),
+        (["--agent", "codex"], "Choose skills by name"),
+        (["--tag", "forms"], "Say where to"),
+        (["--check", "--frozen"], "two things"),
+        (["--remove"], "by their names"),
+        (["haiku", "--personality", "x"], "No personality named 'x'"),
+        (["haiku", "--frozen"], "all that the lock lists"),
+        (["--check", "--agent", "codex"], "leave out --agent"),
+        (["haiku", "--agent", "eve", "--global"], "Eve has skills in projects only"),
+    ],
+)
+def test_what_makes_no_sense_is_said(library, cli, typed, told):
+    ran = cli("pull", *typed)
+    assert (ran.exit_code, ran.stdout) == (1 if {"codx", "x"} & {typed[-1]} else 2, "")
+    assert told in ran.stderr
+
+
+def test_a_name_that_was_not_pulled_is_told_with_the_nearest(library, cli, project):
+    cli("pull", "haiku", "--agent", "codex")
+    ran = cli("pull", "--remove", "haikus")
+    assert ran.exit_code == 1
+    assert "lists no 'haikus'. Did you mean 'haiku'?" in ran.stderr

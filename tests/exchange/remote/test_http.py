@@ -1,0 +1,453 @@
+"""What servers may send, where they may lead, and whom they are told of."""
+
+import base64
+import gzip
+import ipaddress
+import socket
+import ssl
+import struct
+import subprocess
+from io import BytesIO
+
+import pytest
+
+from registry.errors import (
+    RemoteInvalid,
+    RemoteProblem,
+    RemoteRefused,
+    RemoteTooLarge,
+    RemoteUnreachable,
+)
+from registry.exchange.remote.http import Client
+from registry.exchange.remote.tree import Bounds
+from registry.exchange.remote.urls import place_of, redacted, resolved
+from tests.exchange.remote.conftest import Handler
+
+LOGIN = "Basic " + base64.b64encode(b"ann:s3cret/@").decode()
+
+
+@pytest.fixture
+def fetch():
+    """Return what lies at an address, asked for by the client of the first one."""
+
+    def run(url, then=None, most=1 << 20, **bounds):
+        client = Client(url, Bounds(**bounds))
+        into = BytesIO()
+        client.get(client.url, into, most, {})
+        if then is not None:
+            into = BytesIO()
+            client.get(then, into, most, {})
+        return into.getvalue()
+
+    return run
+
+
+class TestRedirects:
+    @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+    def test_they_are_followed(self, server, fetch, status):
+        server.redirect("/a", "b/c", status)
+        server.put("/b/c", b"found")
+        assert fetch(f"{server.url}/a") == b"found"
+
+    def test_five_of_them_and_no_more(self, server, fetch):
+        for number in range(7):
+            server.redirect(f"/{number}", f"/{number + 1}")
+        server.put("/6", b"found")
+        assert fetch(f"{server.url}/1") == b"found"
+        with pytest.raises(RemoteInvalid, match="redirects more than 5 times"):
+            fetch(f"{server.url}/0")
+
+    def test_a_circle_ends(self, server, fetch):
+        server.redirect("/a", "/a")
+        with pytest.raises(RemoteInvalid, match="redirects more than 5 times"):
+            fetch(f"{server.url}/a")
+        assert len(server.asked) == 6
+
+    @pytest.mark.parametrize(
+        "to",
+        ["file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://x", "http://[::1", "//:x"],
+    )
+    def test_to_anything_else_they_are_not(self, server, fetch, to):
+        server.redirect("/a", to)
+        with pytest.raises(RemoteInvalid):
+            fetch(f"{server.url}/a")
+        assert server.asked == ["/a"]
+
+    def test_never_from_https_to_http(self):
+        with pytest.raises(RemoteInvalid, match="from https to http"):
+            resolved("https://h/a", "http://h/b")
+        assert resolved("http://h/a", "https://h/b") == "https://h/b"
+
+
+class TestPlacesOfOurs:
+    LOCAL = ("127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]", "127.1.2.3")
+
+    @pytest.mark.parametrize("host", LOCAL)
+    def test_a_public_server_leads_to_none_on_this_machine(self, abroad, make_server, fetch, host):
+        public, local = make_server(), make_server()
+        local.put("/secret", b"secret")
+        public.redirect("/a", f"http://{host}:{local.port}/secret")
+        url = abroad("site.example", "93.184.216.34", public)
+        with pytest.raises(RemoteInvalid, match="loopback address"):
+            fetch(f"{url}/a")
+        assert public.asked == ["/a"]
+        assert local.asked == []
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "169.254.169.254",
+            "100.100.100.200",
+            "10.0.0.1",
+            "192.168.1.1",
+            "172.16.0.1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "224.0.0.1",
+        ],
+    )
+    def test_nor_to_one_of_its_network(self, abroad, make_server, fetch, address):
+        public, local = make_server(), make_server()
+        local.put("/secret", b"secret")
+        to = abroad("inside.example", address, local)
+        public.redirect("/a", f"{to}/secret")
+        url = abroad("site.example", "93.184.216.34", public)
+        with pytest.raises(RemoteInvalid, match="which no server may name"):
+            fetch(f"{url}/a")
+        assert local.asked == []
+        assert fetch(f"{url}/a", private=True) == b"secret"
+
+    def test_nor_by_an_address_that_an_index_names(self, abroad, make_server, fetch):
+        public, local = make_server(), make_server()
+        public.put("/", b"")
+        url = abroad("site.example", "93.184.216.34", public)
+        with pytest.raises(RemoteInvalid, match="loopback address"):
+            fetch(url, then=f"{local.url}/secret")
+        assert local.asked == []
+
+    def test_a_name_that_means_something_else_the_second_time_leads_nowhere(
+        self, abroad, make_server, fetch
+    ):
+        public, local = make_server(), make_server()
+        url = abroad("site.example", "93.184.216.34", public)
+
+        def answer(handler):
+            abroad("site.example", "10.0.0.1", local)
+            handler.send_response(302)
+            handler.send_header("Location", "/again")
+            handler.end_headers()
+
+        public.routes["/a"] = answer
+        with pytest.raises(RemoteInvalid, match="private address"):
+            fetch(f"{url}/a")
+        assert local.asked == []
+
+    def test_a_server_on_this_machine_leads_to_others_on_it(self, make_server, fetch):
+        one, other = make_server(), make_server()
+        one.redirect("/a", f"http://localhost:{other.port}/b")
+        other.put("/b", b"found")
+        assert fetch(f"{one.url}/a") == b"found"
+
+    def test_but_not_to_the_cloud_that_it_runs_in(self, server, fetch):
+        server.redirect("/a", "http://169.254.169.254/latest/meta-data/")
+        with pytest.raises(RemoteInvalid, match="link-local address"):
+            fetch(f"{server.url}/a")
+
+    @pytest.mark.parametrize(
+        ("address", "place"),
+        [
+            ("93.184.216.34", "public"),
+            ("2606:4700::1111", "public"),
+            ("::1", "loopback"),
+            ("::", "loopback"),
+            ("169.254.0.1", "link-local"),
+            ("10.1.1.1", "private"),
+            ("::ffff:10.1.1.1", "private"),
+            ("64:ff9b::a9fe:a9fe", "link-local"),
+            ("2002:a00:1::", "private"),
+            ("240.0.0.1", "private"),
+        ],
+    )
+    def test_places(self, address, place):
+        assert place_of(ipaddress.ip_address(address)) == place
+
+
+class TestPasswords:
+    def test_user_and_password_of_the_address_are_sent(self, server, fetch):
+        server.put("/a", b"found")
+        url = f"http://ann:s3cret%2F%40@127.0.0.1:{server.port}/a"
+        assert fetch(url) == b"found"
+        assert server.headers[0]["Authorization"] == LOGIN
+        assert "ann" not in server.headers[0]["Host"]
+
+    def test_a_redirect_on_the_same_host_keeps_them(self, server, fetch):
+        server.redirect("/a", "/b")
+        server.put("/b", b"found")
+        fetch(f"http://ann:s3cret%2F%40@127.0.0.1:{server.port}/a")
+        assert [one.get("Authorization") for one in server.headers] == [LOGIN, LOGIN]
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+    def test_another_server_never_sees_them(self, make_server, fetch, host):
+        one, other = make_server(), make_server()
+        one.redirect("/a", f"http://{host}:{other.port}/b")
+        other.redirect("/b", f"{one.url}/c")
+        one.put("/c", b"found")
+        assert fetch(f"http://ann:s3cret%2F%40@127.0.0.1:{one.port}/a") == b"found"
+        assert [one.get("Authorization") for one in one.headers] == [LOGIN, LOGIN]
+        assert len(other.headers) == 1
+        assert "s3cret" not in str(other.headers)
+        assert "Authorization" not in other.headers[0]
+
+    def test_those_of_strangers_are_not_sent(self, server, fetch):
+        server.redirect("/a", f"http://eve:pw@127.0.0.1:{server.port}/b")
+        server.put("/b", b"found")
+        fetch(f"{server.url}/a")
+        assert all("Authorization" not in headers for headers in server.headers)
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "http://ann:s3cret@127.0.0.1:1/x?token=s3cret#s3cret",
+            "http://ann:s3cret@nosuch.invalid/x",
+            "http://s3cret@127.0.0.1:1/",
+            "http://ann:s3cret/with@127.0.0.1:1/",
+            "http://ann:s3cret@[::1/",
+            "ftp://ann:s3cret@127.0.0.1/",
+            "http://ann:s3cret@/",
+        ],
+    )
+    def test_no_error_tells_them(self, fetch, url):
+        with pytest.raises(RemoteProblem) as caught:
+            fetch(url)
+        assert "s3cret" not in f"{caught.value!s} {caught.value.facts!r}"
+        assert "s3cret" not in redacted(url)
+
+
+class TestWhatIsSent:
+    def test_a_server_that_is_not_there_is_unreachable(self, fetch, make_server):
+        with pytest.raises(RemoteUnreachable, match="refused"):
+            fetch("http://127.0.0.1:1/")
+        with pytest.raises(RemoteUnreachable, match="no host of this name"):
+            fetch("http://nosuch.invalid/")
+
+    @pytest.mark.parametrize("drip", ["head", "headers", "body", "pause", "continue", "nothing"])
+    def test_a_server_that_only_drips_is_left(self, server, fetch, drip):
+        def answer(handler):
+            start = {
+                "head": b"HTTP/1.1 200 O",
+                "headers": b"HTTP/1.1 200 OK\r\nX: ",
+                "body": b"HTTP/1.1 200 OK\r\n\r\n",
+                "pause": b"HTTP/1.1 200 OK\r\n\r\n",
+                "continue": b"",
+                "nothing": b"",
+            }[drip]
+            handler.wfile.write(start)
+            more = b"HTTP/1.1 100 Go on\r\n\r\n" if drip == "continue" else b"x"
+            while not server.ended.wait(0.01):
+                if drip not in {"pause", "nothing"}:
+                    handler.wfile.write(more)
+
+        server.routes["/a"] = answer
+        try:
+            with pytest.raises(RemoteUnreachable, match=r"took more than 0\.3 seconds"):
+                fetch(f"{server.url}/a", seconds=0.3)
+        finally:
+            server.ended.set()
+
+    @pytest.mark.parametrize("length", ["10", "4"])
+    def test_a_body_of_another_length_than_said_is_refused(self, server, fetch, length):
+        server.put("/a", b"12345", Content_Length=length)
+        if length == "4":  # what comes after it belongs to nobody
+            assert fetch(f"{server.url}/a") == b"1234"
+        else:
+            with pytest.raises(RemoteUnreachable, match="broke off"):
+                fetch(f"{server.url}/a")
+
+    def test_a_connection_that_is_reset_is_no_end(self, server, fetch):
+        def answer(handler):
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome")
+            handler.wfile.flush()
+            linger = struct.pack("ii", 1, 0)
+            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            handler.connection.close()
+
+        server.routes["/a"] = answer
+        with pytest.raises(RemoteUnreachable, match="broke off"):
+            fetch(f"{server.url}/a")
+
+    def test_a_chunk_that_is_missing_is_no_end(self, server, fetch):
+        def answer(handler):
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nsome")
+
+        server.routes["/a"] = answer
+        with pytest.raises(RemoteUnreachable, match="broke off"):
+            fetch(f"{server.url}/a")
+
+    def test_an_encoding_that_unpacks_is_not_taken(self, server, fetch):
+        server.put("/a", gzip.compress(bytes(10_000_000)), Content_Encoding="gzip")
+        with pytest.raises(RemoteInvalid, match="encoding"):
+            fetch(f"{server.url}/a")
+        assert server.headers[0]["Accept-Encoding"] == "identity"
+
+    @pytest.mark.parametrize(
+        "answer",
+        [b"SSH-2.0-OpenSSH\r\n", b"\0" * 100, b"HTTP/1.1 abc\r\n\r\n", b"x" * 200_000,
+         b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 1000 + b"\r\n"],
+        ids=["ssh", "zeros", "no status", "no line", "a thousand headers"],
+    )  # fmt: skip
+    def test_what_is_no_http_is_refused(self, server, fetch, answer):
+        server.routes["/a"] = lambda handler: handler.wfile.write(answer)
+        with pytest.raises(RemoteProblem):
+            fetch(f"{server.url}/a")
+
+    def test_more_than_is_asked_for_is_not_taken(self, server, fetch):
+        server.put("/said", bytes(11))
+        server.routes["/unsaid"] = lambda handler: handler.wfile.write(
+            b"HTTP/1.0 200 OK\r\n\r\n" + bytes(11)
+        )
+        for path in ("/said", "/unsaid"):
+            assert fetch(f"{server.url}{path}", most=11) == bytes(11)
+            with pytest.raises(RemoteTooLarge, match="and 10 are taken"):
+                fetch(f"{server.url}{path}", most=10)
+
+    def test_all_of_it_together_is_bounded(self, server, fetch):
+        server.put("/a", bytes(600))
+        with pytest.raises(RemoteTooLarge, match="are taken"):
+            fetch(f"{server.url}/a", then=f"{server.url}/a", bytes=1000)
+        server.routes["/b"] = lambda handler: handler.wfile.write(
+            b"HTTP/1.0 200 OK\r\n\r\n" + bytes(2000)
+        )
+        with pytest.raises(RemoteTooLarge, match="together"):
+            fetch(f"{server.url}/b", bytes=1000)
+
+    def test_a_busy_server_is_asked_again(self, server, fetch):
+        def answer(handler):
+            busy = len(server.asked) < 3
+            handler.send_response(429 if busy else 200)
+            handler.send_header("Retry-After", "0")
+            handler.end_headers()
+            handler.wfile.write(b"found")
+
+        server.routes["/a"] = answer
+        assert fetch(f"{server.url}/a") == b"found"
+        assert len(server.asked) == 3
+
+    @pytest.mark.parametrize("after", ["1000", "Fri, 31 Dec 9999 23:59:59 GMT"])
+    def test_but_not_waited_for_longer_than_allowed(self, server, fetch, after):
+        server.put("/a", b"", 429, Retry_After=after)
+        with pytest.raises(RemoteUnreachable, match="busy and asks to wait"):
+            fetch(f"{server.url}/a", seconds=10)
+        assert len(server.asked) == 1
+
+    def test_nor_for_ever(self, server, fetch):
+        server.put("/a", b"", 503, Retry_After="0")
+        with pytest.raises(RemoteUnreachable, match="HTTP status 503"):
+            fetch(f"{server.url}/a")
+        assert len(server.asked) == 3
+
+    @pytest.mark.parametrize(
+        "body",
+        [b"[" * 100_000, b"\xff\xfe{}", b"<html>", b"", b"9" * 10_000, b'{"a":'],
+        ids=["deep", "not UTF-8", "a page", "empty", "a number", "cut"],
+    )
+    def test_what_is_no_json_is_refused(self, server, body):
+        server.put("/a", body)
+        with pytest.raises(RemoteInvalid, match="not JSON"):
+            Client(server.url, Bounds()).json(f"{server.url}/a")
+
+    def test_signs_in_an_address_are_sent_as_they_have_to_be(self, server, fetch):
+        server.put("/%C3%BC%20b", b"found")
+        assert fetch(f"{server.url}/\u00fc b") == b"found"
+        server.redirect("/c", "/\u00fc b".encode().decode("latin-1"))
+        with pytest.raises(RemoteRefused):
+            fetch(f"{server.url}/c\r\nX: y")
+
+
+class TestProxies:
+    def test_the_proxy_of_the_environment_is_asked(self, server, fetch, monkeypatch):
+        server.put("/a", b"through the proxy")
+        monkeypatch.setenv("http_proxy", f"http://bob:pw@127.0.0.1:{server.port}")
+        assert fetch("http://nosuch.invalid/a") == b"through the proxy"
+        assert server.asked == ["http://nosuch.invalid/a"]
+        assert server.headers[0]["Host"] == "nosuch.invalid"
+        assert server.headers[0]["Proxy-Authorization"].startswith("Basic ")
+
+    def test_what_is_not_to_go_through_it_does_not(self, make_server, fetch, monkeypatch):
+        proxy, server = make_server(), make_server()
+        server.put("/a", b"found")
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert fetch(f"{server.url}/a") == b"found"
+        assert proxy.asked == []
+
+    def test_through_it_no_address_of_ours_is_named_either(self, server, fetch, monkeypatch):
+        server.redirect("http://nosuch.invalid/a", "http://169.254.169.254/")
+        monkeypatch.setenv("http_proxy", server.url)
+        with pytest.raises(RemoteInvalid, match="link-local"):
+            fetch("http://nosuch.invalid/a")
+        assert len(server.asked) == 1
+
+    def test_https_goes_through_a_tunnel(self, server, fetch, monkeypatch):
+        monkeypatch.setenv("https_proxy", server.url)
+        with pytest.raises(RemoteUnreachable, match="Tunnel connection failed"):
+            fetch("https://nosuch.invalid/a")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tls")
+    try:
+        said = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+        names = "-addext subjectAltName=DNS:localhost -keyout key.pem -out cert.pem"
+        subprocess.run(
+            ["openssl", *said.split(), *names.split()],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"openssl makes no certificate: {error}")
+    return folder
+
+
+class TestCertificates:
+    @pytest.fixture
+    def secure(self, certificate, make_server, monkeypatch):
+        """A server whose connections are TLS, once it is asked."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+        secured = []
+
+        def setup(handler):
+            handler.request = context.wrap_socket(handler.request, server_side=True)
+            secured.append(handler.request)
+            plain_setup(handler)
+
+        plain_setup = Handler.setup
+        monkeypatch.setattr(Handler, "setup", setup)
+        yield make_server()
+        for connection in secured:
+            connection.close()
+
+    def test_a_certificate_that_nobody_vouches_for_is_refused(self, secure, fetch):
+        secure.put("/a", b"found")
+        with pytest.raises(RemoteUnreachable, match="certificate can't be trusted"):
+            fetch(f"https://localhost:{secure.port}/a")
+        assert secure.asked == []
+
+    def test_one_that_is_trusted_is_taken_for_its_own_name_only(
+        self, secure, fetch, certificate, monkeypatch
+    ):
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate / "cert.pem"))
+        secure.put("/a", b"found")
+        assert fetch(f"https://localhost:{secure.port}/a") == b"found"
+        with pytest.raises(RemoteUnreachable, match="certificate can't be trusted"):
+            fetch(f"https://127.0.0.1:{secure.port}/a")
+
+
+def test_the_client_says_who_it_is(server, fetch):
+    server.put("/a", b"")
+    fetch(f"{server.url}/a")
+    assert server.headers[0]["User-Agent"].startswith("skill-registry/")

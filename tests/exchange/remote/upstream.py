@@ -1,0 +1,257 @@
+"""A repository of somebody else's, and what serves it: a path, HTTP with a password, ssh."""
+
+import base64
+import gzip
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from registry.api import SkillRegistry
+from registry.settings import data_folder
+
+WHEN = 1_700_000_000
+"""When the first commit is made (14 November 2023); each one is a day after the one before."""
+
+DAY = 86_400
+
+PLAIN_GIT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_NAME": "Somebody" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "somebody@example.com" for who in ("AUTHOR", "COMMITTER")},
+}
+
+
+def document(name: str, description: str = "Does one thing well.", body: str = "# How\n") -> str:
+    """Return a SKILL.md."""
+    return f"---\nname: {name}\ndescription: {description}\n---\n\n{body}"
+
+
+class Upstream:
+    """A repository that others commit to (``work``), and the bare clone that is served."""
+
+    def __init__(self, base: Path) -> None:
+        self.work = base / "work"
+        self.bare = base / "team" / "skills.git"
+        self.commits = 0
+        for folder, *options in ((self.work,), (self.bare, "--bare")):
+            folder.mkdir(parents=True)
+            self.git("init", "-q", "-b", "main", *options, at=folder)
+
+    @property
+    def url(self) -> str:
+        return f"file://{self.bare}"
+
+    def git(self, *arguments: str, at: Path | None = None, given: bytes = b"", **env: str) -> str:
+        """Run git in a repository, by default the one that is worked in."""
+        done = subprocess.run(
+            ["git", "-c", "core.hooksPath=/dev/null", *arguments],
+            cwd=at or self.work,
+            input=given,
+            capture_output=True,
+            check=False,
+            env={**os.environ, **PLAIN_GIT, **env},
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode(errors="surrogateescape").strip()
+
+    def write(self, path: str, text: str | bytes, mode: int = 0o644) -> None:
+        file = self.work / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        file.chmod(mode)
+
+    def skill(self, folder: str, **facts: str) -> None:
+        self.write(f"{folder}/SKILL.md", document(os.path.basename(folder), **facts))
+
+    def commit(self, branch: str = "main", *, at: int | None = None) -> str:
+        """Commit and publish what lies in the working folder; return the commit."""
+        when = f"@{WHEN + self.commits * DAY if at is None else at} +0000"
+        self.commits += 1
+        self.git("add", "--all")
+        dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+        self.git("commit", "-q", "--allow-empty", "-m", f"Change {self.commits}", **dates)
+        self.publish(branch)
+        return self.git("rev-parse", "HEAD")
+
+    def publish(self, branch: str = "main") -> None:
+        self.git("push", "-q", "--force", str(self.bare), f"HEAD:refs/heads/{branch}")
+
+    def blob(self, data: bytes) -> str:
+        """Store bytes in the repository that is served, and return their id."""
+        return self.git("hash-object", "-w", "--stdin", at=self.bare, given=data)
+
+    def tree(self, *entries: tuple[str, str, str, str | bytes]) -> str:
+        """Store a tree of any entries (mode, type, id, name), and return its id."""
+        raw = b""
+        for mode, _kind, found, named in entries:
+            name = named if isinstance(named, bytes) else os.fsencode(named)
+            raw += mode.lstrip("0").encode() + b" " + name + b"\0" + bytes.fromhex(found)
+        made = ("hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+        return self.git(*made, at=self.bare, given=raw)
+
+    def point(self, tree: str, branch: str = "main", *, at: int | str | None = None) -> str:
+        """Let a branch of the repository that is served be one commit of a tree."""
+        when = WHEN if at is None else at
+        lines = f"tree {tree}\nauthor S <s@e> {when} +0000\ncommitter S <s@e> {when} +0000\n\nx\n"
+        made = ("hash-object", "-w", "-t", "commit", "--literally", "--stdin")
+        commit = self.git(*made, at=self.bare, given=lines.encode())
+        self.git("update-ref", f"refs/heads/{branch}", commit, at=self.bare)
+        return commit
+
+
+def checkout_of(registry: SkillRegistry, name: str | None = None) -> Path:
+    """Return the folder of the checkout of a source, by default of the only one."""
+    (path,) = [one.path for one in registry.sources() if name in {None, one.name}]
+    return Path(path).parent
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return what lies in a folder, links as what they say."""
+    return {
+        str(one.relative_to(folder)): os.fsencode(os.readlink(one))
+        if one.is_symlink()
+        else one.read_bytes()
+        for one in sorted(folder.rglob("*"))
+        if one.is_symlink() or one.is_file()
+    }
+
+
+def edit_json(file: Path, **facts: object) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **facts}))
+
+
+def all_checkouts() -> list[Path]:
+    folder = data_folder() / "checkouts"
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+class GitServer:
+    """Smart HTTP by ``git http-backend``, behind a password where there is one.
+
+    ``requests``: what was asked for. ``answer``: what answers in its place, given the handler;
+    False: the usual answer goes out. ``cut``: after so many bytes of an answer the line is cut.
+    """
+
+    def __init__(self, root: Path, password: str | None = None) -> None:
+        self.root, self.password = root, password
+        self.requests: list[str] = []
+        self.answer: Callable[[BaseHTTPRequestHandler], bool] | None = None
+        self.cut: int | None = None
+        self.was_cut = False
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                owner.serve(self)
+
+            do_POST = do_GET
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.block_on_close = False
+        self.thread = threading.Thread(target=partial(self.server.serve_forever, 0.02))
+        self.thread.start()
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.base}/skills.git"
+
+    @property
+    def header(self) -> str:
+        told = base64.b64encode(f"reader:{self.password}".encode()).decode()
+        return f"Authorization: Basic {told}"
+
+    def stop(self) -> None:
+        if self.thread.is_alive():
+            self.server.shutdown()
+            self.thread.join()
+            self.server.server_close()
+
+    def serve(self, handler: BaseHTTPRequestHandler) -> None:
+        self.requests.append(f"{handler.command} {handler.path}")
+        handler.close_connection = True
+        if self.password and handler.headers.get("Authorization") != self.header.partition(" ")[2]:
+            handler.send_response(401)
+            handler.send_header("WWW-Authenticate", 'Basic realm="skills"')
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+            return
+        if self.answer is not None and self.answer(handler):
+            return
+        path, _, query = handler.path.partition("?")
+        done = subprocess.run(
+            ["git", "http-backend"],
+            input=_body(handler),
+            capture_output=True,
+            check=True,
+            env={
+                **os.environ,
+                **PLAIN_GIT,
+                "GIT_PROJECT_ROOT": str(self.root),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "REQUEST_METHOD": handler.command,
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "CONTENT_TYPE": handler.headers.get("Content-Type", ""),
+                "GIT_PROTOCOL": handler.headers.get("Git-Protocol", ""),
+                "REMOTE_ADDR": "127.0.0.1",
+                "GIT_CONFIG_COUNT": "1",
+                "GIT_CONFIG_KEY_0": "uploadpack.allowFilter",
+                "GIT_CONFIG_VALUE_0": "true",
+            },
+        )
+        head, _, body = done.stdout.partition(b"\r\n\r\n")
+        fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        handler.send_response(int(fields.pop("Status", "200").split()[0]))
+        for name, value in fields.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        if self.cut is not None and len(body) > self.cut:
+            handler.wfile.write(body[: self.cut])
+            self.was_cut = True
+            return
+        handler.wfile.write(body)
+
+
+def _body(handler: BaseHTTPRequestHandler) -> bytes:
+    """Return what was sent, unpacked."""
+    body = b""
+    if handler.headers.get("Transfer-Encoding") == "chunked":
+        while size := int(handler.rfile.readline(), 16):
+            body += handler.rfile.read(size)
+            handler.rfile.readline()
+        handler.rfile.readline()
+    else:
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+    packed = handler.headers.get("Content-Encoding") == "gzip"
+    return gzip.decompress(body) if packed else body
+
+
+@contextmanager
+def git_settings(patch: pytest.MonkeyPatch, settings: Mapping[str, str]) -> Iterator[None]:
+    """Let git have settings of the user's, by the environment."""
+    with patch.context() as inner:
+        inner.setenv("GIT_CONFIG_COUNT", str(len(settings)))
+        for number, (key, value) in enumerate(settings.items()):
+            inner.setenv(f"GIT_CONFIG_KEY_{number}", key)
+            inner.setenv(f"GIT_CONFIG_VALUE_{number}", value)
+        yield
