@@ -6,6 +6,7 @@ from shlex import quote
 from typing import Any, Final
 
 from registry.db.queries.skills import StoredSkill
+from registry.disk.agents import agents
 from registry.errors import FileNotFoundInSkill, FileTooLarge, RegistryError
 from registry.model import SkillDetail
 from registry.model.values import record
@@ -20,13 +21,8 @@ SHOWN_FILES: Final = 200
 SHOWN_TEXT: Final = 400_000
 """Characters of a file that are shown on a page; all are in its raw view."""
 
-AGENTS: Final = (
-    ("Claude Code", ".claude/skills"),
-    ("Codex", ".codex/skills"),
-    ("Cursor", ".cursor/skills"),
-    ("Gemini CLI", ".gemini/skills"),
-    ("Any that reads .agents", ".agents/skills"),
-)
+AGENTS: Final = "claude-code codex cursor gemini-cli github-copilot opencode".split()
+"""Those whose lines stand on the page; ``pull`` knows many more."""
 
 
 def ref_in(visit: Visit, prefix: str) -> str:
@@ -104,14 +100,15 @@ def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def pull_lines(ref: str) -> Iterator[tuple[str, str]]:
-    """Yield for each agent the command that puts a skill into its folder.
+    """Yield for some agents their names and the command that puts a skill where they look.
 
     None where a terminal might take the ref for something else than it looks like.
     """
     if ref.isprintable():
         name = f"-- {quote(ref)}" if ref.startswith("-") else quote(ref)
-        for agent, folder in AGENTS:
-            yield agent, f"skill-registry pull --to ~/{folder} {name}"
+        for agent in AGENTS:
+            known = agents()[agent]
+            yield known.name, f"skill-registry pull --global --agent {agent} {name}"
 
 
 def mcp_snippet(base: str) -> str:

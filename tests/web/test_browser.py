@@ -21,7 +21,7 @@ if not CHROMIUM:
     pytest.skip("there is no Chromium here", allow_module_level=True)
 
 WIDE, NARROW = (1200, 900), (360, 740)
-PULL = "skill-registry pull --to ~/.claude/skills sums"
+PULL = "skill-registry pull --global --agent claude-code sums"
 
 
 @pytest.fixture(scope="module")

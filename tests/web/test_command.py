@@ -3,6 +3,8 @@
 import http.client
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import ssl
@@ -115,6 +117,15 @@ def test_mcp_is_served_beside_the_pages_and_changes_need_a_token(environment, li
         assert "delete_skill" in tools(port, Authorization=f"Bearer {token}")
         answer, _ = ask(port, "/mcp", method="POST", body="{}", **kinds, Host="evil.example")
         assert answer.status == 421
+
+
+def test_the_pull_line_of_a_page_does_what_it_says(environment, library, tmp_path):
+    with served(environment) as (port, _, _):
+        _, text = ask(port, "/skills/sums")
+    (line, *_) = re.findall(r"skill-registry (pull [^<]+)", text)
+    ran = program.run(shlex.split(line), environ=environment, cwd=tmp_path)
+    assert ran.status == 0, ran.err
+    assert (tmp_path / "home" / ".claude" / "skills" / "sums" / "SKILL.md").exists()
 
 
 def test_elsewhere_it_needs_a_token_first(environment, library):

@@ -21,7 +21,7 @@ def test_a_skill_is_shown_with_all_that_is_known_of_it(site):
     assert ("img", {"src": "/raw/sums?path=logo.png", "alt": "a picture"}) in page.elements
     assert "/files/sums?path=scripts%2Fsum.py" in page.links
     assert '<span class="p-n">x</span>' in answer.text
-    assert "skill-registry pull --to ~/.claude/skills sums" in page.text
+    assert "skill-registry pull --global --agent claude-code sums" in page.text
     assert f'"url": "{site.base}/mcp"' in page.text
 
 
