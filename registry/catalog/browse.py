@@ -12,7 +12,7 @@ from registry.catalog.why import Explanation, explained
 from registry.core import Core
 from registry.db.asked import Condition
 from registry.db.interface import Reader
-from registry.db.queries import facets, findings, listing, recent, sizes
+from registry.db.queries import facets, findings, listing, recent, sizes, summary
 from registry.db.queries.facets import Facets
 from registry.db.queries.filters import Filters, Sort, where
 from registry.db.queries.findings import Finding, FindingCount
@@ -58,6 +58,11 @@ class Browse:
     def version(self) -> int | None:
         """A number that changes with the database; see `Reader.version`."""
         return self.core.reader.version()
+
+    @property
+    def state(self) -> str:
+        """A text that changes with skills and sources, and not with how they are used."""
+        return summary.state_of_skills(self.core.reader)
 
     def filters(self, wanted: Filters) -> Filters:
         """Return ``wanted``, of what is shown."""

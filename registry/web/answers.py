@@ -56,7 +56,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request by one visitor; ``edition`` is the database's, ``path`` without ``.json``."""
+    """One request by one visitor; `kept` holds for an ``edition``, ``path`` has no ``.json``."""
 
     desk: Desk
     request: Request
@@ -94,19 +94,23 @@ def visit_of(request: Request, edition: str) -> Visit:
     return Visit(request.app.state.desk, request, visitor, edition, path, as_json)
 
 
-def page(handler: Handler, *, of_disk: bool = False) -> Callable[[Request], Any]:
+def page(
+    handler: Handler, *, of_disk: bool = False, of_use: bool = False
+) -> Callable[[Request], Any]:
     """Return an endpoint of Starlette that answers by a handler, which runs in a thread.
 
     ``of_disk``: what is told depends on files, too, so that it has to be made to be compared.
+    ``of_use``: it depends on more than which skills and sources there are.
     """
 
     async def endpoint(request: Request) -> Response:
         desk = cast("Desk", request.app.state.desk)
         try:
-            edition = await desk.edition()
+            now = await desk.edition()
         except RegistryError as error:
             visit = visit_of(request, "")
             return await desk.run(_sent, visit, refusal(error), None)
+        edition = now.instant if of_use else now.skills
         visit = visit_of(request, edition)
         tag = None if of_disk else _named(edition, visit.visitor, request.url)
         if tag is not None and is_known(request, tag):

@@ -1,6 +1,7 @@
 """What all pages are given: the registry, threads to ask it in, what was worked out already."""
 
 import asyncio
+import hashlib
 import secrets
 import threading
 from collections import OrderedDict
@@ -39,6 +40,14 @@ class Visitor:
     is_local: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """What is another text when skills or sources are others; ``instant``: when anything is."""
+
+    skills: str
+    instant: str
+
+
 class Desk:
     """One registry for all visitors of a server.
 
@@ -53,6 +62,7 @@ class Desk:
         # What a connection says of a change means something only beside what it said before.
         self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
         self._begun = secrets.token_hex(4)
+        self._edition: Edition | None = None
         self._looks: dict[tuple[str | None, str | None], Browse] = {}
         self._kept: OrderedDict[Hashable, object] = OrderedDict()
         self._lock = threading.Lock()
@@ -63,11 +73,18 @@ class Desk:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, partial(work, *arguments))
 
-    async def edition(self) -> str:
-        """Return what is another text when the database has changed; one server's only."""
-        loop = asyncio.get_running_loop()
-        whole = await loop.run_in_executor(self._clock, lambda: self.registry.browse().version)
-        return f"{self._begun}-{whole}"
+    async def edition(self) -> Edition:
+        """Return how the database is now; the texts are one server's only."""
+        return await asyncio.get_running_loop().run_in_executor(self._clock, self._read_edition)
+
+    def _read_edition(self) -> Edition:
+        """Look whether anything has changed, and only then what."""
+        browse = self.registry.browse()
+        instant = f"{self._begun}-{browse.version}"
+        if self._edition is None or self._edition.instant != instant:
+            state = hashlib.sha256(browse.state.encode("utf-8", "replace")).hexdigest()
+            self._edition = Edition(f"{self._begun}-{state}", instant)
+        return self._edition
 
     def look(self, visitor: Visitor) -> "Browse":
         """Return what a visitor sees. Raises as `SkillRegistry.browse`."""

@@ -1,5 +1,7 @@
 """Source text with its syntax marked by classes; only what is ours becomes HTML."""
 
+import time
+from collections.abc import Iterator
 from functools import cache
 from html import escape
 from typing import Any, Final
@@ -10,8 +12,17 @@ from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
-MOST: Final = 100_000
-"""Characters that are highlighted: some lexers are slow, and a stranger chooses the text."""
+PIECE: Final = 4000
+"""Characters that are looked at together. A stranger chooses the text, and to some of them a lexer
+takes the square of their length."""
+
+PATIENCE: Final = 0.3
+"""Seconds, after which the rest of a text stays as it is: nothing else is answered meanwhile."""
+
+LANGUAGES: Final = frozenset(
+    "bash css go html ini javascript json python rust sql toml typescript xml yaml".split()
+)
+"""Languages that are highlighted: those whose lexers were tried with what is written to be slow."""
 
 _PREFIX: Final = "p-"
 CLASSES: Final = {_PREFIX + name for name in STANDARD_TYPES.values() if name}
@@ -20,12 +31,32 @@ CLASSES: Final = {_PREFIX + name for name in STANDARD_TYPES.values() if name}
 
 def highlighted(text: str, *, language: str = "", name: str = "") -> str:
     """Return a text as HTML, in a language by its name, or as what a file is called says."""
-    if len(text) > MOST:
-        return escape(text)
     lexer = _lexer(language.strip()[:40], name)
     if lexer is None:
         return escape(text)
-    return str(highlight(text, lexer, _formatter()))
+    end = time.monotonic() + PATIENCE
+    parts = []
+    for piece in _pieces(text):
+        if len(piece) > PIECE or time.monotonic() > end:
+            parts.append(escape(piece))
+        else:
+            # The formatter ends each line, also one that was not ended.
+            marked = str(highlight(piece, lexer, _formatter()))
+            parts.append(marked if piece.endswith("\n") else marked.removesuffix("\n"))
+    return "".join(parts)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces of whole lines."""
+    piece: list[str] = []
+    size = 0
+    for line in text.splitlines(keepends=True):
+        if piece and size + len(line) > PIECE:
+            yield "".join(piece)
+            piece, size = [], 0
+        piece.append(line)
+        size += len(line)
+    yield "".join(piece)
 
 
 def lines(text: str, name: str) -> list[str]:
@@ -38,10 +69,14 @@ def lines(text: str, name: str) -> list[str]:
 def _lexer(language: str, name: str) -> Any:
     try:
         if language:
-            return get_lexer_by_name(language, stripnl=False, ensurenl=False)
-        return get_lexer_for_filename(name, stripnl=False, ensurenl=False) if name else None
+            found = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        elif name:
+            found = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+        else:
+            return None
     except ClassNotFound:
         return None
+    return found if LANGUAGES & set(found.aliases) else None
 
 
 @cache

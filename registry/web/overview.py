@@ -77,10 +77,7 @@ def recent(visit: Visit, days: int | None) -> list[Change]:
             raise UsageProblem(message=f"days is a number up to {MAX_DAYS}")
         begin = date.fromisoformat(utc_now()[:10]) - timedelta(days=days)
         since = f"{begin.isoformat()}T00:00:00Z"
-    found: list[Change] = visit.kept(
-        ("changes", since), lambda: visit.look.recent(limit=CHANGES, since=since)
-    )
-    return found
+    return list(visit.look.recent(limit=CHANGES, since=since))
 
 
 def _gathered(some: list[Change]) -> list[tuple[str, list[Change]]]:

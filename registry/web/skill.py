@@ -18,6 +18,9 @@ from registry.web.highlight import lines
 SHOWN_FILES: Final = 200
 """Files that are listed on a page; all are in its JSON."""
 
+SHOWN_COPIES: Final = 200
+"""Skills of a group that are looked at, the newest."""
+
 SHOWN_TEXT: Final = 400_000
 """Characters of a file that are shown on a page; all are in its raw view."""
 
@@ -187,7 +190,7 @@ def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
 
     found = []
     for group in visit.desk.registry.copies(stored.place):
-        shown = set(visit.look.shown([one.ref for one in group.skills]))
+        shown = set(visit.look.shown([one.ref for one in group.skills[:SHOWN_COPIES]]))
         if kept := tuple(one for one in group.skills if one.ref in shown):
             found.append(replace(group, skills=kept))
     return found

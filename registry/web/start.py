@@ -1,7 +1,7 @@
 """The start page: search and facets; and the whole listing as JSON, streamed."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from registry.errors import RegistryError
 from registry.model.values import record
 from registry.web import charts
 from registry.web.answers import Told, Visit, refusal, status_of, visit_of
-from registry.web.asked import Asked
+from registry.web.asked import PAGE, Asked
 
 FACETS: Final = (
     ("tag", "Tags", "tags"),
@@ -35,13 +35,15 @@ def start(visit: Visit) -> Told:
     """Say what fits what is asked, and what it can be narrowed by."""
     asked = Asked.of(visit.request.query_params)
     look, filters = visit.look, asked.filters
+    # What is kept must not grow with what is asked.
+    kept = visit.kept if asked.limit <= PAGE else _made
     if asked.q:
-        found = visit.kept(
+        found = kept(
             ("search", asked),
             lambda: look.search(asked.q, filters, limit=asked.limit, offset=asked.offset),
         )
     else:
-        found = visit.kept(
+        found = kept(
             ("list", asked),
             lambda: look.list(
                 filters,
@@ -84,6 +86,10 @@ def start(visit: Visit) -> Told:
         },
         said,
     )
+
+
+def _made(_what: object, load: Callable[[], Any]) -> Any:
+    return load()
 
 
 def _broken(visit: Visit) -> int:

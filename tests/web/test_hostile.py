@@ -5,6 +5,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from registry.web.highlight import lines
+from registry.web.markdown import rendered
 from tests.conftest import write_skill
 from tests.web.conftest import serving
 
@@ -209,3 +211,12 @@ def test_a_command_to_copy_is_one_line_that_a_shell_reads_as_one_name(registry, 
                 assert words[-1] == one.ref
                 assert "\n" not in line
                 assert not one.ref.startswith("-") or words[-2] == "--"
+
+
+def test_a_text_that_is_written_to_be_slow_is_shown_as_it_is():
+    hostile = "```perl\n" + "s{" * 45_000 + "\n```\n"
+    assert "s{s{" in rendered(hostile, "one", set())
+    assert "p-" not in lines("x = '" + "a" * 5000 + "'", "x.py")[0]
+    assert len(lines("x = 1\n" * 60_000, "x.py")) == 60_000
+    text = "def a():\n    return '''b\nc'''\n\n\n# d"
+    assert len(lines(text, "x.py")) == len(text.split("\n"))
