@@ -23,6 +23,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
+import far  # noqa: E402
 import floors  # noqa: E402
 from generate import write_skills  # noqa: E402
 
@@ -46,9 +47,11 @@ WORDS = "docker deploy pdf chart excel email sql review security release notes a
 def server() -> Iterator[Databases]:
     named = os.environ.get(VARIABLE)
     own = None if named else Server(durable=True).start()
-    yield Databases(named or own.url)
-    if own is not None:
-        own.stop()
+    try:
+        yield Databases(named or own.url)
+    finally:
+        if own is not None:
+            own.stop()
 
 
 def alone(place: str, root: Path) -> dict[str, float]:
@@ -232,6 +235,9 @@ def report(sizes: list[int], seconds: float) -> Iterator[str]:
                     databases.drop(place)
                 for name in places:
                     shutil.rmtree(work / f"{name}-{size}")
+            url = databases.new()
+            yield from far.report(url, min(sizes), seconds)
+            databases.drop(url)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from registry.changes.history import History
     from registry.changes.tokens import Tokens
     from registry.changes.trashed import Trashed
-    from registry.db.interface import DatabaseInfo
+    from registry.db.facts import DatabaseInfo
     from registry.db.queries.revisions import Revision
     from registry.db.queries.skills import StoredSkill
     from registry.exchange.export import Export
@@ -60,15 +60,17 @@ class SkillRegistry:
         *,
         settings: Settings | None = None,
         workdir: str | os.PathLike[str] | None = None,
+        upgrade: bool = False,
     ) -> Self:
         """Open the registry at a path or URL; None: the platform's default.
 
-        A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older database is upgraded (of
-        a file, a copy is kept), a missing one made by what writes first. What a dead process left
-        unfinished is finished or undone. Of projects the skills of those are seen that hold
-        ``workdir``, by default the process's. Raises `DatabaseProblem` and its subclasses.
+        A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older file is upgraded (a copy
+        is kept), a server only with ``upgrade``; what writes first makes one. What a dead process
+        left unfinished is ended. Of projects the skills of those are seen that hold ``workdir``, by
+        default the process's. Raises `DatabaseProblem` and its subclasses.
         """
-        registry = cls(Core.open(path_or_url, settings or load_settings(None), workdir))
+        settings = settings or load_settings(None)
+        registry = cls(Core.open(path_or_url, settings, workdir, upgrade=upgrade))
         try:
             with registry.core.explained():
                 if has_entries(registry.core.reader) and registry.core.backend.writable:

@@ -11,7 +11,13 @@ from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
 from registry.db.usage import Usage
 from registry.db.viewpoint import Viewpoint
-from registry.errors import DatabaseCorrupt, DatabaseProblem, RegistryError, UsageProblem
+from registry.errors import (
+    DatabaseBehind,
+    DatabaseCorrupt,
+    DatabaseProblem,
+    RegistryError,
+    UsageProblem,
+)
 from registry.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,17 +76,22 @@ class Core:
         path_or_url: str | os.PathLike[str] | None,
         settings: Settings,
         workdir: str | os.PathLike[str] | None = None,
+        *,
+        upgrade: bool = False,
     ) -> Self:
-        """Open a database, and upgrade it where it is older; a missing one counts as empty.
+        """Open a database; a missing one counts as empty.
 
-        ``workdir``: the folder one works in, by default the process's. Raises `DatabaseProblem` and
-        its subclasses.
+        One that is older is upgraded: a file at once, a server's only with ``upgrade``, else it is
+        `DatabaseBehind`. ``workdir``: the folder one works in, by default the process's. Raises
+        `DatabaseProblem` and its subclasses.
         """
         folders = _here() if workdir is None else [os.fspath(workdir)]
         core = cls(open_backend(path_or_url, settings), settings, folders)
         try:
             state = core.reader.state()
             if state is State.BEHIND:
+                if not upgrade:
+                    _check_alone(core.backend)
                 core.create_database()
             core.reader.empty = state is State.EMPTY
         except BaseException:
@@ -200,6 +211,14 @@ class Core:
         self.reader.close()
         self.backend.make_current()
         self.reader.empty = False
+
+
+def _check_alone(backend: Backend) -> None:
+    """Raise `DatabaseBehind` where others use a database that is older, too."""
+    if backend.shared:
+        from registry.db.queries.summary import registered
+
+        raise DatabaseBehind(path=backend.path, revision=registered(backend.reader)[0])
 
 
 def _here() -> list[str]:

@@ -172,7 +172,7 @@ to see that its way to a server is not broken.
 
 
 LONG = """
-test_faults.py test_kills.py test_power_cuts.py test_many.py test_pull.py test_damaged.py
+test_faults.py test_kills.py test_power_cuts.py test_many.py test_install.py test_pull.py test_damaged.py
 test_forks.py test_miniclaw.py test_projects.py test_corpus.py test_states.py test_processes.py
 """.split()
 """Files that take long, the longest first: they begin, and all workers end at the same time."""

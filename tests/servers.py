@@ -257,8 +257,8 @@ class Databases:
         """Return the address of a database of its own, with the schema in place."""
         if self._template is None:
             self._template = self.empty()
-            from registry.db.postgres.dialect import parse_url
             from registry.db.postgres.upgrade import ensure_current as ensure_server_current
+            from registry.db.remote.address import parse_url
 
             ensure_server_current(parse_url(self._template))
             self._remember(self._template)

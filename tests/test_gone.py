@@ -58,7 +58,7 @@ def execute(registry, sql, **values):
     with registry.core.writer.transaction() as connection:
         from sqlalchemy import text
 
-        assert connection.execute(text(sql), values).rowcount > 0
+        assert connection.execute(text(f"{sql} RETURNING 1"), values).all()
 
 
 def gone_of(registry, name="alpha"):
@@ -242,8 +242,8 @@ def test_no_two_skills_become_one_by_what_a_stranger_says(registry, alpha):
         from sqlalchemy import text
 
         real(connection, entry)
-        sql = "UPDATE skills SET uid = :uid WHERE name = 'beta'"
-        assert connection.execute(text(sql), {"uid": entry.uid}).rowcount == 1
+        sql = "UPDATE skills SET uid = :uid WHERE name = 'beta' RETURNING 1"
+        assert len(connection.execute(text(sql), {"uid": entry.uid}).all()) == 1
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol, "add_entry", add_entry)

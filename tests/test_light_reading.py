@@ -65,3 +65,26 @@ def test_reading_through_a_toolset_imports_nothing_heavy(
     )
     assert run.stderr == ""
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("toolset", ["native", "miniclaw"])
+def test_reading_from_a_server_imports_no_more(server_database, root, skill, toolset):
+    from registry import Settings, SkillRegistry
+
+    skill("alpha")
+    with SkillRegistry.open(server_database, settings=Settings()) as registry:
+        registry.sync(str(root), name="mine")
+    arguments = [server_database, toolset, json.dumps(READS[toolset]), ",".join(HEAVY)]
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+    )
+    assert run.stderr == ""
+    assert run.stdout.strip() == "[]"
+    with SkillRegistry.open(server_database, settings=Settings()) as registry:
+        # What was read was counted, too.
+        assert registry.core.reader.rows("SELECT read FROM usage") == [(1,)]

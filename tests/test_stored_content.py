@@ -33,7 +33,7 @@ def abroad(library):
 def write(registry, sql, values=()):
     with registry.core.writer.transaction() as connection:
         marks = sql if connection.dialect.name == "sqlite" else sql.replace("?", "%s")
-        assert connection.exec_driver_sql(marks, tuple(values)).rowcount > 0
+        assert connection.exec_driver_sql(f"{marks} RETURNING 1", tuple(values)).all()
 
 
 def store(registry, data, *, size=None, packed=1):

@@ -12,7 +12,7 @@ from registry.api import SkillRegistry
 from registry.catalog.checked import Checked
 from registry.changes.fix import Fix
 from registry.changes.trashed import Trashed
-from registry.db.interface import DatabaseInfo
+from registry.db.facts import DatabaseInfo
 from registry.db.queries.revisions import Revision
 from registry.db.queries.summary import Stats
 from registry.db.queries.usage import UsageCount

@@ -140,10 +140,7 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
     `SkillNotFound` where nothing did.
     """
     reader = core.reader
-    with reader.snapshot():
-        document = skills.document(reader, stored.id)
-        files = skills.files(reader, stored.id)
-        findings = skills.findings(reader, stored.id)
+    document, files, findings = skills.whole(reader, stored.id)
     if not files and stored.skill.tree_hash is not None:
         newer = skills.by_place(reader, stored.source_id, stored.folder)
         if newer is None or newer.id == stored.id:

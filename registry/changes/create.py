@@ -24,7 +24,7 @@ from registry.errors import (
 )
 from registry.model import Parameter, SkillDetail, Source
 from registry.sync.contents import store_contents
-from registry.sync.sources import target_source
+from registry.sync.target import target_of_new, target_source
 from registry.text import utc_now
 
 
@@ -41,10 +41,11 @@ def create_skill(
     files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> SkillDetail:
     """Create a skill in the folder of its name; see `SkillRegistry.create`."""
-    home = target_source(core, source)
     reason = check_new_name(name)
     if reason is not None:
+        target_source(core, source)  # what is wrong with that comes first
         raise InvalidName(name=name, reason=reason)
+    home = target_of_new(core, source, name)
     try:
         text = render_document(
             name=name,
@@ -57,8 +58,8 @@ def create_skill(
         )
     except ValueError as error:
         raise UsageProblem(message=f"The skill can't be written: {error}.") from error
-    made = create_files(core, home, name, name, {**files, "SKILL.md": text.encode()})
-    return told(core, made)
+    texts = {**files, "SKILL.md": text.encode()}
+    return told(core, create_files(core, home, name, name, texts, is_free=True))
 
 
 def create_files(
@@ -71,17 +72,20 @@ def create_files(
     *,
     uid: str | None = None,
     created_at: str | None = None,
+    is_free: bool = False,
 ) -> StoredSkill:
     """Make a skill of these files (relative path: content) in ``folder`` of a source.
 
     ``executable`` are the paths of those that can be executed; ``uid`` and ``created_at`` are those
-    of a skill that comes back. Raises `SkillExists` where the folder is taken or, of a new skill,
+    of a skill that comes back; ``is_free``: the source was asked, and has none of this name. Raises
+    `SkillExists` where the folder is taken or, of a new skill,
     the source has one of that name, `OutsideSkill`, `ChangeRefused`, and
     what `protocol.carry_out` raises.
     """
     for path in (folder, *files):
         check_path(path)
-    taken = None if uid is not None else folder_of_name(core.reader, source.id, name)
+    is_free = is_free or uid is not None
+    taken = None if is_free else folder_of_name(core.reader, source.id, name)
     if taken is not None:
         raise SkillExists(name=name, path=os.path.join(source.path, taken))
 

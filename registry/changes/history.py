@@ -25,7 +25,8 @@ from registry.errors import (
     SkillNotFound,
 )
 from registry.model import SkillFile, Source
-from registry.sync.sources import own_sources, target_source
+from registry.sync.sources import own_sources
+from registry.sync.target import target_source
 
 if TYPE_CHECKING:
     from registry.changes.copied import Which

@@ -104,7 +104,7 @@ def carry_out(context: ChangeContext, entry: Entry, name: str) -> StoredSkill | 
     if entry.kind == "create":
         make_folders(context.root, entry.target.rpartition("/")[0]).close()
     _sign(context, entry)
-    with context.core.writer.transaction() as connection:
+    with context.core.writer.transaction(quiet=True) as connection:
         add_entry(connection, entry)
     try:
         with ends(context, entry) as at:
@@ -131,7 +131,7 @@ def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[
     for context, entry in changes:
         _sign(context, entry)
     try:
-        with changes[0][0].core.writer.transaction() as connection:
+        with changes[0][0].core.writer.transaction(quiet=True) as connection:
             for _, entry in changes:
                 add_entry(connection, entry)
     except DatabaseUnreachable:

@@ -19,12 +19,13 @@ from registry.changes.moves import Ends, ends, go_on, take_back
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
 from registry.db.queries.journal import Entry
-from registry.db.queries.skills import StoredSkill, by_place
+from registry.db.queries.skills import StoredSkill, at_place, stored
 from registry.db.writes.changes import add_change
 from registry.db.writes.gone import note_trash
 from registry.db.writes.journal import drop_entry, holds
+from registry.db.writes.single import put_in_place, standing_in
 from registry.db.writes.statements import InTransaction
-from registry.db.writes.versions import delete_version, is_live, live_version, publish, stage
+from registry.db.writes.versions import delete_version
 from registry.disk.atomic import (
     Place,
     digest_of,
@@ -195,7 +196,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
     """Make the database say what the disk says of the entries' folders, and strike them out.
 
     A change that ``is_done`` is remembered for `undo`; what was there instead is somebody else's.
-    Returns what is stored then, read before the commit: after it nothing can fail. Raises
+    Returns what is stored then, which the commit brings along: after it nothing can fail. Raises
     `SkillInaccessible` where the disk does not answer: that a folder can't be read proves neither
     that it is gone nor what is in it, so the entries stay.
     """
@@ -205,7 +206,9 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
         for (context, entry), reading, is_done in zip(changes, readings, done, strict=True):
             _record(connection, context, entry, reading, moment, is_done=is_done)
         lane = InTransaction(connection)
-        return [by_place(lane, entry.source_id, entry.folder) for _, entry in changes]
+        places = [at_place(lane.sight, entry.source_id, entry.folder) for _, entry in changes]
+        answers = [lane.later(*place) for place in places]
+    return [stored(answer()) for answer in answers]
 
 
 def _record(
@@ -217,28 +220,27 @@ def _record(
     *,
     is_done: bool,
 ) -> None:
-    live = live_version(connection, entry.source_id, entry.folder)
+    standing = standing_in(connection, entry.source_id, entry.folder, entry.uid)
+    live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
         # It was readable a moment ago, or when it was stored last.
         raise _unanswered(entry, reading.unread[0].message)
-    version, retired = None, True
+    version = None
     if reading is not None:
         previous = None if live is None else Previous(live.id, live.uid, live.created_at)
         version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
         back = entry.uid if is_done and previous is None else None
-        if back is not None and not is_live(connection, back):
+        if back is not None and not standing.is_back:
             version.columns["uid"] = entry.uid
             version.columns["created_at"] = entry.created_at
-        retired = bool(publish(connection, stage(connection, [version]), []))
-    elif live is not None:
-        publish(connection, [], [live.id])
+    put_in_place(connection, standing, version)
     change = made_change(context, entry, live, version) if is_done else None
     if change is not None:
         area, number, _ = entry.staged.split("/")
         if change.kind == "delete" and area == "trash":
             note_trash(connection, change.uid, number)
         add_change(connection, change, entry.host)
-    if live is not None and retired:
+    if live is not None:
         delete_version(connection, live.id)
     drop_entry(connection, entry)
 

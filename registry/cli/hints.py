@@ -120,6 +120,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SyncRunning: "Wait for it with --wait.",
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,
+    errors.DatabaseBehind: "Upgrade it for all with: skill-registry db upgrade",
     errors.DatabaseTooNew: "Upgrade with: pip install --upgrade skill-registry",
     errors.DatabaseCorrupt: (
         "Move it aside, with the -wal and -shm beside it, and put your last 'skill-registry db "

@@ -58,7 +58,7 @@ def target_of(session: Session, to: str | None, *, is_global: bool) -> "Target":
         return Target.folder(to)
     if is_global:
         return Target.everywhere()
-    target = Target.project(os.getcwd())
+    target = Target.project(_here())
     session.console.note(f"Project: {escape.line(target.path)}", "dim")
     return target
 
@@ -70,9 +70,16 @@ def agents_of(names: Sequence[str]) -> list[str]:
     found: list[str] = []
     for name in names:
         if name in ALL_AGENTS:
-            found += [one.id for one in installed_agents(os.getcwd())]
+            found += [one.id for one in installed_agents(_here())]
             if not found:
                 raise click.UsageError("No agent is installed here that is known: name one.")
         else:
             found.append(find_agent(name).id)
     return found
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        raise click.UsageError("The current folder is gone: go to another one.") from None

@@ -22,6 +22,7 @@ class Session:
         self.config: str | None = None
         self.verbose = False
         self.starts_new = True
+        self.upgrades = False
 
     @cached_property
     def registry(self) -> "SkillRegistry":
@@ -32,7 +33,7 @@ class Session:
         """
         from registry.api import SkillRegistry
 
-        opened = SkillRegistry.open(self.db, settings=self.settings)
+        opened = SkillRegistry.open(self.db, settings=self.settings, upgrade=self.upgrades)
         is_file = not opened.core.host
         if self.db and not self.starts_new and is_file and not os.path.lexists(opened.path):
             opened.close()

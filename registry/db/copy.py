@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from registry.db.interface import Backend, State
-from registry.errors import UsageProblem
+from registry.db.queries.summary import registered
+from registry.errors import DatabaseBehind, UsageProblem
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
@@ -45,6 +46,8 @@ def copy(
     if source.reader.empty:
         raise UsageProblem(message=f"there is no registry at {source.path}")
     if source.reader.state() is State.BEHIND:
+        if source.shared:
+            raise DatabaseBehind(path=source.path, revision=registered(source.reader)[0])
         source.make_current()
     target.make_current()
     target.reader.empty = False

@@ -9,7 +9,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from typing import (
     TYPE_CHECKING,
@@ -22,9 +21,9 @@ from typing import (
 )
 
 from registry.db.asked import Condition, Part, Pattern, Place, Question
+from registry.db.facts import DatabaseInfo
 from registry.db.sight import EVERYTHING, Sight
 from registry.errors import DatabaseTooNew, RegistryError
-from registry.model import Value
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -47,6 +46,10 @@ WRITE_SECONDS = 30.0
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
 """How often a skill was listed, found, read; when last each (None: not this time); where it is."""
+
+
+Select: TypeAlias = tuple[str, Sequence[object]]
+"""A SELECT and its values."""
 
 
 class State(Enum):
@@ -139,6 +142,21 @@ class Reader(ABC):
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT, without holding them all where that can be avoided."""
 
+    def many(self, questions: "Sequence[Select]") -> list[list[tuple[Any, ...]]]:
+        """Return the rows of each of several SELECTs, which all see one state."""
+        with self.snapshot():
+            return [self.rows(*question) for question in questions]
+
+    def as_seen(self, question: "Callable[[Sight], Select]") -> list[tuple[Any, ...]]:
+        """Return the rows of a SELECT that depends on the `sight`."""
+        return self.rows(*question(self.sight))
+
+    def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the rows of a page, and what another SELECT of the same state counts."""
+        with self.snapshot():
+            found = self.remembered(f"count {count}", lambda _: self.rows(*count))
+            return self.rows(*page), found[0][0] if found else 0
+
     @property
     def keeps_writers_out(self) -> bool:
         """Whether nobody can write for as long as somebody reads."""
@@ -191,23 +209,28 @@ class Writer(ABC):
         self._engine = engine
 
     @contextmanager
-    def transaction(self, wait: float | None = None) -> "Iterator[Connection]":
+    def transaction(
+        self, wait: float | None = None, *, quiet: bool = False
+    ) -> "Iterator[Connection]":
         """Run a block as one transaction: committed at its end, rolled back when it raises.
 
-        ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default.
+        ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default. ``quiet``: on a
+        server writers take no turns, and readers are not told: for rows that none of them looks at.
 
         Raises `DatabaseProblem` and its subclasses.
         """
         from sqlalchemy.exc import DBAPIError
 
         wait = WRITE_SECONDS if wait is None else wait
-        with self._exclusive(wait):
-            try:
-                with self._engine.begin() as connection:
-                    self._begin(connection, wait)
-                    yield connection
-            except DBAPIError as error:
-                raise self._translate(error, wait) from error
+        try:
+            with self._begun(wait, quiet=quiet) as connection:
+                yield connection
+        except DBAPIError as error:
+            raise self._translate(error, wait) from error
+
+    def reserve(self, count: int) -> int | None:  # noqa: ARG002
+        """Return the first of so many numbers of versions; None: staging them takes turns, too."""
+        return None
 
     def update_statistics(self) -> None:  # noqa: B027  # a file has nothing to do
         """Let the database take note that much is different now."""
@@ -217,12 +240,8 @@ class Writer(ABC):
         self._engine.dispose()
 
     @abstractmethod
-    def _exclusive(self, wait: float) -> AbstractContextManager[None]:
-        """Wait for what must be held before a transaction begins."""
-
-    @abstractmethod
-    def _begin(self, connection: "Connection", wait: float) -> None:
-        """Do what must come first in a transaction."""
+    def _begun(self, wait: float, *, quiet: bool) -> "AbstractContextManager[Connection]":
+        """Return a transaction, begun after what must be held and done before."""
 
     @abstractmethod
     def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
@@ -251,30 +270,6 @@ class SyncLock(Protocol):
         """Give the lock back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseInfo(Value):
-    """Facts about a database; ``bytes`` counts a file's write-ahead log too.
-
-    ``wal_reset_bug``: this SQLite can lose a commit when a checkpoint meets a write from another
-    program; the registry's own writes take turns under a lock, which closes that hole. ``host`` is
-    what this machine is called on a server; ``server_version`` is None for a file, as the facts of
-    a file are for a server.
-    """
-
-    path: str
-    exists: bool
-    bytes: int
-    revision: str | None
-    journal_mode: str | None = None
-    sqlite_version: str | None = None
-    wal_reset_bug: bool = False
-    file_system: str | None = None
-    sources: int
-    skills: int
-    server_version: str | None = None
-    host: str | None = None
-
-
 class Backend(ABC):
     """One database. ``host`` names this machine in it: its sources are ours to sync and change.
 
@@ -291,6 +286,11 @@ class Backend(ABC):
     def path(self) -> str:
         """The database as it is shown: a file, or an address without its password."""
         return self.reader.path
+
+    @property
+    def shared(self) -> bool:
+        """Whether others use it, too, so that its schema is upgraded only when somebody says so."""
+        return False
 
     @property
     def writable(self) -> bool:

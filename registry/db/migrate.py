@@ -27,12 +27,12 @@ def migrations_folder() -> Path:
 def engine_at(url: str) -> "Engine":
     """Return an engine for the address in alembic.ini."""
     from registry.db.postgres import writer as postgres
-    from registry.db.postgres.dialect import parse_url
+    from registry.db.remote.address import parse_url
     from registry.db.sqlite import writer as sqlite
 
     if url.startswith("sqlite:///"):
         return sqlite.make_engine(url.removeprefix("sqlite:///"))
-    return postgres.make_engine(parse_url(url), pooled=False)
+    return postgres.make_engine(parse_url(url))
 
 
 def run_migrations(connection: "Connection") -> None:

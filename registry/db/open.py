@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from registry.db.interface import Backend
-from registry.db.postgres.dialect import SCHEMES
+from registry.db.remote.address import SCHEMES
 from registry.errors import DatabaseProblem
 from registry.settings import Settings, default_database
 

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from registry.db.forks import begin_anew
-from registry.db.interface import Backend, Reader, UsageRow
+from registry.db.interface import Backend, Reader, Select, UsageRow
 from registry.errors import DatabaseProblem
 from registry.text import utc_now, utc_text
 
@@ -23,10 +23,24 @@ WRITE_AFTER: Final = 5.0
 WAIT: Final = 1.0
 """Seconds to wait for other writers; counts are kept for the next time, at the end given up."""
 
-ADD: Final = """
+_COUNTED: Final = """
+(SELECT CAST({0} AS BIGINT) AS listed, CAST({1} AS BIGINT) AS found, CAST({2} AS BIGINT) AS read,
+    {3} AS last_listed_at, {4} AS last_found_at, {5} AS last_read_at, {6} AS source, {7} AS folder
+  FROM {each} e) c
+  JOIN sources src ON src.name = c.source
+  JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
+WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
+"""
+"""Each skill that was counted, in an order that is the same to all who write at once.
+
+Values: a JSON array of arrays: listed, found, read; when last each; source's name, folder.
+"""
+
+_ADD: Final = """
 INSERT INTO usage (uid, listed, found, read, last_listed_at, last_found_at, last_read_at)
-SELECT s.uid, ?, ?, ?, ?, ?, ? FROM skills s JOIN sources src ON src.id = s.source_id
-WHERE src.name = ? AND s.folder = ? AND s.live = 1
+SELECT s.uid, sum(c.listed), sum(c.found), sum(c.read),
+  max(c.last_listed_at), max(c.last_found_at), max(c.last_read_at)
+FROM {counted}
 ON CONFLICT (uid) DO UPDATE SET
   listed = usage.listed + excluded.listed,
   found = usage.found + excluded.found,
@@ -35,22 +49,16 @@ ON CONFLICT (uid) DO UPDATE SET
   last_found_at = coalesce(excluded.last_found_at, usage.last_found_at),
   last_read_at = coalesce(excluded.last_read_at, usage.last_read_at)
 """
-"""Values: listed, found, read, when last each; source's name, folder. No skill: nothing added."""
 
 _ADD_OF_A_DAY: Final = """
 INSERT INTO usage_days (day, uid, listed, found, read)
 SELECT ?, s.uid, sum(c.listed), sum(c.found), sum(c.read)
-FROM (SELECT CAST({0} AS BIGINT) AS listed, CAST({1} AS BIGINT) AS found,
-    CAST({2} AS BIGINT) AS read, {3} AS source, {4} AS folder FROM {each} e) c
-  JOIN sources src ON src.name = c.source
-  JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
-WHERE s.live = 1 GROUP BY s.uid
+FROM {counted}
 ON CONFLICT (day, uid) DO UPDATE SET
   listed = usage_days.listed + excluded.listed,
   found = usage_days.found + excluded.found,
   read = usage_days.read + excluded.read
 """
-"""Values: the day; a JSON array of arrays: listed, found, read; source's name, folder."""
 
 _place: Final = attrgetter("source", "folder")
 
@@ -74,14 +82,15 @@ class Place(NamedTuple):
     folder: str
 
 
-def statements(
-    reader: Reader, rows: Sequence[UsageRow]
-) -> list[tuple[str, Sequence[Sequence[object]]]]:
-    """Return what adds counts of use: statements, each with the rows of values to run it with."""
-    items = [reader.json_item.format(number) for number in range(5)]
-    of_a_day = _ADD_OF_A_DAY.format(*items, each=reader.json_each.format("?"))
-    counted = json.dumps([(*row[:3], *row[6:]) for row in rows])
-    return [(ADD, rows), (of_a_day, [(utc_now()[:10], counted)])]
+def statements(reader: Reader, rows: Sequence[UsageRow]) -> list[Select]:
+    """Return the statements that add counts of use, with their values."""
+    items = [reader.json_item.format(number) for number in range(8)]
+    of_each = _COUNTED.format(*items, each=reader.json_each.format("?"))
+    counted = json.dumps(rows)
+    return [
+        (_ADD.format(counted=of_each), [counted]),
+        (_ADD_OF_A_DAY.format(counted=of_each), [utc_now()[:10], counted]),
+    ]
 
 
 class _Counts:

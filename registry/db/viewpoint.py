@@ -1,11 +1,12 @@
 """Reading as somebody who works in a folder: of projects' skills only those of that project."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from registry.db.interface import Reader, State
+from registry.db.interface import Reader, Select, State
 from registry.db.sight import EVERYTHING, ProjectSource, Sight, sight
 from registry.disk.paths import is_below
 
@@ -31,6 +32,10 @@ class Viewpoint(Reader):
     ) -> None:
         self._reader = reader
         self._host = host
+        self._projects = (_PROJECTS, (host,))
+        self._local = threading.local()  # in a snapshot: what was seen in it, once that was asked
+        # The answer to that, on a server; the last one of any thread.
+        self._known: list[tuple[Any, ...]] | None = None
         self._folders = folders
         self._is_ours = is_ours
         self.path = reader.path
@@ -50,20 +55,35 @@ class Viewpoint(Reader):
     def sight(self) -> Sight:
         """What is seen of projects; one statement."""
         if self._host:  # a server would be asked as often whether anything has changed
-            here = self._around(self._reader)
-        else:
-            here = self._reader.remembered(f"projects around {self._folders}", self._around)
+            kept: list[Sight] | None = getattr(self._local, "kept", None)
+            if kept:
+                return kept[0]
+            rows = self._known = self._reader.rows(*self._projects)
+            seen = self._seen(rows)
+            if kept is not None:
+                kept.append(seen)
+            return seen
+
+        def load(reader: Reader) -> list[tuple[ProjectSource, str]] | None:
+            return self._around(reader.rows(*self._projects))
+
+        name = f"projects around {self._folders}"
+        return self._sight(self._reader.remembered(name, load))
+
+    def _seen(self, rows: Sequence[tuple[Any, ...]]) -> Sight:
+        return self._sight(self._around(rows))
+
+    def _sight(self, here: list[tuple[ProjectSource, str]] | None) -> Sight:
         if here is None:
             return EVERYTHING
         return sight(tuple(source for source, path in here if self._is_ours(path)))
 
-    def _around(self, reader: Reader) -> list[tuple[ProjectSource, str]] | None:
+    def _around(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[ProjectSource, str]] | None:
         """Return the sources of the projects that hold a folder, with their paths.
 
         The project of the first folder comes first, and of those around one folder the innermost.
         None: no source is a project's.
         """
-        rows = reader.rows(_PROJECTS, (self._host,))
         if not rows:
             return None
         around = {}
@@ -89,6 +109,28 @@ class Viewpoint(Reader):
         """Return all rows of a SELECT."""
         return self._reader.rows(sql, parameters)
 
+    def many(self, questions: Sequence[Select]) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of each of several SELECTs, which all see one state."""
+        return self._reader.many(questions)
+
+    def as_seen(self, question: Callable[[Sight], Select]) -> list[tuple[Any, ...]]:
+        """Return the rows of a SELECT that depends on the `sight`.
+
+        A server is asked together with what is seen: most often the same as before.
+        """
+        known = self._known
+        if known is None:
+            return super().as_seen(question)
+        now, found = self._reader.many([self._projects, question(self._seen(known))])
+        if now != known:
+            self._known = now
+            found = self._reader.rows(*question(self._seen(now)))
+        return found
+
+    def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the rows of a page, and the number that another SELECT counts."""
+        return self._reader.paged(page, count)
+
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT."""
         return self._reader.stream(sql, parameters)
@@ -102,9 +144,18 @@ class Viewpoint(Reader):
         """Return a number that is another one when the database has changed."""
         return self._reader.version()
 
-    def snapshot(self) -> AbstractContextManager[object]:
-        """Return a context in which this thread's reads all see one state of the database."""
-        return self._reader.snapshot()
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Give this thread one state of the database, and so one `sight`."""
+        with self._reader.snapshot():
+            is_outer = getattr(self._local, "kept", None) is None
+            if is_outer:
+                self._local.kept = []
+            try:
+                yield
+            finally:
+                if is_outer:
+                    self._local.kept = None
 
     def close(self) -> None:
         """Close the connections of all threads, for all viewpoints."""

@@ -16,6 +16,7 @@ from registry.errors.changes import OwnFileUnusable as OwnFileUnusable
 from registry.errors.changes import RootMissing as RootMissing
 from registry.errors.changes import SkillChangedOnDisk as SkillChangedOnDisk
 from registry.errors.changes import SkillExists as SkillExists
+from registry.errors.database import DatabaseBehind as DatabaseBehind
 from registry.errors.database import DatabaseBusy as DatabaseBusy
 from registry.errors.database import DatabaseCorrupt as DatabaseCorrupt
 from registry.errors.database import DatabaseMissing as DatabaseMissing

@@ -62,6 +62,17 @@ class DatabaseTooNew(DatabaseProblem):
     revision: str
 
 
+class DatabaseBehind(DatabaseProblem):
+    """A server has an older schema, which nobody said to upgrade: ``path``, ``revision``."""
+
+    sentence = (
+        "The database {path} has the schema of an older skill-registry ({revision}). An upgrade "
+        "shuts out everybody who still uses that."
+    )
+
+    revision: str | None
+
+
 class DatabaseCorrupt(DatabaseProblem):
     """The file is not a sound database: ``path``, ``reason``."""
 

@@ -19,7 +19,7 @@ from registry.errors import (
 from registry.exchange.unpacking import BadArchive, Room, strictly, unpack, wrapping
 from registry.model import DOCUMENT_NAMES, SkillDetail
 from registry.settings import Limits
-from registry.sync.sources import target_source
+from registry.sync.target import target_source
 
 MAX_PACKED: Final = 64 << 20
 """Bytes of an archive."""

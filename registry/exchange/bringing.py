@@ -26,7 +26,7 @@ from registry.exchange.remote.kinds import REPOSITORIES, open_remote
 from registry.exchange.remote.sources import kind_of
 from registry.exchange.remote.tree import Bounds, Tree
 from registry.model import DOCUMENT_NAMES, Remote, SkillDetail, Source
-from registry.sync.sources import target_source
+from registry.sync.target import target_source
 
 
 def import_skills(

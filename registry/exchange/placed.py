@@ -84,7 +84,8 @@ class Placed(Standing):
         for draft in stale_drafts(self._anchor):
             remove_tree(Place(self._anchor, draft))
         for name in staging_dirs(self._anchor):
-            several = Several.found(self._anchor, name, self.folder_at)
+            known = self._target.known_labels()
+            several = Several.found(self._anchor, name, known, self.folder_at)
             if several is not None:
                 if several.finish():
                     self.note(several.record.folder, several.entry())

@@ -7,9 +7,9 @@ link is put before what it leads to, and so is nothing until that is there: of l
 that they lead to, none or all are seen, whenever the process dies.
 """
 
+import errno
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple, Self
 
@@ -27,6 +27,10 @@ RECORD: Final = "places.json"
 
 ENTRY: Final = "entry.json"
 """What the lock is to say; written when all is staged, and before anything is put in place."""
+
+
+_ALSO_COPIES: Final = frozenset({errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EROFS})
+"""What keeps a copy from being made as well as a link; all else is about links."""
 
 
 class Part(NamedTuple):
@@ -80,10 +84,13 @@ class Several:
         return cls(anchor, name, record, opened)
 
     @classmethod
-    def found(cls, anchor: Folder, name: str, open_label: Opened) -> Self | None:
+    def found(
+        cls, anchor: Folder, name: str, known: Container[str], open_label: Opened
+    ) -> Self | None:
         """Return what was begun under a name; None: nothing, or it was never said what.
 
-        Raises OSError where a folder of it can't be opened.
+        What is about other labels than those that are ``known`` was begun by somebody else. Raises
+        OSError and `PullRefused` where a folder of it can't be opened.
         """
         with open_own_folder(Place(anchor, name)) as home:
             try:
@@ -92,7 +99,7 @@ class Several:
                 record = Record(safe_folder(data["folder"]), labels, str(data["deciding"]))
             except placing.UNREADABLE:
                 return None
-        if record.deciding not in record.labels:
+        if record.deciding not in record.labels or not all(one in known for one in labels):
             return None
         return cls(anchor, name, record, {label: open_label(label) for label in record.labels})
 
@@ -109,8 +116,11 @@ class Several:
                 if folder is not self.anchor:
                     make_staging_dir(folder, self.name)
             elif part.link:
-                with suppress(OSError):
+                try:
                     new = placing.stage_link(folder, part.link, self.name)
+                except OSError as error:
+                    if error.errno in _ALSO_COPIES:
+                        raise
             if part.link is not None and new is None:
                 _, new = placing.stage(folder, entries, self.name)
                 digest = new

@@ -177,8 +177,10 @@ class Standing:
             return
         for name in staging_dirs(anchor):
             several = None
-            with suppress(OSError):  # what was begun in a folder that is not there is not made
-                several = Several.found(anchor, name, self.folder_at)
+            # What was begun in a folder that is not there, or not to be opened, is not made.
+            with suppress(OSError, PullRefused):
+                known = self._target.known_labels()
+                several = Several.found(anchor, name, known, self.folder_at)
             if several is not None:
                 if several.is_decided():
                     self.note(several.record.folder, several.entry())

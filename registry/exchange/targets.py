@@ -123,6 +123,11 @@ class Target:
             found.add(label)
         return sorted(found, key=lambda label: (label != self.shared, label))
 
+    def known_labels(self) -> set[str]:
+        """Return all labels that can be opened."""
+        known = agents().values()
+        return {HERE, *(one.personal if self.is_global else one.project for one in known)} - {""}
+
     def usual_mode(self, ids: Sequence[str]) -> Mode:
         """Return how skills are put where nobody said: links, but into one folder alone a copy."""
         return "link" if len(self.labels(ids)) > 1 else "copy"
@@ -134,11 +139,9 @@ class Target:
         """
         if label == HERE:
             return self.path
-        if self.is_global:
-            path = expand(label) if label in {one.personal for one in agents().values()} else None
-        else:
-            is_known = label in {one.project for one in agents().values()}
-            path = os.path.join(self.path, label) if is_known else None
+        path = None
+        if label in self.known_labels():
+            path = expand(label) if self.is_global else os.path.join(self.path, label)
         if path is None:
             raise PullRefused(path=label, reason="no agent keeps skills there")
         return path

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import islice
+from itertools import compress, islice
 from typing import Final, NamedTuple
 
 from registry.core import Core
@@ -11,6 +11,7 @@ from registry.db.interface import SyncLock, Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.writes.changes import drop_old_changes
+from registry.db.writes.revisions import record_revisions
 from registry.db.writes.sources import record_remote, record_sync
 from registry.db.writes.usage import drop_old_days
 from registry.db.writes.versions import (
@@ -109,8 +110,13 @@ def apply_plan(
 
 
 def _store(writer: Writer, batch: list[NewVersion]) -> list[PublishedVersion]:
-    with writer.transaction() as connection:
-        stage(connection, batch)
+    # Nobody sees what is staged: on a server others may write meanwhile.
+    first = writer.reserve(len(batch))
+    with writer.transaction(quiet=first is not None) as connection:
+        ids = stage(connection, batch, first=first)
+        if first is not None:  # what is done here is not done while all others wait
+            brand_new = (v.columns["replaces"] is None for v in batch)
+            record_revisions(connection, list(compress(ids, brand_new)))
     return [
         PublishedVersion(*(version.columns[name] for name in PublishedVersion._fields))
         for version in batch

@@ -18,7 +18,6 @@ from registry.errors import (
     SourceNotAdopted,
     SourceNotFound,
     SourceReadOnly,
-    SourceUnclear,
     UsageProblem,
 )
 from registry.model import DOCUMENT_NAMES, Remote, Scope, Source
@@ -131,34 +130,13 @@ def walk_of(core: Core, root: str) -> Walk:
     return Walk(root, core.settings.limits, [one for one in known if is_here(core, core.host, one)])
 
 
-def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
-    """Return the source to write to: the one named, else the only one, else the setting's.
-
-    ``to_read``: a source of another machine will do where there is none here. Raises
-    `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
-    """
-    every = list_sources(core.reader, counted=False)
-    known = [one for one in every if is_here(core, one.host, one.path)]
-    known = known or (every if to_read else [])
-    if not to_read:
-        known = [one for one in known if one.remote is None] or known
-    claimed = [one for one in every if one.host == core.host]
-    if name is None and not known and claimed:
-        raise SourceNotAdopted(name=claimed[0].name, host=core.host)
-    if name is None and len(known) == 1:
-        return known[0]
-    name = name or core.settings.default_source
-    if name is None:
-        raise SourceUnclear(known=[source.name for source in known])
-    return _found(core, every, name)
-
-
 def find(core: Core, name: str) -> Source:
     """Return the source of this name or path, without a count. Raises `SourceNotFound`."""
-    return _found(core, list_sources(core.reader, counted=False), name)
+    return found_in(core, list_sources(core.reader, counted=False), name)
 
 
-def _found(core: Core, known: Sequence[Source], name: str) -> Source:
+def found_in(core: Core, known: Sequence[Source], name: str) -> Source:
+    """Return that of the ``known`` sources which a name or path means. Raises `SourceNotFound`."""
     found = _existing(known, name, core.host)
     if found is None:
         raise SourceNotFound(name=name, known=[source.name for source in known])
@@ -208,7 +186,7 @@ def update(
     from registry.db.writes.sources import change_source, rename_source
 
     known = list_sources(core.reader, counted=False)
-    source = _found(core, known, name)
+    source = found_in(core, known, name)
     check_own(core, source.name, source.host, source.path)
     if new_name is not None and new_name != source.name:
         _check_name(new_name, [one for one in known if one.id != source.id])

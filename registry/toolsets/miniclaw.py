@@ -15,7 +15,7 @@ from registry.document.names import check_folder_name, check_snake_case, is_buil
 from registry.errors import DatabaseProblem, RegistryError, SourceNotFound
 from registry.model import DOCUMENT_NAMES, Parameter, Skill, Source
 from registry.sync.sources import find as find_source
-from registry.sync.sources import target_source
+from registry.sync.target import target_source
 from registry.text import utc_now
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.base import TYPES, Context, Json, Tool, parameter, schema, shown, text

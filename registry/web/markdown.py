@@ -6,6 +6,7 @@ rewritten by one function, whichever way it was written down.
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any, Final
@@ -84,19 +85,15 @@ def _fence(code: str, language: str, _attributes: str) -> str:
 
 def _number_headings(tokens: Sequence[Token]) -> None:
     """Let headings begin below the page's own, skip no level, and have ids to be linked to."""
-    level, taken = 2, set[str]()
+    level, taken = 2, Counter[str]()
     for place, token in enumerate(tokens):
         if token.type not in {"heading_open", "heading_close"}:
             continue
         if token.type == "heading_open":
             level = min(int(token.tag[1:]) + 2, level + 1, 6)
             name = _slug(tokens[place + 1].content)
-            unique, number = name, 1
-            while unique in taken:
-                number += 1
-                unique = f"{name}-{number}"
-            taken.add(unique)
-            token.attrSet("id", unique)
+            taken[name] += 1
+            token.attrSet("id", name if taken[name] == 1 else f"{name}-{taken[name]}")
         token.tag = f"h{level}"
 
 

@@ -243,9 +243,10 @@ def test_a_row_that_somebody_struck_out_is_not_gone_on_with(
             update(registry)
     with registry.core.writer.transaction() as connection:
         gone = connection.exec_driver_sql(
-            "DELETE FROM journal WHERE source_id IN (SELECT id FROM sources WHERE name = 'two')"
+            "DELETE FROM journal WHERE source_id IN (SELECT id FROM sources WHERE name = 'two') "
+            "RETURNING 1"
         )
-        assert gone.rowcount == 1
+        assert len(gone.all()) == 1
     assert registry.finish_changes() == 2
     assert [says(one) for one in places] == [AFTER, AFTER, BEFORE]
     registry.update("two/pdf", kind="prompt")  # which clears away what was staged there
@@ -258,8 +259,8 @@ def test_a_row_that_somebody_altered_is_left_alone(registry, places, monkeypatch
         with pytest.raises(Dead):
             update(registry)
     with registry.core.writer.transaction() as connection:
-        altered = connection.exec_driver_sql(f"UPDATE journal SET kind = '{kind}'")
-        assert altered.rowcount == 3
+        altered = connection.exec_driver_sql(f"UPDATE journal SET kind = '{kind}' RETURNING 1")
+        assert len(altered.all()) == 3
     assert registry.finish_changes() == 0
     assert [says(one) for one in places] == [BEFORE] * 3
     assert len([one for one in registry.check_database() if "left alone" in one]) == 3

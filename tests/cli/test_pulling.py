@@ -167,6 +167,16 @@ def test_what_makes_no_sense_is_said(library, cli, typed, told):
     assert told in ran.stderr
 
 
+def test_a_current_folder_that_is_gone_is_told(library, cli, project, monkeypatch):
+    gone = project / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for typed in (["pull", "haiku", "--agent", "codex"], ["list", "--agent", "codex"]):
+        ran = cli(*typed)
+        assert (ran.exit_code, "The current folder is gone" in ran.stderr) == (2, True)
+
+
 def test_a_name_that_was_not_pulled_is_told_with_the_nearest(library, cli, project):
     cli("pull", "haiku", "--agent", "codex")
     ran = cli("pull", "--remove", "haikus")

@@ -71,6 +71,20 @@ def test_discover_finds_the_folders_of_agents(cli, tmp_path, root):
     }
 
 
+def test_discover_registers_what_is_new_where_it_is_asked_to(cli, tmp_path):
+    for below in ("home/.claude/skills", "shop/.claude/skills"):
+        (tmp_path / below).mkdir(parents=True)
+    shop = str(tmp_path / "shop")
+    result = cli("source", "discover", shop, "--register")
+    assert result.exit_code == 0
+    assert "Registered 2 sources. Now read the skills: skill-registry sync" in result.stderr
+    rows = [line.split("\t")[1:] for line in result.stdout.splitlines()]
+    assert rows == [["personal", "claude"], ["project", "shop-claude"]]
+    again = cli("source", "discover", shop, "--register")
+    assert (again.exit_code, again.stdout) == (0, result.stdout)
+    assert "Registered" not in again.stderr
+
+
 @pytest.mark.both
 def test_stats_count_everything(library, cli):
     stats = json.loads(cli("stats", "--json").stdout)

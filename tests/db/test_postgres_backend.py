@@ -1,9 +1,10 @@
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from registry.errors import DatabaseUnreachable
-from tests.db.backend_contract import BackendTests
+from tests.db.backend_contract import NOW, BackendTests
 from tests.servers import Databases
 
 pytestmark = pytest.mark.server
@@ -15,6 +16,17 @@ class TestPostgres(BackendTests):
         url = databases.empty()
         yield url
         databases.drop(url)
+
+    def test_counts_of_use_are_added_beside_a_writer_and_wake_no_reader(self, filled, connect):
+        counted = [(1, 0, 0, NOW, None, None, "mine", name) for name in ("alpha", "beta")]
+        before = filled.reader.version()
+        other = connect()
+        with closing(other.open_writer()) as writer, writer.transaction() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            assert filled.add_usage(counted, 0) is True
+        assert filled.reader.rows("SELECT sum(listed) FROM usage") == [(2,)]
+        # Only the transaction of the other one counts.
+        assert filled.reader.version() == before + 1
 
     def test_a_stream_whose_server_ends_it_says_so(self, filled, connect):
         """The rows that have not come yet are still with the server."""

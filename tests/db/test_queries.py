@@ -161,9 +161,9 @@ def test_a_skill_is_read_with_its_files_and_text(library, reader):
         ("SKILL.md", False),
         ("run.sh", True),
     ]
-    text, start, front = skills.document(reader, pdf.id)
+    text, start, front = skills.whole(reader, pdf.id)[0]
     assert (text[start:].strip(), front["name"]) == ("Body of pdf.", "pdf")
-    assert skills.document(reader, 10**6) is None
+    assert skills.whole(reader, 10**6) == (None, (), ())
     (body, skill) = skills.hits(reader, [pdf.id], reader.sight)[pdf.id]
     assert (body.strip(), skill.ref) == ("Body of pdf.", "pdf")
 

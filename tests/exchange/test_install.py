@@ -1,5 +1,6 @@
 """Skills are put where agents look: one copy and links to it, all at once or not at all."""
 
+import errno
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ from registry.disk import atomic
 from registry.errors import AgentNotFound, LockFileInvalid, LockMissing, PullRefused, UsageProblem
 from registry.exchange import placing, several
 from registry.exchange.lockfile import read_lock
-from registry.exchange.pull import How, check, pull, remove, update
+from registry.exchange.pull import How, check, pull, put_back, remove, update
 from registry.exchange.targets import Target
 from registry.settings import Settings
 from tests.changes import faults
@@ -653,22 +654,82 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     assert left
 
 
-def test_what_a_stranger_left_as_unfinished_leads_nowhere(place, project, tmp_path):
+@pytest.mark.parametrize(
+    ("labels", "folder"),
+    [
+        ([".ssh/skills"], "alpha"),
+        (["/etc"], "alpha"),
+        (["."], "../../evil"),
+        ([".agents/skills"], "../../../evil"),
+    ],
+)
+def test_what_a_stranger_left_as_unfinished_leads_nowhere(place, project, labels, folder):
     place.pull("alpha")
-    before = tree(project)
-    for number, (labels, folder) in enumerate(
-        [([".ssh/skills"], "alpha"), (["/etc"], "alpha"), ([".agents/skills"], "../../../evil")]
-    ):
-        planted = project / f".exchange-{number:016x}.skill-registry"
-        planted.mkdir(mode=0o700)
-        record = {"folder": folder, "labels": labels, "deciding": labels[0]}
-        (planted / several.RECORD).write_text(json.dumps(record))
-        with (
-            pytest.raises(PullRefused, match="no agent keeps skills there")
-            if folder == "alpha"
-            else subprocess.Popen(["true"])
-        ):
-            place.update()
-        shutil.rmtree(planted, ignore_errors=True)
-        assert tree(project) == before
-    assert not (tmp_path / "evil").exists()
+    outside = project.parent / "evil"
+    outside.mkdir()
+    before = tree(project.parent)
+    planted = project / ".exchange-0123456789abcdef.skill-registry"
+    planted.mkdir(mode=0o700)
+    record = {"folder": folder, "labels": labels, "deciding": labels[0]}
+    note = {"folder": folder, "base": digest_of_folder(outside), "new": None, "entry": None}
+    (planted / several.RECORD).write_text(json.dumps(record))
+    (planted / several.ENTRY).write_text("null")
+    (planted / placing.NOTE).write_text(json.dumps(note))
+    assert place.check() == {"alpha": "unchanged"}
+    assert place.update() == [("alpha", "unchanged")]
+    shutil.rmtree(planted, ignore_errors=True)
+    assert tree(project.parent) == before
+    assert outside.is_dir()
+
+
+def digest_of_folder(path):
+    with atomic.open_named(str(path.parent)) as folder:
+        return atomic.digest_of(atomic.Place(folder, path.name))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("what", WORK)
+def test_failing_at_each_step_all_agents_see_the_old_or_all_the_new_and_nothing_is_left(
+    killed, what, code
+):
+    before, work = WORK[what]
+    before(killed.place)
+    if what == "updated":
+        killed.library.update("alpha", description="Two.")
+    old = killed.seen()
+    killed.begin(work)
+    new, step, failed = killed.seen(), 1, 0
+    kinds = faults.EFFECTS if code == errno.ENOSPC else faults.EFFECTS | {faults.FSYNC}
+    while True:
+        killed.reset()
+        with faults.at_step(step, faults.fail(code), kinds) as passed:
+            try:
+                work(killed.place)
+            except PullRefused:
+                failed += 1
+        if len(passed) < step:
+            break
+        assert killed.seen() in (old, new), (step, passed[-1])
+        with suppress(LockMissing):
+            killed.place.update()
+        assert tree(killed.project) in (killed.old, killed.new), (step, passed[-1])
+        step += 1
+    assert failed > 10
+
+
+@pytest.mark.both
+def test_what_a_lock_says_is_had_from_a_revision_and_from_a_skill_of_another_source(
+    library, project, root, tmp_path
+):
+    place = Place(library, Target.project(str(project)))
+    place.pull("alpha", "beta")
+    lock, whole = (project / "skills.lock.json").read_bytes(), tree(project)
+    library.update("alpha", description="Two.")
+    shutil.copytree(root / "beta", tmp_path / "other" / "beta")
+    library.sync(str(tmp_path / "other"))
+    library.delete("mine/beta")
+    shutil.rmtree(project / ".agents")
+    shutil.rmtree(project / ".claude")
+    assert {one.state for one in put_back(library.core, place.target)} == {"added"}
+    assert tree(project) == whole
+    assert (project / "skills.lock.json").read_bytes() == lock

@@ -53,6 +53,7 @@ def test_a_connection_lost_in_a_snapshot_is_told_and_the_next_read_works(filled,
 
 def test_each_read_of_a_lost_snapshot_is_told(filled, server_database):
     with filled.core.reader.snapshot():
+        assert filled.list().total == 1
         end_connections(server_database)
         for _ in range(2):
             with pytest.raises(DatabaseUnreachable):

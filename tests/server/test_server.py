@@ -1,6 +1,7 @@
 """What only a server does: connections that break, other clients, schemas made at once."""
 
 import os
+import secrets
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -14,6 +15,7 @@ from registry.db.copy import copy
 from registry.db.interface import SCHEMA_REVISION
 from registry.db.open import open_backend
 from registry.errors import (
+    DatabaseBehind,
     DatabaseBusy,
     DatabaseProblem,
     DatabaseTooNew,
@@ -22,7 +24,7 @@ from registry.errors import (
 )
 from registry.settings import Settings
 from tests.conftest import write_skill
-from tests.program import Script
+from tests.program import Script, run
 
 pytestmark = pytest.mark.server
 
@@ -174,13 +176,32 @@ def test_a_writer_that_waits_too_long_says_the_server_is_busy(filled, server_dat
         with pytest.raises(DatabaseBusy), filled.core.writer.transaction(0.2):
             pass
         filled.core.usage.listed(filled.list().items)
-        assert (
-            filled.core.backend.add_usage([(1, 0, 0, None, None, None, "mine", "alpha")], 0.2)
-            is False
-        )
         other.execute("ROLLBACK")
     with filled.core.writer.transaction(0.2):
         pass
+
+
+def test_who_writes_does_not_wait_for_what_a_sync_stages(filled, root, monkeypatch):
+    from registry.sync import apply
+
+    for number in range(5):
+        write_skill(root / f"new-{number}")
+    real, written = apply.stage, []
+
+    def stage(connection, batch, **given):
+        staged = real(connection, batch, **given)
+        connection.exec_driver_sql("SELECT 1")  # all of it is with the server, not committed
+        with filled.core.writer.transaction(0.1) as other:
+            other.exec_driver_sql("UPDATE skills SET description = 'meanwhile' WHERE live = 1")
+        written.extend(staged)
+        return staged
+
+    monkeypatch.setattr(apply, "stage", stage)
+    assert len(filled.sync().added) == 5
+    assert len(written) == 5
+    assert filled.resolve("alpha").description == "meanwhile"
+    assert filled.list().total == 7
+    assert filled.check_database() == []
 
 
 def test_readers_wait_for_no_writer(filled):
@@ -318,3 +339,66 @@ def test_a_backup_of_a_server_is_a_file_that_can_be_used(filled, tmp_path):
     filled.backup(str(target), overwrite=True)
     with SkillRegistry.open(target, settings=Settings()) as registry:
         assert [skill.name for skill in registry.list()] == ["alpha", "beta"]
+
+
+def test_an_older_schema_is_upgraded_only_when_somebody_says_so(server_database):
+    """Whoever still uses the older program could not read it then."""
+    with driver(server_database) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0009'")
+        with pytest.raises(DatabaseBehind, match=r"older skill-registry \(0009\)"):
+            SkillRegistry.open(server_database, settings=Settings())
+        environ = {**os.environ, "SKILL_REGISTRY_DB": server_database}
+        listed = run(["list"], environ=environ)
+        assert (listed.status, listed.stdout) == (3, b"")
+        assert b"skill-registry db upgrade" in listed.stderr
+        version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        assert version == ("0009",)
+
+
+def test_the_command_that_upgrades_a_server_says_from_where_to_where(databases):
+    url = databases.empty()
+    with driver(url) as connection:
+        asked = "SELECT version_num FROM alembic_version"
+        from sqlalchemy import create_engine
+
+        from registry.db import migrate
+
+        engine = create_engine(url)
+        with engine.begin() as older, pytest.MonkeyPatch.context() as patch:
+            from alembic import command as alembic
+
+            real = alembic.upgrade
+            patch.setattr(alembic, "upgrade", lambda config, _: real(config, "0009"))
+            patch.setattr("registry.db.writes.names.refresh_names", lambda *_: None)
+            migrate.run_migrations(older)
+        engine.dispose()
+        assert connection.execute(asked).fetchone() == ("0009",)
+        ran = run(["--db", url, "db", "upgrade"], environ=dict(os.environ))
+        assert ran.status == 0, ran
+        assert f"from schema 0009 to {SCHEMA_REVISION}" in ran.out
+        assert connection.execute(asked).fetchone() == (SCHEMA_REVISION,)
+    databases.drop(url)
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["no USAGE", "missing"])
+def test_a_schema_that_can_not_be_used_is_no_empty_one(databases, is_there):
+    url = databases.empty()
+    name = f"reader_{secrets.token_hex(4)}"
+    with driver(url) as connection:
+        if is_there:
+            connection.execute("CREATE SCHEMA team")
+        connection.execute(f"CREATE ROLE {name} LOGIN")
+        try:
+            as_reader = url.replace("//tests@", f"//{name}@") + "?options=-csearch_path%3Dteam"
+            with pytest.raises(DatabaseProblem, match="sees no schema of its search_path"):
+                SkillRegistry.open(as_reader, settings=Settings())
+            ran = run(["--db", as_reader, "list"], environ=dict(os.environ))
+            assert (ran.status, ran.stdout) == (3, b"")
+            if is_there:
+                connection.execute(f"GRANT USAGE ON SCHEMA team TO {name}")
+                with SkillRegistry.open(as_reader, settings=Settings()) as registry:
+                    assert registry.list().total == 0
+        finally:
+            connection.execute(f"DROP OWNED BY {name}")
+            connection.execute(f"DROP ROLE {name}")
+    databases.drop(url)

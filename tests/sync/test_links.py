@@ -199,7 +199,7 @@ def test_what_a_stranger_wrote_of_links_is_checked_on_the_disk(homes, tmp_path):
     (tmp_path / "secret").symlink_to(homes.agents / "pdf")
     with homes.registry.core.writer.transaction() as connection:
         changed = connection.exec_driver_sql(
-            "UPDATE diagnostics SET folder = '../../secret' WHERE code = 'link-known'"
+            "UPDATE diagnostics SET folder = '../../secret' WHERE code = 'link-known' RETURNING 1"
         )
-        assert changed.rowcount == 1
+        assert len(changed.all()) == 1
     assert homes.registry.links("pdf") == []

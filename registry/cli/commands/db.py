@@ -11,10 +11,11 @@ from registry.cli.listing import draw_facts
 from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
+from registry.errors import DatabaseBehind
 from registry.model import record
 
 if TYPE_CHECKING:
-    from registry.db.interface import DatabaseInfo
+    from registry.db.facts import DatabaseInfo
 
 
 @click.group(
@@ -123,10 +124,15 @@ def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
 def upgrade(session: Session) -> None:
     """Create the database, or bring it to the newest schema.
 
-    Every command that writes does so by itself; of an older file a copy is kept beside it.
+    With a file every command does so by itself, and keeps a copy of an older one. The schema on a
+    server is only upgraded by this, since older programs can't use it then.
     """
+    try:
+        before = session.registry.database_info().revision
+    except DatabaseBehind as error:
+        before = error.facts["revision"]
+        session.upgrades = True
     registry = session.registry
-    before = registry.database_info().revision
     registry.create_database()
     info = registry.database_info()
     path, revision = escape.line(info.path), info.revision

@@ -119,11 +119,11 @@ def command(
         # Others are counted only where somebody is told of them.
         shown = skills.many
         total = found.total if (told or not shown) and not found.is_whole else shown
-    if not total:
-        tell_nothing_found(session, chosen, narrowed=False)
-    elif told:
-        session.console.note(f"{shown:,} of {total:,} skills", "dim")
-    tell_left_out(session, chosen, "lists")
+        if not total:
+            tell_nothing_found(session, chosen, narrowed=False)
+        elif told:
+            session.console.note(f"{shown:,} of {total:,} skills", "dim")
+        tell_left_out(session, chosen, "lists")
 
 
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}

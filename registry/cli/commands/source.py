@@ -213,28 +213,40 @@ def remove(session: Session, *, name: str, as_json: bool) -> None:
 @session_command(
     "skill-registry source discover",
     "skill-registry source discover ~/work/project",
+    "skill-registry source discover --register && skill-registry sync",
     group=command,
     starts_new=True,
 )
 @click.argument("project", type=click.Path(), default=".", required=False)
+@click.option("--register", is_flag=True, help="Register those that are no sources yet.")
 @options.format_options
-def discover(session: Session, *, project: str, style: str | None) -> None:
+def discover(session: Session, *, project: str, register: bool, style: str | None) -> None:
     """Find the well-known skill folders of agents on this machine.
 
-    Looks below your home folder and below PROJECT, by default the current folder. Nothing is
-    registered. In a pipe each line is a path, the scope, and the source or a hyphen.
+    Looks below your home folder and below PROJECT, by default the current folder. In a pipe each
+    line is a path, the scope, and the source or a hyphen.
     """
     home = os.path.expanduser("~")
     found = session.registry.discover(home, os.path.expanduser(project))
+    if register:
+        for one in found:
+            if one.source is None:
+                name = one.suggested_name
+                session.registry.add_source(one.path, name=name, scope=one.scope)
+        new = sum(one.source is None for one in found)
+        found = session.registry.discover(home, os.path.expanduser(project))
+        if new:
+            told = f"Registered {words.count(new, 'source')}. Now read the skills:"
+            session.console.note(f"{told} skill-registry sync")
     emit(session.console, style, found, DISCOVERED)
-    new = [one for one in found if one.source is None]
+    left = [one for one in found if one.source is None]
     if not found:
         session.console.note(
             "No well-known folder was found. 'skill-registry sync FOLDER' takes any folder."
         )
-    elif new and style in {None, "table"}:
-        session.console.note("Register what is new, and read its skills:")
-        for one in new:
+    elif left and style in {None, "table"}:
+        session.console.note("Register what is new (all: --register), and read its skills:")
+        for one in left:
             scope = "" if one.scope == "personal" else f" --scope {one.scope}"
             path = shlex.quote(one.path)
             session.console.note(f"  skill-registry sync {escape.line(path)}{scope}")

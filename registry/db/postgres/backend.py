@@ -3,18 +3,15 @@
 import os
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
-from registry.db.interface import Backend, DatabaseInfo, SyncLock, UsageRow, Writer
-from registry.db.postgres.dialect import (
-    SYNCING,
-    load_driver,
-    parse_url,
-    to_pyformat,
-)
+from registry.db.facts import DatabaseInfo
+from registry.db.interface import Backend, SyncLock, UsageRow, Writer
+from registry.db.postgres.dialect import SYNCING, load_driver, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
 from registry.db.queries.summary import problems, registered
+from registry.db.remote.address import parse_url
 from registry.db.target import copy_target, unwritable
 from registry.db.usage import statements
 from registry.errors import DatabaseBusy
@@ -27,26 +24,31 @@ class PostgresBackend(Backend):
     """The database at ``url``, where this machine is called ``host``."""
 
     def __init__(self, url: str, host: str) -> None:
-        self._url = parse_url(url)
-        load_driver(self._url)
+        self._address = parse_url(url)
+        load_driver(self._address)
         self.host = host
-        self.reader: PostgresReader = PostgresReader(self._url)
-        where = {key: self._url.query[key] for key in _WHERE if key in self._url.query}
+        self.reader: PostgresReader = PostgresReader(self._address)
+        where = {key: self._address.query[key] for key in _WHERE if key in self._address.query}
         self.identity = f"{self.path} {sorted(where.items())}"
         self._writer: Writer | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Always: any other machine may use it."""
+        return True
 
     def make_current(self) -> None:
         """Create the schema, or upgrade it, as one transaction."""
         from registry.db.postgres.upgrade import ensure_current
 
-        ensure_current(self._url)
+        ensure_current(self._address)
 
     def open_writer(self) -> Writer:
         """Return the writing lane; there is one, whose connections are pooled."""
         if self._writer is None:
             from registry.db.postgres.writer import PostgresWriter
 
-            self._writer = PostgresWriter(self._url, self.host)
+            self._writer = PostgresWriter(self._address, self.host)
         return self._writer
 
     def sync_lock(self) -> SyncLock:
@@ -54,7 +56,7 @@ class PostgresBackend(Backend):
         from registry.db.postgres.lock import ServerLock
 
         doing = f"the sync of process {os.getpid()} on {self.host}"
-        return ServerLock(self._url, SYNCING, self.host, doing)
+        return ServerLock(self._address, SYNCING, self.host, doing)
 
     def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
         """Write ``now`` as the last sync of the sources."""
@@ -65,13 +67,23 @@ class PostgresBackend(Backend):
                 record_sync(connection, source_id, now, "ok")
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
-        """Add counts of use; False: the server was busy."""
+        """Add counts of use, beside whoever writes; False: another process counts the same."""
+        import psycopg
+
+        from registry.db.remote.session import Session
+
         try:
-            with self.open_writer().transaction(wait) as connection:
+            # Not by the writer: it would have to be imported, by whoever only reads.
+            with closing(Session.open(self._address, {})) as session:
+                session.begin(["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"])
                 for sql, values in statements(self.reader, rows):
-                    connection.exec_driver_sql(to_pyformat(sql), list(map(tuple, values)))
-        except DatabaseBusy:
-            return False
+                    session.keep(to_pyformat(sql), list(values))
+                session.commit()
+        except psycopg.Error as error:
+            problem = translate(error, self.path, wait)
+            if isinstance(problem, DatabaseBusy):
+                return False
+            raise problem from error
         return True
 
     def info(self) -> DatabaseInfo:

@@ -1,13 +1,12 @@
 """What both lanes to a PostgreSQL server agree on: its address, its revision and its errors."""
 
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
+from typing import Any, Final
 
 from registry.db.interface import State
+from registry.db.remote.address import Address
 from registry.errors import (
     DatabaseBusy,
     DatabaseMissing,
@@ -17,26 +16,7 @@ from registry.errors import (
 )
 from registry.text import Fact
 
-if TYPE_CHECKING:
-    from sqlalchemy import URL
-
-SCHEMES: Final = ("postgresql+psycopg", "postgresql", "postgres")
-"""How an address may begin; all mean psycopg 3."""
-
-DRIVER: Final = "postgresql+psycopg"
-
-_HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
-"""What no part of an address that is shown has, but between the user and the host."""
-
-_BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
-
 OLDEST_SERVER: Final = 130000
-
-CONNECT_SECONDS: Final = 10
-
-CONNECT_ARGS: Final = {"prepare_threshold": None}
-"""For psycopg: a statement that is planned once for all values is planned badly for many, and one
-that is kept on the server would be missed behind a pooler."""
 
 # The first of the two numbers of an advisory lock; the second tells schemas (and hosts) apart.
 WRITING: Final = 0x736B7731
@@ -83,60 +63,13 @@ another language is shown as it is.
 _NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 
 
-def parse_url(given: str) -> "URL":
-    """Return the address as SQLAlchemy has it. Raises `DatabaseProblem` for what is none.
-
-    Nothing of an address that can't be told apart into its parts is shown, or kept in the chain of
-    errors: any of it may be the password.
-    """
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    scheme = given.split("://", maxsplit=1)[0]
-    reason, url = None, None
-    if given.count("@") > 1 or "@" in given.partition("?")[2] or _BEFORE_AT.search(given):
-        # One inside a password would make the rest of it a part of the host, shown to everybody.
-        reason = "write an @ inside a password, or another part, as %40"
-    elif given.isprintable():
-        with suppress(ArgumentError, ValueError):
-            url = make_url(given)
-    if url is not None and ("%" in (url.host or "") or ("@" in given and url.username is None)):
-        url = None  # what is taken for the host may be a user and a password
-    if url is not None:
-        query = {"connect_timeout": url.query.get("connect_timeout", str(CONNECT_SECONDS))}
-        url = url.set(drivername=DRIVER).update_query_dict(query)
-        shown = unquote(redacted_url(url)).removeprefix(f"{DRIVER}://{url.username}@")
-        if ":" not in f"{url.username}{url.database}" and not _HIDDEN.search(shown):
-            return url
-    reason = reason or f"it is not an address: {DRIVER}://USER@HOST/DATABASE"
-    raise DatabaseProblem(path=f"{scheme}://", reason=reason)
-
-
-def redacted_url(url: "URL") -> str:
-    """Return the address as it is shown: without the password, and what is nobody's business.
-
-    ``options`` stay: they may choose the schema, and two schemas are two registries.
-    """
-    from sqlalchemy import URL
-
-    options = url.query.get("options")
-    return URL.create(
-        url.drivername,
-        username=url.username,
-        host=url.host,
-        port=url.port,
-        database=url.database,
-        query={"options": options} if options else {},
-    ).render_as_string()
-
-
-def load_driver(url: "URL") -> None:
+def load_driver(url: Address) -> None:
     """Make sure that psycopg is there, and knows the options of an address.
 
     Raises `DatabaseProblem` with what to install; of an unknown option not even the name is shown,
     since it may be what followed an & in a password.
     """
-    path = redacted_url(url)
+    path = url.shown
     try:
         from psycopg import pq
     except ImportError as error:
@@ -147,27 +80,37 @@ def load_driver(url: "URL") -> None:
         raise DatabaseProblem(path=path, reason=reason)
 
 
-def schema_state(one: Callable[[str], Any], path: str) -> State:
-    """Read the revision of a database; ``one`` returns the first value of a SELECT.
+FACTS: Final = (
+    "SELECT current_setting('server_version_num'), current_setting('server_version'), "
+    "current_setting('server_encoding'), current_setting('search_path'), current_schema(), "
+    "to_regclass('alembic_version') IS NOT NULL, to_regclass('skills') IS NOT NULL"
+)
+REVISION: Final = "SELECT max(version_num) FROM alembic_version"
+"""What `schema_state` is told; the second only where the first says that there is such a table."""
+
+
+def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State:
+    """Say how a schema relates to this program, by the answers to `FACTS` and `REVISION`.
 
     Raises `DatabaseTooNew` for a revision that this program doesn't know and `DatabaseProblem` for
     a server that can't be used.
     """
-    if int(one("SELECT current_setting('server_version_num')")) < OLDEST_SERVER:
-        reason = f"PostgreSQL {one('SHOW server_version')} is too old, 13 is needed"
-        raise DatabaseProblem(path=path, reason=reason)
-    encoding = one("SHOW server_encoding")
-    if encoding != "UTF8":
+    number, version, encoding, search_path, schema, is_migrated, has_skills = facts
+    reason = None
+    if int(number) < OLDEST_SERVER:
+        reason = f"PostgreSQL {version} is too old, 13 is needed"
+    elif encoding != "UTF8":
         reason = f"its encoding is {encoding}; make one with ENCODING 'UTF8' TEMPLATE template0"
+    elif schema is None:
+        reason = (
+            f"this user sees no schema of its search_path ({search_path}): there is none, or "
+            "the right to it (GRANT USAGE ON SCHEMA) is missing"
+        )
+    elif is_migrated and revision is not None and not has_skills:
+        reason = "it is the database of another program"
+    if reason is not None:
         raise DatabaseProblem(path=path, reason=reason)
-    if one("SELECT to_regclass('alembic_version')") is None:
-        return State.EMPTY
-    found = one("SELECT max(version_num) FROM alembic_version")
-    if found is None:
-        return State.EMPTY
-    if one("SELECT to_regclass('skills')") is None:
-        raise DatabaseProblem(path=path, reason="it is the database of another program")
-    return State.of(found, path)
+    return State.of(revision, path)
 
 
 def translate(error: Exception, path: str, seconds: float) -> DatabaseProblem:

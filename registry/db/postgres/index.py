@@ -1,9 +1,9 @@
 """What writes say in PostgreSQL's own words: arrays, JSON, and the full-text index of vectors."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
 from registry.db.postgres.dialect import to_pyformat
 from registry.db.writes.indexed import Indexed
@@ -30,11 +30,21 @@ MAX_BYTES: Final = 400_000
 """Of a body in the index, whose vectors end at 1 MiB; what comes later is not found."""
 
 _ADD: Final = (
-    "WITH kept AS (INSERT INTO sketches (skill_id, data) VALUES (%s, %s)) "
-    "INSERT INTO search_texts (skill_id, body, head) VALUES (%s, to_tsvector('stems', %s), "
-    "setweight(to_tsvector('stems', %s), 'A') || setweight(to_tsvector('stems', %s), 'B') || "
-    "setweight(to_tsvector('stems', %s), 'C'))"
+    "WITH given AS (SELECT * FROM unnest(%s::bigint[], %s::bytea[], %s::text[], %s::text[], "
+    "%s::text[], %s::text[]) AS g (id, sketch, body, name, tags, description)), "
+    "kept AS (INSERT INTO sketches (skill_id, data) SELECT id, sketch FROM given) "
+    "INSERT INTO search_texts (skill_id, body, head) SELECT id, to_tsvector('stems', body), "
+    "setweight(to_tsvector('stems', name), 'A') || setweight(to_tsvector('stems', tags), 'B') || "
+    "setweight(to_tsvector('stems', description), 'C') FROM given"
 )
+
+NEXT_IDS: Final = (
+    "setval(pg_get_serial_sequence('skills', 'id'), greatest((SELECT max(id) FROM skills), "
+    "(SELECT last_value FROM skills_id_seq)) + {count}) - {count} + 1"
+)
+"""The first of so many numbers for versions, which nobody else gets; asked under the lock."""
+
+_TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 
 
 to_driver = to_pyformat
@@ -45,13 +55,33 @@ def array(values: Sequence[int] | Sequence[str]) -> object:
     return list(values)
 
 
+def ask_later(
+    connection: Connection, sql: str, values: Sequence[object]
+) -> Callable[[], list[Any]]:
+    """Ask with the next statement that is waited for; the rows are there when it is answered."""
+    session: Any = connection.connection.driver_connection
+    cursor = session.keep(to_pyformat(sql), values)
+    return lambda: list(cursor.fetchall())
+
+
+def insert_statement(table: Table, columns: Sequence[str], _rows: int) -> str:
+    """Return what inserts rows that are given as an array a column."""
+    arrays = ", ".join(f"%s::{_TYPES[table.c[one].type.python_type]}" for one in columns)
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
+
+
+def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
+    """Return the values of `insert_statement`."""
+    return tuple(map(list, zip(*rows, strict=True)))
+
+
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
     """Let new versions be found; their rows in skills and documents are there already."""
     rows = [
-        (one.id, one.sketch, one.id, *map(_words, (one.body, one.name, one.tags, one.description)))
+        (one.id, one.sketch, *map(_words, (one.body, one.name, one.tags, one.description)))
         for one in versions
     ]
-    connection.exec_driver_sql(_ADD, rows)
+    connection.exec_driver_sql(_ADD, insert_values(rows))
 
 
 def remove_from_index(_connection: Connection, _ids: Sequence[int]) -> None:

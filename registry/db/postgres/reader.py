@@ -1,26 +1,22 @@
-"""Reading from a PostgreSQL server, through SQLAlchemy's pool of connections."""
+"""Reading from a PostgreSQL server: a few connections, shared by the threads of a process."""
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from registry.db.forks import begin_anew
-from registry.db.interface import Reader, State
-from registry.db.postgres.dialect import (
-    CONNECT_ARGS,
-    redacted_url,
-    schema_state,
-    to_pyformat,
-    translate,
-)
+from registry.db.interface import MAX_REMEMBERED, Reader, Select, State
+from registry.db.postgres.dialect import FACTS, REVISION, schema_state, to_pyformat, translate
 from registry.db.postgres.search import VectorIndex
+from registry.db.queries.journal import UNFINISHED
+from registry.db.remote.address import Address
 from registry.db.storable import storable
-from registry.errors import DatabaseProblem, DatabaseUnreachable
+from registry.errors import DatabaseUnreachable
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Engine, PoolProxiedConnection
+    from registry.db.remote.session import Question, Session
 
 MAX_CONNECTIONS: Final = 20
 """Of one process, for reading; more threads wait for one another."""
@@ -28,36 +24,44 @@ MAX_CONNECTIONS: Final = 20
 KEPT_CONNECTIONS: Final = 5
 """Of these stay open while nobody uses them."""
 
+WAIT_SECONDS: Final = 30
+"""For one of them."""
+
+T = TypeVar("T")
+
 _AT_ONCE: Final = 1000
 """Rows of a stream that are fetched in one round trip."""
 
 _NUMBERS: Final = count()
 """Of cursors on a server; its next one is taken by one thread alone."""
 
+_VERSION: Final[Select] = ("SELECT number FROM data_version", ())
+
 _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresReader(Reader):
-    """Reads the database at ``url``. What a dropped connection did not answer is asked again."""
+    """Reads the database at ``address``. What a dropped connection left open is asked again."""
 
     in_json_array = "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
     index = VectorIndex()
 
-    def __init__(self, url: "URL") -> None:
-        super().__init__(redacted_url(url))
-        self._url = url
-        self._lock = threading.Lock()
-        self._made: Engine | None = None
+    def __init__(self, address: Address) -> None:
+        super().__init__(address.shown)
+        self._address = address
+        self.forked(idle=True)
         begin_anew(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
         """Leave the connections, which the parent speaks on; see `registry.db.forks`."""
-        if self._made is not None:
-            self._made.dispose(close=False)
-        self._made = None
-        self._lock = threading.Lock()
+        # Not closed and not let go either: the driver would warn of each.
+        self._inherited = [*getattr(self, "_inherited", ()), *getattr(self, "_open", ())]
+        self._open: set[Session] = set()
+        self._free: list[Session] = []
+        self._ahead: list[tuple[Any, ...]] | None = None
+        self._turns = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._local = threading.local()
 
     def state(self) -> State:
@@ -65,153 +69,202 @@ class PostgresReader(Reader):
 
         Raises `DatabaseTooNew`, `DatabaseUnreachable` or `DatabaseProblem`.
         """
-        return schema_state(lambda sql: self._run(sql, ())[0][0], self.path)
+        import psycopg
+
+        def ask(session: "Session") -> tuple[Any, Any]:
+            with suppress(psycopg.errors.UndefinedTable):
+                along = _question(*UNFINISHED)
+                facts, revision, found = session.ask([(FACTS, None), (REVISION, None), along])
+                self._ahead = found
+                return facts[0], revision[0][0]
+            return session.ask([(FACTS, None)])[0][0], None
+
+        return schema_state(*self._asked(ask), self.path)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""
-        return [] if self.empty else self._run(sql, parameters)
+        if self.empty:
+            return []
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and sql == UNFINISHED[0]:
+            return ahead  # the first question after `state`
+        return self._asked(lambda session: session.ask([_question(sql, parameters)])[0])
+
+    def many(self, questions: Sequence[Select]) -> list[list[Any]]:
+        """Return the rows of SELECTs that see one state, with one round trip."""
+        if self.empty:
+            return [[] for _ in questions]
+        asked = [_question(*one) for one in questions]
+        if self._pinned is not None or len(asked) == 1:
+            return self._asked(lambda session: session.ask(asked))
+        whole: list[Question] = [(_BEGIN, None), *asked, ("COMMIT", None)]
+        return self._asked(lambda session: session.ask(whole))[1:-1]
+
+    def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the rows of a page, and the number that another SELECT counts."""
+        if self.empty or self._pinned is not None:
+            return super().paged(page, count)
+        counted: dict[Hashable, tuple[int, int]] = self._local.__dict__.setdefault("counted", {})
+        key = count[0], tuple(count[1])
+        if key in counted:
+            rows, version = self.many([page, _VERSION])
+            if version[0][0] == counted[key][0]:
+                return rows, counted[key][1]
+        elif len(counted) >= MAX_REMEMBERED:
+            counted.clear()
+        rows, version, found = self.many([page, _VERSION, count])
+        counted[key] = version[0][0], found[0][0]
+        return rows, found[0][0]
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT: in a `snapshot` by a cursor, which needs a transaction."""
-        pinned: PoolProxiedConnection | None = getattr(self._local, "pinned", None)
-        if pinned is None:
+        if self._pinned is None or self.empty:
             return iter(self.rows(sql, parameters))
-        return self._stepwise(pinned, sql, parameters)
+        return self._stepwise(sql, parameters)
 
-    def _stepwise(
-        self, connection: "PoolProxiedConnection", sql: str, parameters: Sequence[object]
-    ) -> Iterator[tuple[Any, ...]]:
-        import psycopg
-
-        try:
-            # Two at once on one connection go by two names.
-            rows: Any = connection.cursor(f"rows_{next(_NUMBERS)}")
-            with closing(rows) as cursor:
-                cursor.itersize = _AT_ONCE
-                if parameters:
-                    cursor.execute(to_pyformat(sql), storable(parameters))
-                else:
-                    cursor.execute(sql)
-                yield from cursor
-        except psycopg.Error as error:
-            raise translate(error, self.path, 0) from error
+    def _stepwise(self, sql: str, parameters: Sequence[object]) -> Iterator[tuple[Any, ...]]:
+        # Two at once on one connection go by two names.
+        name = f"rows_{next(_NUMBERS)}"
+        declared, values = _question(sql, parameters)
+        declared = f"DECLARE {name} NO SCROLL CURSOR FOR {declared}"
+        fetch: Question = (f"FETCH {_AT_ONCE} FROM {name}", None)
+        found = self._asked(lambda session: session.ask([(declared, values), fetch]))[1]
+        while True:
+            yield from found
+            if len(found) < _AT_ONCE:
+                return
+            found = self._asked(lambda session: session.ask([fetch]))[0]
 
     def version(self) -> int | None:
         """Return how many transactions have changed the database."""
-        return None if self.empty else int(self.rows("SELECT number FROM data_version")[0][0])
+        if self.empty:
+            return None
+        pinned = self._pinned
+        if pinned is not None and pinned.version is not None:
+            return pinned.version
+        found = int(self.rows(*_VERSION)[0][0])
+        if pinned is not None:
+            pinned.version = found
+        return found
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Give this thread a transaction that sees one state of the database."""
-        if self.empty or getattr(self._local, "pinned", None) is not None:
+        if self.empty or self._pinned is not None:
             yield
             return
-        connection, _ = self._answered(_BEGIN, ())
-        self._local.pinned = connection
+        pinned = self._local.pinned = _Pinned()
         try:
             yield
         finally:
             self._local.pinned = None
-            self._end(connection)
+            if pinned.session is not None:
+                self._end(pinned.session)
 
     def close(self) -> None:
         """Close the connections of all threads."""
-        with self._lock:
-            if self._made is not None:
-                self._made.dispose()
-            self._made = None
+        free, self._free, self._open = self._free, [], set()
+        for session in free:
+            session.close()  # those in use are when they are given back
         self._local = threading.local()
 
-    def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        pinned: PoolProxiedConnection | None = getattr(self._local, "pinned", None)
-        if pinned is not None:
-            return self._execute(pinned, sql, parameters)
-        connection, rows = self._answered(sql, parameters)
-        connection.close()
-        return rows
+    @property
+    def _pinned(self) -> "_Pinned | None":
+        return getattr(self._local, "pinned", None)
 
-    def _answered(
-        self, sql: str, parameters: Sequence[object]
-    ) -> "tuple[PoolProxiedConnection, list[tuple[Any, ...]]]":
-        """Return what the server says, and the connection on which it said so.
+    def _asked(self, ask: "Callable[[Session], T]") -> T:
+        """Return what ``ask`` is answered on a connection: that of the snapshot, if there is one.
 
-        Each connection of the pool may have ended since it was used; a new one that ends at once
+        Each connection that was kept may have ended since it was used; a new one that ends at once
         is the server's fault.
         """
+        pinned = self._pinned
+        if pinned is not None and pinned.session is not None:
+            return self._answer(pinned.session, ask)
         for left in range(KEPT_CONNECTIONS, -1, -1):
-            connection = self._connect()
+            session = self._take()
             try:
-                return connection, self._execute(connection, sql, parameters)
-            except DatabaseUnreachable as error:
-                connection.invalidate(error)
-                connection.close()
+                session.begin([_BEGIN] if pinned is not None else [])
+                found = self._answer(session, ask)
+            except DatabaseUnreachable:
+                self._drop(session)
                 if not left:
                     raise
             except BaseException:
-                connection.close()
+                self._drop(session)
                 raise
+            else:
+                if pinned is None:
+                    self._give(session)
+                else:
+                    pinned.session = session
+                return found
         raise AssertionError  # pragma: no cover  # the loop returns or raises
 
-    def _end(self, connection: "PoolProxiedConnection") -> None:
-        try:
-            self._execute(connection, "COMMIT", ())
-        except DatabaseProblem as error:  # what was read was read
-            connection.invalidate(error)
-        finally:
-            connection.close()
-
-    def _execute(
-        self, connection: "PoolProxiedConnection", sql: str, parameters: Sequence[object]
-    ) -> list[tuple[Any, ...]]:
+    def _answer(self, session: "Session", ask: "Callable[[Session], T]") -> T:
         import psycopg
 
         try:
-            with closing(connection.cursor()) as cursor:  # refused where the connection ended
-                if parameters:
-                    cursor.execute(to_pyformat(sql), storable(parameters))
-                else:
-                    cursor.execute(sql)
-                return list(cursor.fetchall()) if cursor.description else []
+            return ask(session)
         except psycopg.Error as error:
             raise translate(error, self.path, 0) from error
 
-    def _connect(self) -> "PoolProxiedConnection":
+    def _end(self, session: "Session") -> None:
         import psycopg
-        from sqlalchemy.exc import DBAPIError
-        from sqlalchemy.exc import TimeoutError as PoolTimeout
 
         try:
-            return self._engine().raw_connection()
-        except (psycopg.Error, DBAPIError) as error:
-            raise translate(error, self.path, 0) from error
-        except PoolTimeout as error:
+            session.commit()
+        except psycopg.Error:  # what was read was read
+            self._drop(session)
+        else:
+            self._give(session)
+
+    def _take(self) -> "Session":
+        import psycopg
+
+        from registry.db.remote.session import READING, Session
+
+        if not self._turns.acquire(timeout=WAIT_SECONDS):
             reason = f"all {MAX_CONNECTIONS} connections of this process are in use"
-            raise DatabaseUnreachable(path=self.path, reason=reason) from error
+            raise DatabaseUnreachable(path=self.path, reason=reason)
+        try:
+            while self._free:
+                with suppress(IndexError):  # another thread was faster
+                    session = self._free.pop()
+                    if session.is_alive:
+                        return session
+                    self._open.discard(session)
+                    session.close()
+            session = Session.open(self._address, READING)
+            self._open.add(session)
+        except psycopg.Error as error:
+            self._turns.release()
+            raise translate(error, self.path, 0) from error
+        except BaseException:
+            self._turns.release()
+            raise
+        return session
 
-    def _engine(self) -> "Engine":
-        with self._lock:
-            if self._made is None:
-                self._made = _make_engine(self._url)
-            return self._made
+    def _give(self, session: "Session") -> None:
+        session.rollback()
+        if session in self._open and len(self._free) < KEPT_CONNECTIONS and not session.closed:
+            self._free.append(session)
+            self._turns.release()
+        else:
+            self._drop(session)
+
+    def _drop(self, session: "Session") -> None:
+        self._open.discard(session)
+        session.close()
+        self._turns.release()
 
 
-def _make_engine(url: "URL") -> "Engine":
-    from sqlalchemy import create_engine, event
+class _Pinned:
+    """The connection of a snapshot, from its first question on, and the version it sees."""
 
-    engine = create_engine(
-        url,
-        isolation_level="AUTOCOMMIT",
-        pool_size=KEPT_CONNECTIONS,
-        max_overflow=MAX_CONNECTIONS - KEPT_CONNECTIONS,
-        connect_args=CONNECT_ARGS,
-    )
+    session: "Session | None" = None
+    version: int | None = None
 
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: object) -> None:
-        connection.execute("SET default_transaction_read_only = on")
-        # Long texts lie beside their tables. That a scan of a table reads them, while an index
-        # knows the answer, is beyond the planner: it takes the scan for the cheaper way.
-        connection.execute("SET enable_seqscan = off")
-        connection.execute("SET jit = off")
 
-    return engine
+def _question(sql: str, parameters: Sequence[object]) -> "Question":
+    return (to_pyformat(sql), storable(parameters)) if parameters else (sql, None)

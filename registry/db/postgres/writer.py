@@ -3,19 +3,23 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.dialects import registry as dialects
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import NullPool
 
 from registry.db.forks import begin_anew
 from registry.db.interface import Writer
-from registry.db.postgres.dialect import CONNECT_ARGS, WRITING, redacted_url, translate
+from registry.db.postgres.dialect import WRITING, translate
+from registry.db.remote import session as remote
+from registry.db.remote.address import Address
+from registry.db.remote.session import Session
+from registry.db.writes.versions import next_ids
 from registry.errors import RegistryError
-
-if TYPE_CHECKING:
-    from sqlalchemy import URL
 
 VACUUM_TABLES: Final = (
     "sources",
@@ -27,43 +31,78 @@ VACUUM_TABLES: Final = (
     "diagnostics",
 )
 
-_BEGIN: Final = f"""
-SET LOCAL lock_timeout = {{wait}};
-SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()));
-UPDATE data_version SET number = number + 1
-"""
+_LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()))"
+_ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 
-def make_engine(url: "URL", *, pooled: bool = True) -> Engine:
-    """Return an engine that writes to the database at ``url``, each statement seeing the newest."""
-    doing = f"skill-registry {os.getpid()}"
-    options: dict[str, Any] = {"pool_pre_ping": True} if pooled else {"poolclass": NullPool}
-    engine = create_engine(url, connect_args=CONNECT_ARGS | {"application_name": doing}, **options)
+class Dialect(PGDialect_psycopg):
+    """SQLAlchemy's own, which asks a server nothing about itself that is known."""
 
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: object) -> None:
-        # Long texts lie beside their tables, so reading a table whole is never the cheaper way.
-        connection.execute("SET enable_seqscan = off")
-        connection.execute("SET jit = off")
-        connection.commit()
+    supports_statement_cache = True
+
+    def initialize(self, connection: Connection) -> None:
+        """Take what the driver was told when it connected."""
+        driver: Any = connection.connection.driver_connection
+        number = driver.info.server_version
+        self.server_version_info = (number // 10000, number % 10000)
+        self.default_isolation_level = "READ COMMITTED"
+        self._backslash_escapes = False
+
+
+_DIALECT: Final = "postgresql+skill_registry://"
+
+dialects.register("postgresql.skill_registry", __name__, Dialect.__name__)
+
+
+def make_engine(address: Address) -> Engine:
+    """Return an engine for the database at ``address``, whose connections are not kept.
+
+    Transactions are those of SQLAlchemy.
+    """
+
+    def connect() -> psycopg.Connection[Any]:
+        return remote.connect(address, f"skill-registry {os.getpid()}")
+
+    return create_engine(_DIALECT, creator=connect, poolclass=NullPool)
+
+
+def _patient_engine(address: Address) -> Engine:
+    """Return an engine whose connections are kept, and begin and end transactions themselves."""
+
+    def connect() -> Session:
+        return Session.open(address, remote.WRITING, f"skill-registry {os.getpid()}")
+
+    engine = create_engine(_DIALECT, creator=connect)
+
+    @event.listens_for(engine, "checkout")
+    def check(session: Session, *_: object) -> None:
+        if not session.is_alive:
+            raise DisconnectionError
 
     return engine
 
 
 class PostgresWriter(Writer):
-    """Writes to the database at ``url``, one transaction at a time, as on SQLite.
+    """Writes to the database at ``address``, one transaction at a time, as on SQLite.
 
-    The lock is the server's and ends with the transaction, so a dead client holds up nobody. Each
+    The lock is the server's and ends with the transaction, so a dead client holds up nobody, and
+    one that is suspended only for as long as the server lets a transaction do nothing. Each
     transaction counts up `data_version`, by which readers know that there is something new.
     """
 
-    def __init__(self, url: "URL", host: str) -> None:
-        super().__init__(redacted_url(url), host, make_engine(url))
+    def __init__(self, address: Address, host: str) -> None:
+        super().__init__(address.shown, host, _patient_engine(address))
         begin_anew(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
         """Leave the connections, which the parent speaks on; see `registry.db.forks`."""
         self._engine.dispose(close=False)
+
+    def reserve(self, count: int) -> int:
+        """Return the first of so many numbers of versions, to be staged beside other writers."""
+        with self.transaction(quiet=True) as connection:
+            connection.exec_driver_sql(_LOCK)
+            return next_ids(connection, count)
 
     def update_statistics(self) -> None:
         """Put new rows into their indexes, and count what the planner goes by.
@@ -71,16 +110,18 @@ class PostgresWriter(Writer):
         The server does so by itself, but minutes later.
         """
         with suppress(DBAPIError), self._engine.connect() as connection:
-            connection.execution_options(isolation_level="AUTOCOMMIT")
             connection.exec_driver_sql(f"VACUUM (ANALYZE) {', '.join(VACUUM_TABLES)}")
 
     @contextmanager
-    def _exclusive(self, _wait: float) -> Iterator[None]:
-        yield
-
-    def _begin(self, connection: Connection, wait: float) -> None:
-        # Zero would wait for ever.
-        connection.exec_driver_sql(_BEGIN.format(wait=max(1, round(wait * 1000))))
+    def _begun(self, wait: float, *, quiet: bool) -> Iterator[Connection]:
+        with self._engine.connect() as connection:
+            session = connection.connection.driver_connection
+            assert isinstance(session, Session)  # noqa: S101  # the engine makes these
+            # Zero would wait for ever.
+            begin = ["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"]
+            session.begin(begin if quiet else [*begin, *_ALONE])
+            with connection.begin():
+                yield connection
 
     def _translate(self, error: DBAPIError, wait: float) -> RegistryError:
         return translate(error, self.path, wait)

@@ -6,7 +6,7 @@ Whoever may write to the database may write here: a row is a hint about a change
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from registry.db.interface import Reader
+from registry.db.interface import Reader, Select
 
 Kind = Literal["create", "update", "delete", "update together", "delete together"]
 """The last two are changes of copies: journalled at once, and each of them finished (`moves`)."""
@@ -54,9 +54,12 @@ class Entry:
         return self.kind.endswith(" together")
 
 
+UNFINISHED: Final[Select] = ("SELECT 1 FROM journal LIMIT 1", ())
+
+
 def has_entries(reader: Reader) -> bool:
     """Tell whether any change, of whatever host, is unfinished."""
-    return bool(reader.rows("SELECT 1 FROM journal LIMIT 1"))
+    return bool(reader.rows(*UNFINISHED))
 
 
 def agrees(reader: Reader, entry: Entry) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from registry.db.interface import Reader
+from registry.db.interface import Reader, Select
 from registry.db.queries.filters import FROM, NO_LIMIT, Filters, Sort, behind, keys, order, where
 from registry.db.queries.rows import columns, skill_of
 from registry.model import Page, Skill
@@ -19,6 +19,7 @@ class Listing(Iterable[Skill]):
     """
 
     reader: Reader
+    columns: str
     condition: str
     values: Sequence[object]
     order: str
@@ -31,14 +32,16 @@ class Listing(Iterable[Skill]):
         """Yield the skills."""
         if self.items is not None:
             return iter(self.items)
-        sql = (
-            f"SELECT {columns(self.reader.sight)} FROM {FROM} WHERE {self.condition} "
-            f"ORDER BY {self.order}"
-        )
+        return map(skill_of, self.reader.stream(*self.question))
+
+    @property
+    def question(self) -> Select:
+        """What asks for them."""
+        sql = f"SELECT {self.columns} FROM {FROM} WHERE {self.condition} ORDER BY {self.order}"
         if self.is_whole:
-            return map(skill_of, self.reader.stream(sql, self.values))
+            return sql, self.values
         bounds = [*self.values, NO_LIMIT if self.limit is None else self.limit, self.offset]
-        return map(skill_of, self.reader.stream(f"{sql} LIMIT ? OFFSET ?", bounds))
+        return f"{sql} LIMIT ? OFFSET ?", bounds
 
     @property
     def is_whole(self) -> bool:
@@ -68,8 +71,9 @@ def listing_of(
     offset: int = 0,
 ) -> Listing:
     """Return the skills that pass the filters, not asked for yet."""
-    condition, values = where(reader, filters, reader.sight)
-    return Listing(reader, condition, values, order(sort, reverse=reverse), limit, offset)
+    sight = reader.sight
+    what = columns(sight), *where(reader, filters, sight), order(sort, reverse=reverse)
+    return Listing(reader, *what, limit, offset)
 
 
 def list_skills(
@@ -86,8 +90,8 @@ def list_skills(
     if found.is_whole:
         items = tuple(found)  # one statement, which sees one state by itself
         return Page(items, len(items))
-    with reader.snapshot():
-        return Page(tuple(found), found.total)
+    rows, total = reader.paged(found.question, _counting(found.condition, found.values))
+    return Page(tuple(map(skill_of, rows)), total)
 
 
 def next_skills(
@@ -126,16 +130,17 @@ def left_out(reader: Reader, filters: Filters) -> int:
 
 
 def _count(reader: Reader, condition: str, values: Sequence[object]) -> int:
-    """Return how many skills meet a condition.
-
-    The answer is kept until the database changes: a page after page asks for it again.
-    """
+    """Return how many skills meet a condition; the answer is kept until the database changes."""
 
     def load(reader: Reader) -> int:
-        rows = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {condition}", values)
+        rows = reader.rows(*_counting(condition, values))
         return int(rows[0][0]) if rows else 0
 
     return reader.remembered(f"count {condition} {list(values)}", load)
+
+
+def _counting(condition: str, values: Sequence[object]) -> Select:
+    return f"SELECT count(*) FROM {FROM} WHERE {condition}", values
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from stat import S_IXUSR
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from registry.db.asked import Condition
-from registry.db.interface import Reader
+from registry.db.interface import Reader, Select
 from registry.db.queries.filters import FROM
-from registry.db.queries.rows import Rows, columns, skill_of
+from registry.db.queries.rows import columns, skill_of
 from registry.db.sight import Sight
 from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
@@ -76,9 +76,10 @@ class StoredSkill(NamedTuple):
         return self.is_usable and self.within == 1 and not self.skill.shadowed
 
 
-def select(reader: Rows, condition: str, *values: object) -> list[StoredSkill]:
+def select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
     """Return the live skills that meet a condition on ``s`` (skills) and ``src`` (sources)."""
-    return list(map(_stored, reader.rows(f"{_selecting(reader.sight)} {condition}", values)))
+    rows = reader.as_seen(lambda sight: (f"{_selecting(sight)} {condition}", values))
+    return list(map(_stored, rows))
 
 
 def _stored(row: tuple[Any, ...]) -> StoredSkill:
@@ -98,9 +99,13 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
     source, slash, rest = handle.partition("/")
     if not slash:
         return [], select(reader, "s.name = ?", handle)
-    begin = _selecting(reader.sight)
-    either = f"{begin} src.name = ? AND s.folder = ? UNION ALL {begin} s.name IN (?, ?)"
-    found = list(map(_stored, reader.rows(either, (source, rest, handle, rest))))
+
+    def either(sight: Sight) -> Select:
+        begin = _selecting(sight)
+        sql = f"{begin} src.name = ? AND s.folder = ? UNION ALL {begin} s.name IN (?, ?)"
+        return sql, (source, rest, handle, rest)
+
+    found = list(map(_stored, reader.as_seen(either)))
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
     # One that is both comes out twice.
     return placed[:1], list({one.id: one for one in found}.values())
@@ -111,9 +116,19 @@ def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
     return next(iter(select(reader, "s.id = ?", skill_id)), None)
 
 
-def by_place(reader: Rows, source_id: int, folder: str) -> StoredSkill | None:
+def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
     """Return the skill in a folder of a source; None: there is none."""
-    return next(iter(select(reader, "s.source_id = ? AND s.folder = ?", source_id, folder)), None)
+    return stored(reader.as_seen(lambda sight: at_place(sight, source_id, folder)))
+
+
+def at_place(sight: Sight, source_id: int, folder: str) -> Select:
+    """Return what asks for the skill in a folder of a source; `stored` understands the answer."""
+    return f"{_selecting(sight)} s.source_id = ? AND s.folder = ?", (source_id, folder)
+
+
+def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
+    """Return the skill that was asked for; None: there is none."""
+    return _stored(rows[0]) if rows else None
 
 
 def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
@@ -132,13 +147,16 @@ def same_files(reader: Reader, name: str, tree_hash: str) -> list[StoredSkill]:
 
 def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
     """Return the folder of a source's skill of this name; None: there is none."""
-    rows = reader.rows(
-        # The plus keeps SQLite from the index by source, which leads through the whole source.
-        "SELECT folder FROM skills WHERE +source_id = ? AND name = ? AND live = 1 "
-        "AND status <> 'no_document'",
-        (source_id, name),
+    return dict(reader.rows(*places_of_name(name))).get(source_id)
+
+
+def places_of_name(name: str) -> Select:
+    """Return what asks for the source's id and the folder of each skill of this name."""
+    sql = (
+        "SELECT source_id, folder FROM skills WHERE name = ? AND live = 1 "
+        "AND status <> 'no_document'"
     )
-    return rows[0][0] if rows else None
+    return sql, (name,)
 
 
 def is_known(reader: Reader, name: str) -> bool:
@@ -170,31 +188,42 @@ def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
     return {(source, folder): document for source, folder, document in rows}
 
 
-def document(reader: Reader, skill_id: int) -> tuple[str, int, Mapping[str, JsonValue]] | None:
-    """Return the SKILL.md's text, where its body starts, and its front matter."""
-    rows = reader.rows(
-        "SELECT text, body_start, front_matter FROM documents WHERE skill_id = ?", (skill_id,)
-    )
-    return (rows[0][0], rows[0][1], json.loads(rows[0][2])) if rows else None
+_DOCUMENT: Final = "SELECT text, body_start, front_matter FROM documents WHERE skill_id = ?"
+_FILES: Final = "SELECT path, size, hash, mode FROM skill_files WHERE skill_id = ? ORDER BY path"
+_FINDINGS: Final = (
+    "SELECT code, severity, message, line, fix, path FROM diagnostics WHERE skill_id = ?"
+)
+
+
+Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
+"""The text of a SKILL.md, where its body starts, and its front matter."""
+
+
+def whole(
+    reader: Reader, skill_id: int
+) -> tuple[Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
+    """Return the document, the files and the findings of a version, as they are at one time."""
+    of_it = (skill_id,)
+    texts, files, findings = reader.many([(sql, of_it) for sql in (_DOCUMENT, _FILES, _FINDINGS)])
+    found = (texts[0][0], texts[0][1], json.loads(texts[0][2])) if texts else None
+    return found, _files(files), _findings(findings)
 
 
 def files(reader: Reader, skill_id: int) -> tuple[SkillFile, ...]:
     """Return the skill's files, SKILL.md among them, by path."""
-    return tuple(
-        SkillFile(path, size, content, bool(mode & S_IXUSR))
-        for path, size, content, mode in reader.rows(
-            "SELECT path, size, hash, mode FROM skill_files WHERE skill_id = ? ORDER BY path",
-            (skill_id,),
-        )
-    )
+    return _files(reader.rows(_FILES, (skill_id,)))
 
 
 def findings(reader: Reader, skill_id: int) -> tuple[Diagnostic, ...]:
     """Return the skill's diagnostics, the worst first."""
-    rows = reader.rows(
-        "SELECT code, severity, message, line, fix, path FROM diagnostics WHERE skill_id = ?",
-        (skill_id,),
-    )
+    return _findings(reader.rows(_FINDINGS, (skill_id,)))
+
+
+def _files(rows: Sequence[tuple[Any, ...]]) -> tuple[SkillFile, ...]:
+    return tuple(SkillFile(path, size, one, bool(mode & S_IXUSR)) for path, size, one, mode in rows)
+
+
+def _findings(rows: Sequence[tuple[Any, ...]]) -> tuple[Diagnostic, ...]:
     return tuple(sorted((Diagnostic(*row) for row in rows), key=lambda finding: finding.sort_key))
 
 
@@ -209,11 +238,9 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     """Return the refs of versions, live or not."""
-    found: dict[int, str] = {}
-    sql = f"SELECT s.id, {reader.sight.ref} FROM {FROM} WHERE s.id IN {reader.in_json_array}"
-    for start in range(0, len(ids), BATCH):
-        found.update(reader.rows(sql, (json.dumps(ids[start : start + BATCH]),)))
-    return found
+    sight, starts = reader.sight, range(0, len(ids), BATCH)
+    parts = (refs_seen(reader, ids[start : start + BATCH], sight) for start in starts)
+    return {one: ref for part in parts for one, ref in part.items()}
 
 
 def hits(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, tuple[str, Skill]]:

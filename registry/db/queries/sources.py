@@ -1,8 +1,8 @@
 """Registered sources, as the database knows them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from registry.db.interface import Reader
+from registry.db.interface import Reader, Select
 from registry.disk.paths import ROOT
 from registry.model import SECURITY_CODES, Remote, Severity, Source
 
@@ -20,23 +20,25 @@ WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
 
 def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
     """Return all sources, the strongest first; ``counted``: with how many skills they have."""
-    found = []
-    for row in reader.rows(
-        _SQL.format(skills=_COUNT if counted else 0, held=_HELD if counted else 0)
-    ):
-        number, name, path, scope, priority, enabled, when, result, host, skills, *facts, held = row
-        kind, url, ref, part, only, version, fetched_at = facts
-        remote = None
-        if kind is not None and url is not None:
-            names = tuple(only.split("\n")) if only else ()
-            remote = Remote(kind, url, ref, part, names, version, fetched_at)
-        on = enabled == 1
-        found.append(
-            Source(
-                number, name, path, scope, priority, on, when, result, skills, host, remote, held
-            )
-        )
-    return found
+    question = _SQL.format(skills=_COUNT if counted else 0, held=_HELD if counted else 0)
+    return list(map(_source, reader.rows(question)))
+
+
+def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tuple[Any, ...]]]:
+    """Return all sources as `list_sources`, not counted, and what else was asked."""
+    rows, found = reader.many([(_SQL.format(skills=0, held=0), ()), question])
+    return list(map(_source, rows)), found
+
+
+def _source(row: tuple[Any, ...]) -> Source:
+    number, name, path, scope, priority, enabled, when, result, host, skills, *facts, held = row
+    kind, url, ref, part, only, version, fetched_at = facts
+    remote = None
+    if kind is not None and url is not None:
+        names = tuple(only.split("\n")) if only else ()
+        remote = Remote(kind, url, ref, part, names, version, fetched_at)
+    on = enabled == 1
+    return Source(number, name, path, scope, priority, on, when, result, skills, host, remote, held)
 
 
 def count_below(reader: Reader, source_id: int, folder: str) -> int:

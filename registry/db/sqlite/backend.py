@@ -5,8 +5,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
+from registry.db.facts import DatabaseInfo
 from registry.db.forks import busy
-from registry.db.interface import Backend, DatabaseInfo, State, UsageRow, Writer
+from registry.db.interface import Backend, State, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
 from registry.db.sqlite.dialect import (
     BUSY_SECONDS,
@@ -72,7 +73,7 @@ class SqliteBackend(Backend):
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
         """Add counts of use; False: the file was busy for ``wait`` seconds."""
-        return self._write(statements(self.reader, rows), wait)
+        return self._write([(sql, [one]) for sql, one in statements(self.reader, rows)], wait)
 
     def _write(self, work: Iterable[tuple[str, Sequence[Sequence[object]]]], wait: float) -> bool:
         """Write without SQLAlchemy, under the file lock; False: it was held for ``wait`` seconds.

@@ -1,10 +1,10 @@
 """What writes say in SQLite's own words: arrays, JSON, and the full-text indexes."""
 
 import json
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
 from registry.db.writes.indexed import SEGMENTED, Indexed
 from registry.text import segment
@@ -62,6 +62,30 @@ def array(values: Sequence[int] | Sequence[str]) -> object:
 def to_driver(sql: str) -> str:
     """Return ``sql`` with its values marked as the driver wants it: ``?``, as they are."""
     return sql
+
+
+NEXT_IDS: Final = "(SELECT coalesce(max(id), 0) + 1 FROM skills)"
+"""The first of so many numbers for versions that are free; asked under the lock."""
+
+
+def insert_statement(table: Table, columns: Sequence[str], rows: int) -> str:
+    """Return what inserts so many rows."""
+    group = f"({', '.join(['?'] * len(columns))})"
+    values = ", ".join([group] * rows)
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {values}"
+
+
+def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
+    """Return the values of `insert_statement`."""
+    return tuple([value for row in rows for value in row])
+
+
+def ask_later(
+    connection: Connection, sql: str, values: Sequence[object]
+) -> Callable[[], list[Any]]:
+    """Ask now: nothing is gained by waiting."""
+    rows = [tuple(row) for row in connection.exec_driver_sql(sql, tuple(values))]
+    return lambda: rows
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:

@@ -57,18 +57,16 @@ class SqliteWriter(Writer):
         super().__init__(path, "", make_engine(path))
 
     @contextmanager
-    def _exclusive(self, wait: float) -> Iterator[None]:
+    def _begun(self, wait: float, *, quiet: bool) -> Iterator[Connection]:  # noqa: ARG002
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
                 raise DatabaseBusy(path=self.path, seconds=wait)
-            with busy:
-                yield
-
-    def _begin(self, _connection: Connection, _wait: float) -> None:
-        # Each transaction opens the file anew, so a path that leads nowhere now means that the
-        # file was removed in this very moment; writing to it would be accepted and lost.
-        if not os.path.exists(self.path):
-            raise DatabaseProblem(path=self.path, reason="the file was removed meanwhile")
+            with busy, self._engine.begin() as connection:
+                # Each transaction opens the file anew, so a path that leads nowhere now means
+                # that the file was removed in this very moment; what is written would be lost.
+                if not os.path.exists(self.path):
+                    raise DatabaseProblem(path=self.path, reason="the file was removed meanwhile")
+                yield connection
 
     def _translate(self, error: DBAPIError, _wait: float) -> RegistryError:
         return translate(error, self.path)

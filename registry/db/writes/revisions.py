@@ -66,7 +66,9 @@ def pack(content_hash: str, data: bytes) -> Packed:
 def add_contents(connection: Connection, files: Sequence[Packed]) -> None:
     """Store the bytes of files; what is stored already stays."""
     rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
-    insert_rows(connection, contents, list(rows.values()), ignore_known=True)
+    # In one order for all: who stores the same at the same time waits for nobody who waits for it.
+    ordered = [rows[key] for key in sorted(rows)]
+    insert_rows(connection, contents, ordered, ignore_known=True)
 
 
 def store_documents(connection: Connection, versions: Sequence[int]) -> None:
@@ -83,15 +85,20 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
         list(versions),
     )
     while some := rows.fetchmany(BATCH):
-        found = [(row.content_hash, row.text.encode()) for row in some]
-        add_contents(
-            connection,
-            [
-                pack(content_hash, data)
-                for content_hash, data in found
-                if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash
-            ],
-        )
+        store_texts(connection, [(row.content_hash, row.text) for row in some])
+
+
+def store_texts(connection: Connection, texts: Sequence[tuple[str, str]]) -> None:
+    """Store the bytes of documents by their hash, unless they were not the text alone."""
+    found = [(content_hash, text.encode()) for content_hash, text in texts]
+    add_contents(
+        connection,
+        [
+            pack(content_hash, data)
+            for content_hash, data in found
+            if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash
+        ],
+    )
 
 
 def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int, int]:
@@ -113,16 +120,17 @@ def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int
             "AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.uid = r.uid "
             "AND (CAST(:before AS TEXT) IS NULL OR g.since >= :before) "
             "AND (g.tree_hash = r.tree_hash OR (g.tree_hash IS NULL AND r.age = 1)))) "
-            "OR uid NOT IN (SELECT uid FROM gone UNION SELECT uid FROM skills WHERE live = 1)"
+            "OR uid NOT IN (SELECT uid FROM gone UNION SELECT uid FROM skills WHERE live = 1) "
+            "RETURNING 1"
         ),
         {"keep": min(keep, MAX_INTEGER), "before": before},
-    ).rowcount
+    ).all()
     connection.exec_driver_sql(
         "DELETE FROM gone WHERE uid NOT IN (SELECT uid FROM revisions) "
         "OR uid IN (SELECT uid FROM skills WHERE live = 1)"
     )
     freed = connection.exec_driver_sql(
         f"DELETE FROM contents WHERE hash NOT IN (SELECT n.hash FROM "
-        f"({dialect_of(connection).REVISION_HASHES}) n WHERE n.hash IS NOT NULL)"
-    ).rowcount
-    return deleted, freed
+        f"({dialect_of(connection).REVISION_HASHES}) n WHERE n.hash IS NOT NULL) RETURNING 1"
+    ).all()
+    return len(deleted), len(freed)

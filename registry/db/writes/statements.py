@@ -1,6 +1,6 @@
 """Statements that both databases understand, with ``?`` for values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
 
@@ -47,6 +47,12 @@ class InTransaction:
         found = self._connection.exec_driver_sql(text, tuple(parameters) or None)
         return [tuple(row) for row in found]
 
+    def later(self, sql: str, parameters: Sequence[object]) -> Callable[[], list[Any]]:
+        """Return what gives the rows of a SELECT, once the transaction is committed."""
+        words = dialect_of(self._connection)
+        answer: Callable[[], list[Any]] = words.ask_later(self._connection, sql, parameters)
+        return answer
+
 
 def execute_many(connection: Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Run one statement for each of the rows of values."""
@@ -71,14 +77,10 @@ def insert_rows(
     if not rows:
         return
     columns = list(rows[0])
-    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    group = f"({', '.join([mark] * len(columns))})"
+    words = dialect_of(connection)
     most = MAX_VARIABLES // len(columns)
     ending = " ON CONFLICT DO NOTHING" if ignore_known else ""
     for start in range(0, len(rows), most):
-        some = rows[start : start + most]
-        values = ", ".join([group] * len(some))
-        connection.exec_driver_sql(
-            f"INSERT INTO {into.name} ({', '.join(columns)}) VALUES {values}{ending}",
-            tuple([row[column] for row in some for column in columns]),
-        )
+        some = [[row[column] for column in columns] for row in rows[start : start + most]]
+        sql = words.insert_statement(into, columns, len(some))
+        connection.exec_driver_sql(f"{sql}{ending}", words.insert_values(some))

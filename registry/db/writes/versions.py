@@ -8,13 +8,12 @@ that nobody sees.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import (
     Connection,
     and_,
     delete,
-    func,
     insert,
     select,
 )
@@ -61,12 +60,21 @@ class NewVersion:
 _RETIRED_AT_ONCE = 500
 
 
-def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0) -> list[int]:
-    """Store new versions, unseen by readers unless ``live`` is 1, and return their ids."""
+def stage(
+    connection: Connection,
+    versions: Iterable[NewVersion],
+    live: int = 0,
+    first: int | None = None,
+) -> list[int]:
+    """Store new versions, unseen by readers unless ``live`` is 1, and return their ids.
+
+    ``first``: the lowest number that is free, where that is known.
+    """
     batch = list(versions)
     if not batch:
         return []
-    first = (connection.execute(select(func.max(skills.c.id))).scalar() or 0) + 1
+    if first is None:
+        first = next_ids(connection, len(batch))
     files: list[dict[str, Any]] = []
     tags: list[dict[str, Any]] = []
     findings: list[dict[str, Any]] = []
@@ -106,6 +114,12 @@ def stage(connection: Connection, versions: Iterable[NewVersion], live: int = 0)
     return [version.columns["id"] for version in batch]
 
 
+def next_ids(connection: Connection, count: int) -> int:
+    """Return the first of so many numbers for new versions; the lock of all writers is held."""
+    sql = f"SELECT {dialect_of(connection).NEXT_IDS.format(count=count)}"
+    return int(execute(connection, sql).scalar_one())
+
+
 def publish(
     connection: Connection,
     staged: Sequence[int],
@@ -138,40 +152,20 @@ def publish(
         sql = "SELECT name, folder FROM skills WHERE id {in_array}"
         names.update(name for row in execute(connection, sql, list(removed)) for name in row)
     store_documents(connection, outgoing)
-    for live, versions in ((0, outgoing), (1, incoming)):
-        if versions:
-            sql = f"UPDATE skills SET live = {live} WHERE id {{in_array}}"
-            execute(connection, sql, versions)
-    refresh_names(connection, names - {None})
-    record_revisions(connection, incoming)
+    switch(connection, incoming, outgoing, names - {None})
     return incoming
 
 
-class LiveVersion(NamedTuple):
-    """What a change needs to know of the live version in a folder."""
-
-    id: int
-    uid: str
-    name: str
-    created_at: str
-    content_hash: str | None
-    tree_hash: str | None
-
-
-def live_version(connection: Connection, source_id: int, folder: str) -> LiveVersion | None:
-    """Return the live version in a folder; None: there is none."""
-    row = connection.execute(
-        select(*(skills.c[key] for key in LiveVersion._fields)).where(
-            skills.c.source_id == source_id, skills.c.folder == folder, skills.c.live == 1
-        )
-    ).first()
-    return None if row is None else LiveVersion(*row)
-
-
-def is_live(connection: Connection, uid: str) -> bool:
-    """Tell whether a skill is live, wherever it is."""
-    found = select(skills.c.id).where(skills.c.uid == uid, skills.c.live == 1)
-    return connection.execute(found.limit(1)).first() is not None
+def switch(
+    connection: Connection, incoming: Sequence[int], outgoing: Sequence[int], names: Iterable[str]
+) -> None:
+    """Let versions be live instead of others; ``names``: all that is different for them."""
+    for live, versions in ((0, outgoing), (1, incoming)):
+        if versions:
+            sql = f"UPDATE skills SET live = {live} WHERE id {{in_array}}"
+            execute(connection, sql, list(versions))
+    refresh_names(connection, names)
+    record_revisions(connection, incoming)
 
 
 def delete_version(connection: Connection, version: int) -> None:

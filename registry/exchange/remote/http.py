@@ -22,7 +22,6 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from registry import __version__
 from registry.errors import RemoteInvalid, RemoteRefused, RemoteTooLarge, RemoteUnreachable
 from registry.exchange.remote.tree import Bounds
 from registry.exchange.remote.urls import (
@@ -36,6 +35,7 @@ from registry.exchange.remote.urls import (
     split,
 )
 from registry.exchange.remote.wire import connect, cut_off, login_of, reason_of, tunnel
+from registry.settings import APPLICATION
 
 TIMEOUT: Final = 15.0
 """Seconds until a connection is made, and between two pieces of what it brings."""
@@ -156,7 +156,7 @@ class Client:
         parts = split(url)
         host, port = host_of(parts), port_of(parts)
         own = {"Host": parts.netloc, "Accept-Encoding": "identity", "Connection": "close"}
-        own["User-Agent"] = f"skill-registry/{__version__}"
+        own["User-Agent"] = APPLICATION
         if self._login and origin_of(parts) == origin_of(split(self.url)):
             own["Authorization"] = self._login
         target = parts._replace(scheme="", netloc="").geturl()

@@ -20,6 +20,9 @@ from registry.sync.run import sync as sync_folders
 AT_ONCE: Final = 4
 """Remotes that are asked at once."""
 
+ASK_SECONDS: Final = 30.0
+"""Within which a remote has to say whether it has something newer."""
+
 SCOPE: Final[Scope] = "community"
 """Of a remote source unless told: what strangers write hides nothing of the user's own."""
 
@@ -166,15 +169,15 @@ def _behind(core: Core, source: Source) -> bool | None:
     remote = source.remote
     if remote is None or not folders.is_here(core, source.host, source.path):
         return None
-    kinds = core.settings.source_kinds
+    kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
     try:
         if remote.kind == "git":
             from registry.exchange.remote.git import Git
 
-            return Git(remote.url, "", Bounds()).find(remote.ref) != remote.version
+            return Git(remote.url, "", bounds).find(remote.ref) != remote.version
         with (
             Checkout.locked(home_of(source.path, source.name)) as checkout,
-            open_remote(remote, checkout.state, remote.version, Bounds(), kinds) as tree,
+            open_remote(remote, checkout.state, remote.version, bounds, kinds) as tree,
         ):
             return tree is not None
     except (RegistryError, OSError):

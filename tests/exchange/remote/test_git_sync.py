@@ -11,6 +11,7 @@ from tests.exchange.remote.upstream import (
     WHEN,
     all_checkouts,
     checkout_of,
+    document,
     edit_json,
     files_of,
 )
@@ -263,3 +264,20 @@ def test_commit_times_that_no_file_can_have_are_not_taken(registry, upstream):
         assert os.path.isdir(registry.sources()[0].path)
         assert registry.get("alpha").updated_at < "2100"
         registry.remove_source("team")
+
+
+def test_of_a_large_repository_little_more_than_its_skills_is_received(registry, upstream):
+    lines = ["commit refs/heads/main", f"committer S <s@e> {WHEN} +0000", "data 1", "x"]
+    for number in range(10_000):
+        data = f"{number:06}" * 200  # 12 MB in all, which pack badly
+        lines += [f"M 100644 inline src/{number % 100}/{number}.txt", f"data {len(data)}", data]
+    for number in range(50):
+        data = document(f"s{number}")
+        lines += [f"M 100644 inline skills/s{number}/SKILL.md", f"data {len(data)}", data]
+    upstream.git(
+        "fast-import", "--quiet", "--force", at=upstream.bare, given="\n".join(lines).encode()
+    )
+    assert len(registry.sync(upstream.url).added) == 50
+    state = files_of(checkout_of(registry) / "state")
+    assert sum(map(len, state.values())) < 1 << 20
+    assert len(files_of(checkout_of(registry) / "tree")) == 50

@@ -450,4 +450,4 @@ class TestCertificates:
 def test_the_client_says_who_it_is(server, fetch):
     server.put("/a", b"")
     fetch(f"{server.url}/a")
-    assert server.headers[0]["User-Agent"].startswith("skill-registry/")
+    assert server.headers[0]["User-Agent"] == "skill-registry"

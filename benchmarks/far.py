@@ -1,0 +1,167 @@
+"""Measure a server that is far away: what an operation costs at 0, 1 and 10 ms, and why.
+
+    python benchmarks/far.py [--skills 1000] [--seconds 10]
+
+Prints Markdown; `benchmarks/backends.py` does so too, for `make bench`.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
+
+from generate import write_skills  # noqa: E402
+from proxy import Proxy  # noqa: E402
+from sqlalchemy import make_url  # noqa: E402
+
+from registry import Settings, SkillRegistry  # noqa: E402
+
+DELAYS = (0, 1, 10)
+RUNS = 5
+WRITERS = 8
+HEAD = (
+    "\n### A server that is far away, {skills:,} skills\n\n"
+    "A proxy adds the time to each round trip, and counts them: in all, and while the lock of all\n"
+    "writers is held.\n"
+)
+
+
+def under_lock(said: list[bytes]) -> int:
+    """Count the round trips for which the lock of all writers is held."""
+    found, held = 0, False
+    for text in said:
+        held = held or b"pg_advisory_xact_lock" in text
+        found += held
+        held = held and b"COMMIT" not in text and b"ROLLBACK" not in text
+    return found
+
+
+def operations(registry: SkillRegistry) -> dict[str, Callable[[int], object]]:
+    ref = registry.list(limit=1)[0].ref
+    return {
+        "create": lambda run: registry.create(f"far-{run}", description="Far.", source="far"),
+        "update": lambda run: registry.update(f"far-{run}", body=f"Run {run}.\n"),
+        "delete": lambda run: registry.delete(f"far-{run}"),
+        "the first 50": lambda _: registry.list(limit=50),
+        "show": lambda _: registry.get(ref),
+        "search, never asked before": lambda run: registry.search(f"docker deploy q{run}"),
+    }
+
+
+def report(url: str, skills: int, seconds: float) -> Iterator[str]:
+    """Yield lines of Markdown about the database at ``url``."""
+    there = make_url(url)
+    proxy = Proxy(there.host or "127.0.0.1", there.port or 5432)
+    address = there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+    try:
+        yield HEAD.format(skills=skills)
+        far = " | ".join(f"{delay} ms" for delay in DELAYS)
+        yield f"| work | round trips | under the lock | {far} |"
+        yield "|---|---:|---:|" + "---:|" * len(DELAYS)
+        with (
+            tempfile.TemporaryDirectory(dir=_place()) as root,
+            SkillRegistry.open(address, settings=Settings()) as registry,
+        ):
+            write_skills(Path(root), skills)
+            registry.sync(root, name="far")
+            registry.create("far-warm", description="Far.", source="far")
+            for what, work in operations(registry).items():
+                yield _row(proxy, what, work)
+            proxy.delay = DELAYS[-1] / 2000
+            rate = _together(address, Path(root), seconds)
+        yield f"\n{WRITERS} writers in sources of their own, {DELAYS[-1]} ms away:"
+        yield f"{rate:.0f} changes a second."
+    finally:
+        proxy.close()
+
+
+def _row(proxy: Proxy, what: str, work: Callable[[int], object]) -> str:
+    cells, counted = [], ""
+    for place, delay in enumerate(DELAYS):
+        proxy.delay = delay / 2000
+        taken = []
+        for run in range(RUNS):
+            with proxy.counting() as said:
+                started = time.perf_counter()
+                work(place * RUNS + run)
+                taken.append(time.perf_counter() - started)
+            counted = f"{len(said)} | {under_lock(said)}"
+        cells.append(f"{statistics.median(taken) * 1000:,.1f} ms")
+    return f"| {what} | {counted} | {' | '.join(cells)} |"
+
+
+def _together(address: str, root: Path, seconds: float) -> float:
+    """Return how many skills several processes create a second, each in a source of its own."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, __file__, "--writer", address, f"{root}-{number}", str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(WRITERS)
+    ]
+    for process in running:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    made = [int(process.communicate(timeout=seconds + 120)[0]) for process in running]
+    return sum(made) / seconds
+
+
+def writer(address: str, root: str, seconds: float) -> None:
+    """Create skills from the word on standard input on, and print how many."""
+    with tempfile.TemporaryDirectory(prefix=Path(root).name, dir=_place()) as own:
+        name = f"writer-{os.getpid()}"
+        (Path(own) / "one").mkdir()
+        (Path(own) / "one" / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\n")
+        # A host syncs one source at a time.
+        with SkillRegistry.open(address, settings=Settings(host=name)) as registry:
+            registry.sync(own, name=name)
+            print("ready", flush=True)
+            sys.stdin.readline()
+            until, made = time.monotonic() + seconds, 0
+            while time.monotonic() < until:
+                registry.create(f"{name}-{made}", description="Made.", source=name)
+                made += 1
+    print(made)
+
+
+def _place() -> Path:
+    place = REPOSITORY / ".bench"  # on a disk, and ignored by git
+    place.mkdir(exist_ok=True)
+    return place
+
+
+def main() -> None:
+    """Measure the tests' own server, or the one that they are told of."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--skills", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--writer", nargs=3)
+    given = parser.parse_args()
+    if given.writer:
+        writer(given.writer[0], given.writer[1], float(given.writer[2]))
+        return
+    from backends import server
+
+    with server() as databases:
+        url = databases.new()
+        for line in report(url, given.skills, given.seconds):
+            print(line, flush=True)
+        databases.drop(url)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A server as the database: where it is, and the connections to it."""
