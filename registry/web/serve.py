@@ -97,6 +97,8 @@ def serve(
     Raises `UsageProblem` for an address that can't be had, or that others reach while there is
     neither a token nor a proxy that says who asks.
     """
+    if registry.core.reader.empty:
+        registry.create_database()  # what others fill later is seen then
     tokens = registry.tokens()
     if not is_loopback(address.host) and trusted is None and not tokens.list():
         message = (

@@ -90,6 +90,14 @@ def test_what_changes_on_disk_is_shown_while_it_serves(environment, library, ski
             pytest.fail("nothing was noticed")
 
 
+def test_what_another_process_fills_an_empty_registry_with_is_shown(environment, root, skill):
+    skill("first")
+    with served(environment) as (port, _, _):
+        assert json.loads(ask(port, "/index.json")[1])["total"] == 0
+        assert program.run(["sync", str(root)], environ=environment).status == 0
+        assert json.loads(ask(port, "/index.json")[1])["total"] == 1
+
+
 def test_mcp_is_served_beside_the_pages_and_changes_need_a_token(environment, library):
     made = program.run(["token", "create", "agent", "--write"], environ=environment)
     token = made.out.strip()

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from registry.mcp.guard import MAX_BYTES
 from registry.web.door import COOKIE, Trusted
 from registry.web.openapi import PATHS
 from registry.web.serve import Address
@@ -58,6 +59,12 @@ def test_it_says_that_it_lives_without_a_token_and_nothing_else(site):
     assert site.ask("/healthz", X_Forwarded_For="192.0.2.1").text == "ok\n"
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         assert site.ask("/skills/sums", method).status == 405
+
+
+def test_a_request_that_is_too_large_is_turned_away(site):
+    answer = site.ask("/login", "POST", b"x" * (MAX_BYTES + 1))
+    assert answer.status == 413
+    assert site.ask("/healthz").status == 200
 
 
 @pytest.fixture
