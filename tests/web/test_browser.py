@@ -254,3 +254,22 @@ def test_names_from_right_to_left_turn_nothing_else_around(registry, root, tab):
         assert about.inner_text() == "Plain words."
         boxes = [page.locator(place).first.bounding_box() for place in (".hit .name", ".hit .when")]
         assert boxes[0]["x"] < boxes[1]["x"]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_who_has_a_token_signs_in_and_out(registry, library, chromium, scripts):
+    _, shown = registry.tokens().create("anna")
+    with serving(registry, host="0.0.0.0") as site:
+        context = chromium.new_context(java_script_enabled=scripts)
+        page = context.new_page()
+        page.goto(f"{site.base}/skills/sums")
+        assert "sums" not in page.locator("main").inner_text()
+        page.get_by_label("Token").fill(shown)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("link", name="sums", exact=True).click()
+        assert page.get_by_role("heading", level=1).inner_text() == "sums"
+        assert context.cookies()[0]["httpOnly"]
+        page.get_by_role("button", name="Sign out").click()
+        page.goto(site.base)
+        assert page.get_by_label("Token").is_visible()
+        context.close()

@@ -40,7 +40,7 @@ def test_every_answer_keeps_browsers_from_running_what_is_not_ours(site, path):
     assert "unsafe-eval" not in policy
     assert "script-src 'unsafe-inline'" not in policy
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert headers["cross-origin-resource-policy"] == "same-origin"
 
 
