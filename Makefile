@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp,postgres]" --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp,postgres,web]" --group dev
 	@touch $@
 
 $(SERVER): $(READY)

@@ -167,6 +167,7 @@ ON_A_SERVER = {
     "test_views.py": "views are SQL that each database runs its own way",
     "test_visibility.py": "what a personality sees is a query",
     "test_why.py": "explanations are queries",
+    "web": "what is counted, narrowed and told of all skills are queries",
 }
 """What is asked of a server as well as of a file (files and folders here), and why.
 
