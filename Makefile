@@ -7,10 +7,13 @@ READY := $(VENV)/.ready
 SERVER := $(VENV)/.server
 FRAMEWORKS := $(VENV)/.frameworks
 CONFORMANCE := $(VENV)/.conformance
+BROWSER := $(VENV)/.browser
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
 # Else each worker compiles all tests, and each process that they start all modules, every time.
 unexport PYTHONDONTWRITEBYTECODE
+# Where tests may install clients of others, from npm.
+export SKILL_REGISTRY_CLIENTS := $(abspath $(VENV))/clients
 
 .PHONY: demo test test-long chaos lint bench clients docs clean
 
@@ -35,6 +38,14 @@ $(CONFORMANCE): $(READY)
 		@modelcontextprotocol/conformance@0.2.0-alpha.12 skills@1.7.4 node@22
 	@touch $@
 
+# A browser for the journeys through the web catalogue: the system's, on Debian installed for root.
+$(BROWSER): $(READY)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
+	-@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		{ test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y chromium; } || \
+		echo "There is no Chromium: what the tests do in a browser is skipped." >&2
+	@touch $@
+
 demo: $(READY)  ## sync the bundled examples into a database of their own, list and search them
 	@rm -f $(DEMO)* && mkdir -p $(dir $(DEMO))
 	$(BIN)/skill-registry --db $(DEMO) sync examples/skills --scope bundled
@@ -47,7 +58,7 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint $(SERVER) $(FRAMEWORKS) $(CONFORMANCE)  ## everything that must hold, with a file and with a server as the database
+test: lint $(SERVER) $(FRAMEWORKS) $(CONFORMANCE) $(BROWSER)  ## everything that must hold, with a file and with a server as the database
 	$(BIN)/python -m pytest $(WORKERS)
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
 
