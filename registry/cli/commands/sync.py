@@ -1,7 +1,7 @@
 """`skill-registry sync`."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -81,6 +81,7 @@ def command(
     tell_nesting(session, targets)
     if given["scope"] is None:
         tell_project(session, targets)
+    before = {one.path for one in registry.sources(counted=False)}
     try:
         with SyncProgress(console) as progress:
             report = registry.sync(*targets, progress=progress, **given)
@@ -89,9 +90,7 @@ def command(
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
     limit = None if session.verbose else MAX_SHOWN
     console.answer(report.to_dict(), draw_report(console, report, limit), as_json=as_json)
-    if report.dry_run and (unasked := [one.name for one in report.sources if one.remote]):
-        some = ", ".join(map(escape.line, unasked))
-        console.note(f"What lies elsewhere was not asked whether it has anything new: {some}.")
+    _tell_remotes(console, report, before)
     _tell(session, report, hints=not as_json)
     if not targets:
         _tell_unadopted(session)
@@ -100,6 +99,18 @@ def command(
         return
     if not report.complete:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str]) -> None:
+    """Say which remote sources are new, not being ``before``, and which a dry run did not ask."""
+    remotes = [(one.name, one.path, one.remote) for one in report.sources if one.remote is not None]
+    for name, path, remote in remotes:
+        if path not in before:
+            place = escape.line(words.address(remote.url, remote.ref))
+            console.note(f"{escape.line(name)}: a new source, fetched from {place}.")
+    if report.dry_run and remotes:
+        some = ", ".join(escape.line(name) for name, _, _ in remotes)
+        console.note(f"What lies elsewhere was not asked whether it has anything new: {some}.")
 
 
 def _tell_unadopted(session: Session) -> None:

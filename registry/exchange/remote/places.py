@@ -87,15 +87,20 @@ def skill_folders(
 
 def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
     """Yield what is to be said of the skill files that are in none of the usual places."""
-    whole = _outermost(found)
-    parts = {one for one in documents for home in whole if f"{one}/".startswith(f"{home}/")}
-    others = [one for one in documents if one not in parts]
+    others = [one for one in documents if found.isdisjoint(_and_above(one))]
     if others:
         named = ", ".join(one[:MAX_FOLDER] for one in others[:MAX_NAMED])
         more = ", \u2026" if len(others) > MAX_NAMED else ""
         lie = "lies" if len(others) == 1 else "lie"
         count = f"{len(others)} more SKILL.md {lie} elsewhere"
         yield f"{count}: {named}{more}; sync ADDRESS/FOLDER takes them"
+
+
+def _and_above(folder: str) -> Iterator[str]:
+    """Yield a folder and those that it lies in."""
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
 
 
 def _shortened(notices: list[str]) -> list[str]:

@@ -56,9 +56,7 @@ def sync(
             raise UsageProblem(message=f"{message}: sync it without --dry-run")
         told("fetching", 0, None)
         source, got = _add(core, address, name=name, scope=scope, priority=0)
-        pin = f"#{address.ref}" if address.ref else ""
-        news = f"a new source, fetched from {address.url}{pin}"
-        fetched[source.path] = replace(got, notices=(news, *got.notices))
+        fetched[source.path] = got
         known, name = [*known, source], None
         chosen.append(source.name)
     remotes = [
