@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from registry.db.interface import Reader
 from registry.db.queries.rows import origin_of
+from registry.db.queries.skills import StoredSkill, select
 from registry.disk.files import digest
 from registry.errors import ContentDamaged, FileTooLarge
 from registry.model import Origin, SkillFile, Value
@@ -43,6 +44,12 @@ def kept_as(reader: Reader, tree_hash: str) -> list[Revision]:
     """Return the revisions of any skill with these files, but of those that wait to be trusted."""
     held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
     return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
+
+
+def once_with(reader: Reader, tree_hash: str) -> list[StoredSkill]:
+    """Return all skills that have or had these files, wherever they are by now."""
+    condition = "s.uid IN (SELECT r.uid FROM revisions r WHERE r.tree_hash = ?)"
+    return select(reader, f"{condition} ORDER BY src.strength, s.position", tree_hash)
 
 
 def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
