@@ -323,6 +323,22 @@ class TestWhose:
         assert place.locked["alpha"].source == "mine"
 
 
+class TestSecondAgent:
+    def test_one_that_comes_later_is_given_a_link_to_the_shared_copy(self, place, project):
+        place.pull("alpha", agents=["codex"])
+        assert place.locked["alpha"].mode == "copy"
+        assert place.pull("alpha", agents=["windsurf"]) == [("alpha", "updated")]
+        assert (project / ".windsurf" / "skills" / "alpha").is_symlink()
+        assert not (project / ".agents" / "skills" / "alpha").is_symlink()
+        assert place.locked["alpha"].mode == "link"
+        assert place.check() == {"alpha": "unchanged"}
+
+    def test_copies_that_were_asked_for_stay_copies(self, place, project):
+        place.pull("alpha", agents=["codex", "windsurf"], mode="copy")
+        place.pull("alpha", agents=["claude-code"])
+        assert not (project / ".claude" / "skills" / "alpha").is_symlink()
+
+
 class TestEdits:
     @pytest.fixture(params=["the skill", "a folder in the place of the link"])
     def edited(self, request, place, project):

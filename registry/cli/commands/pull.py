@@ -319,10 +319,9 @@ def _tell_strange(session: Session, target: "Target") -> None:
     from registry.exchange.whence import strange_addresses
 
     for address in strange_addresses(session.registry.core, target):
-        sync = f"skill-registry sync {escape.line(quote(address))}"
         session.console.note(
-            f"{escape.line(address)} is no source here, so only the lock was looked at; "
-            f"'{sync}' tells what is behind."
+            f"{escape.line(address)} is no source here, so what came from it was compared with the "
+            f"lock alone. Whether it is behind: skill-registry sync {quote(escape.line(address))}"
         )
 
 
