@@ -339,6 +339,14 @@ class TestSecondAgent:
         assert not (project / ".claude" / "skills" / "alpha").is_symlink()
 
 
+def test_how_far_it_is_is_told(place):
+    told = []
+    place.pull("alpha", "beta", progress=lambda *one: told.append(one))
+    assert told == [("pulling", 0, 2), ("pulling", 1, 2)]
+    place.update(progress=lambda *one: told.append(one))
+    assert told[2:] == told[:2]
+
+
 class TestEdits:
     @pytest.fixture(params=["the skill", "a folder in the place of the link"])
     def edited(self, request, place, project):

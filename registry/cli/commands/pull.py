@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,6 +13,7 @@ from registry.cli.column import Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import SyncProgress, waiting
+from registry.cli.pulled import explain, tell_strange
 from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -214,9 +214,9 @@ def command(
         raise click.UsageError("--offline goes with --frozen.")
     done = _done(session, target, how, doing, given, is_named=bool(agent or to is not None))
     emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
-    _explain(session, done, doing)
+    explain(session, done, doing)
     if not given["names"] and doing in ([], ["check"]):
-        _tell_strange(session, target)
+        tell_strange(session, target)
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -290,48 +290,6 @@ def _done(
             return pulling.pull(core, chosen, target, how)
         folders = pulling.folders_of(target, names) if names else None
         return pulling.update(core, target, folders, how)
-
-
-def _explain(session: Session, done: "Sequence[Pulled]", doing: Sequence[str]) -> None:
-    """Say on stderr why something was left alone, what was lost, and what can be done about it."""
-    from registry.exchange.choice import UNLESS_FORCED
-
-    for one in done:
-        if one.reason is not None and one.state in _TELLING:
-            ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
-            session.console.note(f"{ref} {_TELLING[one.state]}: {reason}.")
-    states = {one.state for one in done}
-    if "check" in doing:
-        return
-    if "edited" in states:
-        how = "--force removes it" if "remove" in doing else "--theirs or --force replaces it"
-        session.console.note(f"What was edited there is left alone; {how}.")
-    if "gone" in states:
-        session.console.note(
-            "What is gone from the registry is left alone; 'pull --remove NAME' removes it."
-        )
-    if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
-        session.console.note("--force puts what was asked for in the place of what lies there.")
-
-
-def _tell_strange(session: Session, target: "Target") -> None:
-    """Say of which addresses of the lock it can't be told what they have by now."""
-    from registry.exchange.whence import strange_addresses
-
-    for address in strange_addresses(session.registry.core, target):
-        session.console.note(
-            f"{escape.line(address)} is no source here, so what came from it was compared with the "
-            f"lock alone. Whether it is behind: skill-registry sync {quote(escape.line(address))}"
-        )
-
-
-_TELLING: Final = {
-    "edited": "was edited there",
-    "failed": "was not pulled",
-    "gone": "was not pulled",
-    "updated": "replaced what was edited there",
-    "removed": "was removed with what was edited there",
-}
 
 
 DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})
