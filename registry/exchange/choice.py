@@ -10,6 +10,7 @@ from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.revisions import once_with
 from registry.db.queries.skills import namesakes
+from registry.db.queries.sources import list_sources
 from registry.disk.files import digest
 from registry.disk.links import real_path
 from registry.disk.paths import is_below
@@ -95,17 +96,22 @@ def owner(core: Core, entry: Locked) -> Skill | None:
         for one in namesakes(core.reader, entry.name):
             if one.is_usable and is_of(one.skill, origin):
                 return one.skill
-    moved = [one.skill for one in once_with(core.reader, entry.tree_hash) if one.is_usable]
-    there = [one for one in moved if _is_from(one, entry)]
-    return min(there, key=lambda one: one.name != entry.name, default=None)
+    moved = [
+        one.skill
+        for source in _sources_of(core, entry)
+        for one in once_with(core.reader, source, entry.tree_hash)
+        if one.is_usable and (one.skill.origin is None) == (entry.origin is None)
+    ]
+    return min(moved, key=lambda one: one.name != entry.name, default=None)
 
 
-def _is_from(skill: Skill, entry: Locked) -> bool:
-    """Tell whether a skill is of a lock's repository, or where that says none of its source."""
-    found = origin_of(skill)
+def _sources_of(core: Core, entry: Locked) -> list[str]:
+    """Return the names of the sources of a lock's address, or where it has none of its source."""
     if entry.origin is None:
-        return found is None and skill.source == entry.source
-    return found is not None and _place(found)[0] == _place(entry.origin)[0]
+        return [entry.source]
+    url = bare(entry.origin["url"] or "")
+    known = list_sources(core.reader, counted=False)
+    return [one.name for one in known if one.remote is not None and bare(one.remote.url) == url]
 
 
 def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:

@@ -6,13 +6,14 @@ from typing import Final
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
+from registry.disk.paths import ROOT
 from registry.errors import RegistryError
 from registry.exchange.choice import owner
 from registry.exchange.lockfile import Locked, read_lock
 from registry.exchange.remote.address import parse_address
 from registry.exchange.remote.urls import bare
 from registry.exchange.targets import Target
-from registry.model import Skill
+from registry.model import Remote, Skill
 
 _NO_SOURCE: Final = "{url} is no source here"
 _NOT_IN_SOURCE: Final = "{url} is the source {source} here, which has no skill in {path} any more"
@@ -29,24 +30,39 @@ class Whence:
         return owner(self._core, entry)
 
     def is_strange(self, entry: Locked) -> bool:
-        """Tell whether an entry is from an address that is no source here."""
-        url = entry.origin and entry.origin["url"]
-        return bool(url) and bare(url or "") not in self._names
+        """Tell whether an entry is from an address of which no source here has that part."""
+        is_from_address = entry.origin is not None and bool(entry.origin["url"])
+        return is_from_address and self._source(entry) is None
 
     def reason(self, entry: Locked) -> str | None:
         """Say why there is no skill for an entry; None: it is no more, where it came from."""
-        url = (entry.origin or {}).get("url")
-        if entry.origin is None or not url:
+        if entry.origin is None or not entry.origin["url"]:
             return None
-        if self.is_strange(entry):
+        url, path = entry.origin["url"], entry.origin["path"] or ROOT
+        source = self._source(entry)
+        if source is None:
             return _NO_SOURCE.format(url=url)
-        name, path = self._names[bare(url)], entry.origin["path"] or "."
-        return _NOT_IN_SOURCE.format(url=url, source=name, path=path)
+        return _NOT_IN_SOURCE.format(url=url, source=source, path=path)
+
+    def _source(self, entry: Locked) -> str | None:
+        """Return the name of a source that has what lies where an entry is from."""
+        origin = entry.origin or {}
+        path = origin.get("path") or ROOT
+        for name, remote in self._remotes.get(bare(origin.get("url") or ""), ()):
+            is_below = remote.part is None or f"{path}/".startswith(f"{remote.part}/")
+            named = {one.casefold() for one in (entry.name, path.rpartition("/")[2])}
+            if is_below and (not remote.only or named & {one.casefold() for one in remote.only}):
+                return name
+        return None
 
     @cached_property
-    def _names(self) -> dict[str, str]:
-        known = list_sources(self._core.reader, counted=False)
-        return {bare(one.remote.url): one.name for one in known if one.remote is not None}
+    def _remotes(self) -> dict[str, list[tuple[str, Remote]]]:
+        """The remote sources by their addresses."""
+        found: dict[str, list[tuple[str, Remote]]] = {}
+        for one in list_sources(self._core.reader, counted=False):
+            if one.remote is not None:
+                found.setdefault(bare(one.remote.url), []).append((one.name, one.remote))
+        return found
 
 
 def strange_addresses(core: Core, target: Target, names: Sequence[str] | None = None) -> list[str]:

@@ -214,6 +214,13 @@ class TestNoSource:
             "slides": ("edited", "SKILL.md differs"),
         }
 
+    def test_a_source_of_one_skill_tells_nothing_of_the_others(self, clone, elsewhere, office):
+        elsewhere.sync(f"file://{office}#main@slides", name="one")
+        assert self.check(elsewhere, clone) == {
+            "minutes": ("unchanged", f"file://{office} is no source here"),
+            "slides": ("unchanged", None),
+        }
+
     def test_what_is_missing_is_put_back_and_what_was_edited_is_left(
         self, project, clone, elsewhere
     ):

@@ -31,8 +31,7 @@ CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
 WHERE: Final = "Say where to: --agent NAME (of this project, or --global), or --to DIR."
 
 _FOLDER: Final = (
-    "{path} is a folder: register it first ('skill-registry sync FOLDER'), then pull its skills by "
-    "their names."
+    "{path} is a folder: register it first ('skill-registry sync FOLDER'), then name its skills."
 )
 
 choosing_options: Final = options.stack(

@@ -46,10 +46,11 @@ def kept_as(reader: Reader, tree_hash: str) -> list[Revision]:
     return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
 
 
-def once_with(reader: Reader, tree_hash: str) -> list[StoredSkill]:
-    """Return all skills that have or had these files, wherever they are by now."""
-    condition = "s.uid IN (SELECT r.uid FROM revisions r WHERE r.tree_hash = ?)"
-    return select(reader, f"{condition} ORDER BY src.strength, s.position", tree_hash)
+def once_with(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
+    """Return the skills of a source that have or had these files, wherever they are by now."""
+    had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
+    condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
+    return select(reader, condition, source, tree_hash)
 
 
 def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
