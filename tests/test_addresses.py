@@ -171,6 +171,7 @@ def said(error):
 @hypothesis.example(before="&@", after="")
 @hypothesis.example(before="p@/", after="?x=@")
 @hypothesis.example(before="", after="?/")
+@hypothesis.example(before="@", after="?")
 @hypothesis.example(before="", after="/?")
 @hypothesis.example(before="", after="#/")
 def test_no_error_about_a_database_says_its_password(shape, before, after, tmp_path, monkeypatch):

@@ -50,6 +50,7 @@ def entry(name, description="Does one thing well.", scope="personal", location=N
             status="ok",
             shadowed=False,
             copies=(),
+            origin=None,
         ),
         f"{path}/SKILL.md",
     )

@@ -177,9 +177,9 @@ def test_a_failed_commit_leaves_all_or_nothing(world, change, commit, monkeypatc
     ended = 0
 
     @contextmanager
-    def transaction(writer):
+    def transaction(writer, **more):
         nonlocal ended
-        with real(writer) as connection:
+        with real(writer, **more) as connection:
             yield connection
             ended += 1
             if ended == failing + 1:

@@ -107,6 +107,8 @@ def _parts(given: str) -> Address | None:
     named = (found[part] for part in ("username", "password"))
     username, password = (None if part is None else unquote(part) for part in named)
     query = {"connect_timeout": str(CONNECT_SECONDS)}
+    if any("=" not in one for one in (found["query"] or "").split("&") if one):
+        return None  # it may be the rest of a password that has a question mark
     several: dict[str, list[str]] = {}
     for key, value in parse_qsl(found["query"] or ""):
         several.setdefault(key, []).append(value)
