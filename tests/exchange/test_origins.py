@@ -137,6 +137,7 @@ def test_of_two_sources_with_one_origin_either_is_taken(registry, office, tmp_pa
         assert read_lock(str(to))["slides"].source == ref
 
 
+@pytest.mark.both
 class TestMoved:
     @pytest.fixture
     def moved(self, registry, office, project):
