@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp,postgres]" --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mcp,postgres,web]" --group dev
 	@touch $@
 
 $(SERVER): $(READY)
@@ -51,9 +51,9 @@ test: lint $(SERVER) $(FRAMEWORKS) $(CONFORMANCE)  ## everything that must hold,
 	$(BIN)/python -m pytest $(WORKERS)
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
 
-test-long: $(SERVER)  ## the same with all the real skills, and with more writes where it is about races
-	SKILL_REGISTRY_TEST_WRITES=2000 $(BIN)/python -m pytest $(WORKERS) --all-skills
-	$(BIN)/python -m pytest $(WORKERS) --backend postgresql --all-skills
+test-long: $(SERVER)  ## the same with all real skills, a fault at every step, more writes in races
+	SKILL_REGISTRY_TEST_WRITES=2000 $(BIN)/python -m pytest $(WORKERS) --all-skills --every-step
+	$(BIN)/python -m pytest $(WORKERS) --backend postgresql --all-skills --every-step
 
 chaos: $(READY)  ## cut the power at every call of every operation; `make test` tries a part of it
 	$(BIN)/python -m tests.powerloss.chaos

@@ -16,6 +16,7 @@ from registry.settings import Settings, load_settings
 from registry.toolsets.kinds import explaining
 
 if TYPE_CHECKING:
+    from registry.catalog.browse import Browse
     from registry.catalog.checked import Checked
     from registry.catalog.copies import Copies
     from registry.catalog.evals.run import Evaluation
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
     from registry.catalog.why import Explanation
     from registry.changes.fix import Fix
     from registry.changes.history import History
+    from registry.changes.tokens import Tokens
     from registry.changes.trashed import Trashed
     from registry.db.facts import DatabaseInfo
-    from registry.db.queries.listing import Facet
     from registry.db.queries.revisions import Revision
     from registry.db.queries.skills import StoredSkill
-    from registry.db.queries.summary import Stats
-    from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
     from registry.exchange.told import Pulled
     from registry.sync.places import Discovered
@@ -280,23 +279,29 @@ class SkillRegistry:
 
         apply(self.core, one)
 
-    def tags(self) -> "Sequence[Facet]":
+    def tags(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each tag."""
         return listing.tags(self.core.reader)
 
-    def kinds(self) -> "Sequence[Facet]":
+    def kinds(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each kind."""
         return listing.kinds(self.core.reader)
 
-    def categories(self) -> "Sequence[Facet]":
+    def categories(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each category."""
         return listing.categories(self.core.reader)
 
-    def stats(self) -> "Stats":
+    def stats(self) -> summary.Stats:
         """Say what the registry holds, how big and how fresh it is."""
         return summary.stats(self.core.reader)
 
-    def usage_counts(self) -> "Sequence[UsageCount]":
+    def browse(self, personality: str | None = None, source: str | None = None) -> "Browse":
+        """Return what people browse. Raises `PersonalityNotFound`, `SourceNotFound`."""
+        from registry.catalog.browse import Browse
+
+        return Browse(self.core, personality, source)
+
+    def usage_counts(self) -> Sequence[usage.UsageCount]:
         """Return how often tools listed, found and read each skill, the most read first."""
         return usage.usage(self.core.reader)
 
@@ -721,6 +726,12 @@ class SkillRegistry:
         return Watching(self.core, on_change)
 
     # The database itself
+
+    def tokens(self) -> "Tokens":
+        """Return the tokens with which others enter the web catalogue; see `changes.tokens`."""
+        from registry.changes.tokens import Tokens
+
+        return Tokens(self.core)
 
     def create_database(self) -> None:
         """Create or upgrade the database, which the first operation that writes does, too."""

@@ -19,6 +19,7 @@ _SCRIPTS: Final = (
 )
 _RUN: Final = re.compile(f"([{_SCRIPTS}]+)")
 _WORD: Final = re.compile(r"\w+")
+_NOT_SLUG: Final = re.compile("[^a-z0-9]+")
 _ASCII: Final = bytes(range(128))
 
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
@@ -83,6 +84,14 @@ def fold(word: str) -> str:
 def lexemes(text: str) -> str:
     """Return the words of ``text`` as PostgreSQL's index is given them, with spaces between."""
     return " ".join(words(fold(text)))
+
+
+def slug(name: str) -> str:
+    """Return ``name`` as an address can have it: small letters, digits, single hyphens between.
+
+    ``skill`` where nothing is left of it.
+    """
+    return _NOT_SLUG.sub("-", name.lower()).strip("-") or "skill"
 
 
 def name_key(name: str) -> str:

@@ -124,6 +124,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="break changes at each line that is executed, not only where something is written",
     )
     parser.addoption(
+        "--every-step",
+        action="store_true",
+        help="break changes at each step, not at a part of them that is always the same",
+    )
+    parser.addoption(
         "--all-skills",
         action="store_true",
         help="take all of the collection of real skills, not a third that is always the same",
@@ -134,6 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from tests.changes import faults
 
     faults.every_line = config.getoption("--every-line")
+    faults.every_step = config.getoption("--every-step")
     config.addinivalue_line("markers", "file: about SQLite files: not for a server")
     config.addinivalue_line("markers", "server: about PostgreSQL: not for a file")
     config.addinivalue_line(
@@ -161,6 +167,7 @@ ON_A_SERVER = {
     "test_views.py": "views are SQL that each database runs its own way",
     "test_visibility.py": "what a personality sees is a query",
     "test_why.py": "explanations are queries",
+    "web": "what is counted, narrowed and told of all skills are queries",
 }
 """What is asked of a server as well as of a file (files and folders here), and why.
 

@@ -29,7 +29,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 PRELOADED = (
     *("catalog", "changes", "cli/commands", "db/postgres", "db/sqlite", "exchange"),
-    *("mcp", "sync", "toolsets"),
+    *("mcp", "sync", "toolsets", "web"),
 )
 
 FORKS = multiprocessing.get_context("forkserver")

@@ -45,14 +45,15 @@ def explain(core: Core, subject: str, personality: str | None = None) -> list[Ex
 def _explain(core: Core, subject: str) -> list[Explanation]:
     named = skills.namesakes(core.reader, subject)
     if named:
-        return [_stored(core, one) for one in named]
+        return [explained(core, one) for one in named]
     path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
         return [_path(core, path)]
     raise not_found(core.reader, subject)
 
 
-def _stored(core: Core, stored: StoredSkill) -> Explanation:
+def explained(core: Core, stored: StoredSkill) -> Explanation:
+    """Explain a skill that was found already."""
     skill = stored.skill
     reasons = list(_state(core, stored))
     return Explanation(skill.ref, skill.path, stored.is_visible, tuple(reasons), skill)
@@ -162,12 +163,12 @@ def _path(core: Core, path: str) -> Explanation:
     folder = os.path.relpath(real, source.path)
     stored = skills.by_place(core.reader, source.id, folder)
     if stored is not None:
-        explained = _stored(core, stored)
+        told = explained(core, stored)
         if real == path:
-            return explained
+            return told
         here = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
-        others = [one for one in explained.reasons if one != LinkTo(path, path).notice]
-        return replace(explained, path=path, reasons=(here, *others))
+        others = [one for one in told.reasons if one != LinkTo(path, path).notice]
+        return replace(told, path=path, reasons=(here, *others))
     return Explanation(None, path, listed=False, reasons=(_unstored(core, source, folder),))
 
 

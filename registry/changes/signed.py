@@ -29,7 +29,7 @@ KEY_BYTES: Final = 32
 MAX_BYTES: Final = 1 << 20
 """Of a record: paths and names, and what JSON needs to write them down."""
 
-Purpose: TypeAlias = Literal["staging", "change", "trash", "undo"]
+Purpose: TypeAlias = Literal["staging", "change", "trash", "undo", "token"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -58,6 +58,15 @@ class Seal:
         """
         key = _key(make=False)
         return None if key is None else cls(key, core.backend.identity, source.path)
+
+    @classmethod
+    def of_database(cls, core: Core, *, make: bool) -> Self | None:
+        """Return the seal for what belongs to no source; None: nothing was ever signed.
+
+        ``make``: the key is made where there is none. Raises `OwnFileUnusable`.
+        """
+        key = _key(make=make)
+        return None if key is None else cls(key, core.backend.identity, "")
 
     def write(self, place: Place, purpose: Purpose, number: str, facts: Mapping[str, Any]) -> None:
         """Write a signed record into a new file, durably but for what is only staged."""

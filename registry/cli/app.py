@@ -38,6 +38,8 @@ COMMANDS: Final = {
     "prompt": "Print the catalogue for a system prompt.",
     "tools": "List, describe and call the tools that agents are given.",
     "mcp": "Serve the tools to an MCP client.",
+    "serve": "Serve the web catalogue: pages, the same facts as JSON, and /mcp.",
+    "token": "Let others into the web catalogue, or no longer.",
     "check": "Check skills for mistakes and risks.",
     "source": "Register, list and remove what holds skills.",
     "db": "Look after the database itself.",

@@ -90,6 +90,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillNotDeleted: _not_deleted,
     errors.ChangeNotUndone: _not_undone,
     errors.RootMissing: _root_missing,
+    errors.TokenNotFound: "'skill-registry token list' shows those there are.",
     errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",
     errors.SkillMissing: (
         "'skill-registry sync' brings the registry in line, 'skill-registry restore' the skill "

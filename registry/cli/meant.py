@@ -22,7 +22,7 @@ MEANT: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("log", "revisions", "versions"), "'history'"),
         **dict.fromkeys(("mv", "rename", "move"), "'sync'? Rename the folder, then sync"),
         **dict.fromkeys(("sources", "folders", "roots"), "'source list'"),
-        **dict.fromkeys(("serve", "server", "run"), "'mcp'"),
+        **dict.fromkeys(("server", "run", "web"), "'serve' or 'mcp'"),
         **dict.fromkeys(("init", "register"), "'sync FOLDER'"),
         **dict.fromkeys(("new", "make"), "'create'"),
         "add": "'source add' FOLDER for a folder of skills, or 'create' NAME for a new skill",

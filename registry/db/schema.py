@@ -262,6 +262,8 @@ revisions = Table(
     Column("files", Text, nullable=False),
     # Where it came from by then, as `queries.rows.ORIGIN` has it.
     Column("origin", Text),
+    # The place in the order in which contents were current; NULL: the number, it never came back.
+    Column("turn", Integer),
     UniqueConstraint("uid", "number"),
     UniqueConstraint("uid", "tree_hash"),
 )
@@ -303,6 +305,24 @@ changes = Table(
     UniqueConstraint("number"),
 )
 Index("ix_changes_uid", changes.c.uid)
+
+# Who may enter the web catalogue, by the hash of what they show; only a row that bears this user's
+# `signature` lets anybody in. `used_at` is a hint.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("number", Text, primary_key=True, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("personality", Text),
+    Column("source", Text),
+    Column("write", Integer, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("expires_at", Text),
+    Column("used_at", Text),
+    Column("signature", Text, nullable=False),
+    UniqueConstraint("hash"),
+)
 
 SEARCH_TABLES = "search_"
 """How the tables of the full-text indexes begin; see `db.interface.Place`, `text.segment`."""

@@ -61,6 +61,7 @@ from registry.errors.requests import FindingUnknown as FindingUnknown
 from registry.errors.requests import FolderMissing as FolderMissing
 from registry.errors.requests import PersonalityNotFound as PersonalityNotFound
 from registry.errors.requests import SettingsProblem as SettingsProblem
+from registry.errors.requests import TokenNotFound as TokenNotFound
 from registry.errors.requests import ToolsetNotFound as ToolsetNotFound
 from registry.errors.requests import UsageProblem as UsageProblem
 from registry.errors.skills import FileChanging as FileChanging

@@ -99,3 +99,11 @@ class FolderMissing(NotFound):
     sentence = "There is no folder {path:q}."
 
     path: str
+
+
+class TokenNotFound(NotFound):
+    """This user made no token of this name or number: ``name``."""
+
+    sentence = "There is no token {name:q}."
+
+    name: str

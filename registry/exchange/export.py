@@ -8,6 +8,7 @@ import io
 import json
 import os
 import tarfile
+import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -105,6 +106,20 @@ def archive(entries: Sequence[Entry]) -> bytes:
             member.size = len(entry.data)
             member.mode = 0o755 if entry.executable else 0o644
             tar.addfile(member, io.BytesIO(entry.data))
+    return packed.getvalue()
+
+
+def zipped(entries: Sequence[Entry], folder: str = "") -> bytes:
+    """Return a zip of files, at its root or in a ``folder``; the same bytes for the same files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry in sorted(entries, key=lambda one: one.path):
+            # The time is the first that a zip can hold; 3: made on Unix, which has permissions.
+            member = zipfile.ZipInfo(f"{folder}/{entry.path}" if folder else entry.path)
+            member.create_system = 3
+            member.external_attr = (0o100755 if entry.executable else 0o100644) << 16
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, entry.data)
     return packed.getvalue()
 
 

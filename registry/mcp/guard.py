@@ -24,12 +24,15 @@ RATE: Final = 500.0
 BURST: Final = 2000.0
 """Requests a second, and at once, from one address."""
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
 MAX_PEERS: Final = 4096
 
 PATIENCE: Final = 5.0
 """Seconds for the rest of a refused request to come."""
 
 Scope = MutableMapping[str, Any]
+Refusing = Callable[[int, str, Mapping[str, str]], Response]
 App = Callable[[Scope, Any, Any], Awaitable[None]]
 
 
@@ -56,11 +59,17 @@ def allowed_hosts(host: str, port: int) -> list[str] | None:
     return [f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"]
 
 
+def _error(status: int, text: str, headers: Mapping[str, str]) -> Response:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
+    return Response(json.dumps(error), status, headers, media_type="application/json")
+
+
 class Guard:
     """An ASGI application around another that turns away what should not reach it.
 
     ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from.
-    ``token``: what clients have to send as a bearer token, compared in constant time.
+    ``token``: what clients have to send as a bearer token, compared in constant time. ``refuse``
+    makes the answer of who is turned away, of a status, a sentence and headers.
     """
 
     def __init__(
@@ -71,11 +80,13 @@ class Guard:
         token: str | None = None,
         rate: float = RATE,
         burst: float = BURST,
+        refuse: Refusing = _error,
     ) -> None:
         self._app = app
         self._hosts = None if hosts is None else {host.lower() for host in hosts}
         self._token = None if token is None else token.encode()
         self._rate, self._burst = rate, burst
+        self._refuse = refuse
         self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -94,20 +105,23 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or (self._hosts is not None and hosts[0].lower() not in self._hosts):
-            return _error(421, "This host name is not served")
+            return self._refused(421, "This host name is not served")
         own = {scheme + hosts[0].lower() for scheme in ("http://", "https://")}
         if any(origin.lower() not in own for origin in headers.getlist("origin")):
-            return _error(403, "This origin is not allowed")
+            return self._refused(403, "This origin is not allowed")
         wait = self._wait((scope.get("client") or ("",))[0])
         if wait:
-            return _error(429, "Too many requests", {"retry-after": str(int(wait + 1))})
+            return self._refused(429, "Too many requests", {"retry-after": str(int(wait + 1))})
         if not self._is_known(headers.getlist("authorization")):
-            return _error(401, "A bearer token is required", {"www-authenticate": "Bearer"})
+            return self._refused(401, "A bearer token is required", {"www-authenticate": "Bearer"})
         length = headers.get("content-length", "0")
         # The SDK bounds bodies that come in chunks.
         if not length.isdecimal() or int(length) > MAX_BYTES:
-            return _error(413, "The request is too large")
+            return self._refused(413, "The request is too large")
         return None
+
+    def _refused(self, status: int, text: str, more: Mapping[str, str] = _NONE) -> Response:
+        return self._refuse(status, text, {"connection": "close", **more})
 
     def _wait(self, peer: str) -> float:
         """Return 0 where an address may ask now, else the seconds it has to wait."""
@@ -137,9 +151,3 @@ async def _drain(receive: Any) -> None:
             left -= len(message.get("body", b""))
             if not message.get("more_body"):
                 return
-
-
-def _error(status: int, text: str, more: Mapping[str, str] = MappingProxyType({})) -> Response:
-    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
-    headers = {"connection": "close", **more}
-    return Response(json.dumps(error), status, headers, media_type="application/json")

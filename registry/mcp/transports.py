@@ -4,11 +4,8 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from socket import socket
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -18,15 +15,6 @@ from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts, is_loopback
 if TYPE_CHECKING:
     from registry.mcp.bounds import Bounds
     from registry.mcp.server import SkillServer
-
-BACKLOG: Final = 100
-"""Connections that are accepted at once, before any of them is counted."""
-
-MAX_HEADERS: Final = 32 << 10
-"""Bytes of a request before its body."""
-
-GRACE: Final = 3
-"""Seconds that requests under way have when the server is stopped."""
 
 
 def serve_stdio(server: "SkillServer") -> None:
@@ -89,10 +77,8 @@ def serve_http(
     Raises `UsageProblem` for an address that others reach too, without a token, and for one that
     can't be had.
     """
-    import uvicorn
-    from mcp.server.transport_security import TransportSecuritySettings
-
-    from registry.mcp.bounds import Bounds, Sessions, bounded
+    from registry.mcp.bounds import Bounds, Sessions
+    from registry.mcp.running import run
 
     if not is_loopback(host) and not token:
         message = (
@@ -100,9 +86,19 @@ def serve_http(
             "which clients send as a bearer token, or serve 127.0.0.1."
         )
         raise UsageProblem(message=message)
-    hosts = allowed_hosts(host, port)
     bounds = bounds or Bounds()
-    app: Any = server.build().streamable_http_app(
+    guarded = Guard(
+        Sessions(http_app(server, bounds), bounds), hosts=allowed_hosts(host, port), token=token
+    )
+    stop = server.notices.listen.close
+    run(guarded, host, port, bounds=bounds, on_start=on_start, on_stop=stop)
+
+
+def http_app(server: "SkillServer", bounds: "Bounds") -> Any:
+    """Return the SDK's application, with ``/mcp`` its only path."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    return server.build().streamable_http_app(
         json_response=True,
         max_request_body_size=MAX_BYTES,
         # Whoever was idle for longest leaves for a new one; what is being opened comes on top.
@@ -111,50 +107,3 @@ def serve_http(
         # The guard has done it, also for addresses that the SDK knows no hosts of.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-
-    class Uvicorn(uvicorn.Server):
-        """Ends the streams of listening clients before it waits for them."""
-
-        async def startup(self, sockets: list[socket] | None = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                on_start()
-
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            server.notices.listen.close()
-            super().handle_exit(sig, frame)
-
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Catch signals; uvicorn's own would raise them again when all is done."""
-            before = {
-                each: signal.signal(each, self.handle_exit)
-                for each in (signal.SIGINT, signal.SIGTERM)
-            }
-            try:
-                yield
-            finally:
-                for each, handler in before.items():
-                    signal.signal(each, handler)
-
-    config = uvicorn.Config(
-        Guard(Sessions(app, bounds), hosts=hosts, token=token),
-        host=host.strip("[]"),
-        port=port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        lifespan="on",
-        ws="none",
-        timeout_graceful_shutdown=GRACE,
-        http=bounded(bounds),
-        h11_max_incomplete_event_size=MAX_HEADERS,
-        backlog=BACKLOG,
-    )
-    running = Uvicorn(config)
-    with suppress(SystemExit):  # how it ends when it could not begin
-        running.run()
-    if not running.started:
-        message = f"{host}:{port} can't be served: it is in use, or not an address of this machine."
-        raise UsageProblem(message=message)

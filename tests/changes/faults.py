@@ -21,6 +21,7 @@ import shutil
 import signal
 import sqlite3
 import sys
+from binascii import crc32
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -62,6 +63,15 @@ EDITABLE = EFFECTS | {LOOK}
 
 every_line = False
 """Whether lines are steps, not effects (``--every-line``)."""
+
+every_step = False
+"""Whether all steps are tried, not a part of them that is always the same (``--every-step``)."""
+
+TELLING = frozenset({"commit", "rename", "renameat2", "replace"})
+"""Steps that are always tried: what is published by them is there or is not."""
+
+SOME = 3
+"""Of the other steps each so many-th is tried."""
 
 TRACED = tuple(
     str(REPOSITORY / "registry" / place)
@@ -408,6 +418,22 @@ def edit(world: World) -> None:
     draft = world.edited / ".draft"
     draft.write_bytes(EDIT)
     draft.replace(world.edited / "SKILL.md")
+
+
+def stride() -> int:
+    """Return how far it is from one step that is tried to the next, where they have no names."""
+    return 1 if every_step or every_line else 2
+
+
+def some(steps: list[Step], what: str) -> list[Step]:
+    """Return the steps to try: all of them, or those that tell most and a part of the others.
+
+    ``what`` chooses the part.
+    """
+    if every_step or every_line:
+        return steps
+    first = crc32(what.encode()) % SOME
+    return [one for one in steps if one.number % SOME == first or one.name in TELLING]
 
 
 def steps_of(

@@ -33,7 +33,7 @@ def test_each_shell_has_its_script(process, shell):
 
 
 def test_commands_are_completed(complete):
-    assert complete("s") == ["sync", "search", "show", "stats", "source"]
+    assert complete("s") == ["sync", "search", "show", "stats", "serve", "source"]
     assert complete("source", "a") == ["add", "adopt"]
 
 

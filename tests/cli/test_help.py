@@ -35,6 +35,7 @@ def test_all_commands_of_this_version_are_there():
         *COMMANDS,
         *(f"source {name}" for name in SOURCE),
         "mcp install",
+        *(f"token {name}" for name in ("create", "list", "revoke")),
         *(f"trash {name}" for name in ("list", "empty")),
         *(f"tools {name}" for name in ("list", "schema", "call")),
         *(f"db {name}" for name in ("info", "check", "backup", "copy", "upgrade", "prune")),

@@ -128,7 +128,7 @@ def test_a_database_in_a_place_that_is_no_folder_says_so(newcomer, root, tmp_pat
         ("backup", "'db backup'"),
         ("discover", "'source discover'"),
         ("version", "'--version'"),
-        ("serve", "'mcp'"),
+        ("server", "'serve' or 'mcp'"),
     ],
     ids=lambda text: text.strip("'"),
 )

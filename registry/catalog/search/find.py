@@ -51,20 +51,12 @@ def search(
     place. Of a query that more than `MAX_RANKED` skills match only the best are counted. Raises
     `UsageProblem` for too many queries, or none.
     """
-    if not 0 < len(queries) <= MAX_QUERIES:
-        raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
     sight = reader.sight
-    condition, values = where(reader, filters, sight)
     most = MAX_RANKED
     while most < offset + limit:  # in steps, so that pages fit together
         most *= 4
-
-    def ask(reader: Reader) -> tuple[list[Match], list[Asked]]:
-        return answers(reader, queries, (condition, values), most)
-
     with reader.snapshot():
-        # Several agents of one team ask the same; until the database changes, so is the answer.
-        found, understood = reader.remembered(f"search {most} {queries} {condition} {values}", ask)
+        found, understood = _asked(reader, queries, filters, most)
         page = found[offset : offset + limit]
         best = found[: BEST * min(len(queries), 3)]
         shown = {one.id: one for one in [*page, *best]}
@@ -92,6 +84,26 @@ def search(
         round(fitting, 2),
         missing(understood, [known[one.id][1] for one in best]) if fitting < FITS else (),
     )
+
+
+def places(reader: Reader, queries: Sequence[str], filters: Filters) -> list[int]:
+    """Return the versions that take a place in what `search` finds. Raises as it does."""
+    with reader.snapshot():
+        return [one.id for one in _asked(reader, queries, filters, MAX_RANKED)[0]]
+
+
+def _asked(
+    reader: Reader, queries: Sequence[str], filters: Filters, most: int
+) -> tuple[list[Match], list[Asked]]:
+    """Return what `answers` does, until the database changes: agents of one team ask the same."""
+    if not 0 < len(queries) <= MAX_QUERIES:
+        raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
+    condition, values = where(reader, filters, reader.sight)
+
+    def ask(reader: Reader) -> tuple[list[Match], list[Asked]]:
+        return answers(reader, queries, (condition, values), most)
+
+    return reader.remembered(f"search {most} {queries} {condition} {values}", ask)
 
 
 def answers(

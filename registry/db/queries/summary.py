@@ -87,6 +87,19 @@ def stats(reader: Reader) -> Stats:
     )
 
 
+def state_of_skills(reader: Reader) -> str:
+    """Return what is another text when skills or sources are others; counts of use are not in it.
+
+    A version is never changed but in what follows from other versions and from sources, and its
+    number is never given again while it is the highest.
+    """
+    versions = reader.rows("SELECT max(id), count(*) FROM skills")
+    sources = reader.rows(
+        "SELECT id, name, path, scope, strength, enabled, host, project FROM sources ORDER BY id"
+    )
+    return f"{versions} {sources} {reader.sight.sources}"
+
+
 def registered(reader: Reader) -> tuple[str | None, int, int]:
     """Return the schema's revision (None: there is none), and how many sources and skills."""
     rows = reader.rows(

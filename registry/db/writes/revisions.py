@@ -24,6 +24,15 @@ WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document
   (SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = s.tree_hash)
 ON CONFLICT DO NOTHING
 """
+# What was current once and is so again comes last again; so does what is new, after such a one.
+_TURN = """
+UPDATE revisions SET turn = 1 + (SELECT max(coalesce(x.turn, x.number)) FROM revisions x
+  WHERE x.uid = revisions.uid)
+WHERE id IN (SELECT r.id FROM skills s JOIN revisions r ON r.uid = s.uid
+  AND r.tree_hash = s.tree_hash WHERE s.id {in_array} AND EXISTS (SELECT 1 FROM revisions x
+  WHERE x.uid = r.uid AND x.id <> r.id
+  AND coalesce(x.turn, x.number) >= coalesce(r.turn, r.number)))
+"""
 BATCH = 500
 """Documents that are held in memory at once."""
 
@@ -35,6 +44,7 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     """Record the content of versions that just went live."""
     sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES, origin=ORIGIN)
     execute(connection, sql, list(versions))
+    execute(connection, _TURN, list(versions))
 
 
 class Packed(NamedTuple):

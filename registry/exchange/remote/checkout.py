@@ -107,7 +107,7 @@ class Checkout:
 
     @classmethod
     @contextmanager
-    def locked(cls, path: str, wait: float = LOCK_SECONDS) -> Iterator[Self]:
+    def locked(cls, path: str) -> Iterator[Self]:
         """Open a checkout, made where it is missing. Raises `SyncRunning`, OSError."""
         above, name = os.path.split(path)
         make_path(above)
@@ -115,7 +115,7 @@ class Checkout:
             for part in (STATE, TREE):
                 open_own_folder(Place(home, part), make=True).close()
             with FileLock("lock", folder=home) as lock:
-                if not lock.acquire(wait):
+                if not lock.acquire(LOCK_SECONDS):
                     raise SyncRunning(owner=lock.owner())
                 lock.sign("fetch")
                 yield cls(path)

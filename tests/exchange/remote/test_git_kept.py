@@ -9,7 +9,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.settings import Settings
-from tests.changes.faults import DISK, NEVER, Step, at_step, fail, kill, run_in_child
+from tests.changes.faults import DISK, NEVER, Step, at_step, fail, kill, run_in_child, some
 from tests.exchange.remote.upstream import Upstream, checkout_of, files_of
 
 
@@ -77,7 +77,7 @@ def test_after_a_fetch_that_broke_anywhere_the_next_sync_brings_all_in_line(scen
     act = kill if how == "killed" else fail(errno.ENOSPC)
     all_steps = steps(scene)
     assert len(all_steps) > 20
-    for step in all_steps if how == "killed" else all_steps[::4]:
+    for step in some(all_steps, how):
         scene.reset()
 
         def broken(number: int = step.number) -> None:
@@ -129,7 +129,7 @@ def test_a_second_process_waits_for_the_first_or_says_so(scene, monkeypatch):
     with scene.open() as registry:
         home = str(checkout_of(registry))
         with Checkout.locked(home):
-            monkeypatch.setattr(checkout.Checkout.locked.__func__, "__defaults__", (0.05,))
+            monkeypatch.setattr(checkout, "LOCK_SECONDS", 0.05)
             report = registry.sync()
             assert report.sources[0].outcome == "offline"
             assert "Another sync" in report.sources[0].message

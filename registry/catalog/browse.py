@@ -1,0 +1,227 @@
+"""What a person browses: the catalogue as a personality sees it, or one source of it, or all."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from registry.catalog.resolve import resolve
+from registry.catalog.visibility.decisions import decisions
+from registry.catalog.visibility.decisions import personality as personality_of
+from registry.catalog.why import Explanation, explained
+from registry.core import Core
+from registry.db.asked import Condition
+from registry.db.interface import Reader
+from registry.db.queries import facets, findings, listing, recent, sizes, summary
+from registry.db.queries.facets import Facets
+from registry.db.queries.filters import Filters, Sort, where
+from registry.db.queries.findings import Finding, FindingCount
+from registry.db.queries.recent import Change
+from registry.db.queries.sizes import Size
+from registry.db.queries.skills import StoredSkill
+from registry.db.queries.sources import list_sources
+from registry.db.queries.usage import UsageCount
+from registry.errors import SkillAmbiguous, SkillNotFound
+from registry.model import Found, Page, Skill, Source
+from registry.settings import Personality
+from registry.sync.sources import find as find_source
+
+FEW: Final = 2000
+"""So many skills are gone on with by their versions."""
+
+NOBODY: Final[Sequence[int]] = (-1,)
+"""Versions that there are none of."""
+
+
+class Browse:
+    """The part of a registry that is shown to a person.
+
+    ``personality`` sees what its policy lets it; ``source`` shows that one alone. Raises
+    `PersonalityNotFound` and `SourceNotFound` when it is made.
+    """
+
+    def __init__(
+        self, core: Core, personality: str | None = None, source: str | None = None
+    ) -> None:
+        self.core = core
+        self._personality: Personality | None = None
+        if personality is not None:
+            self._personality = personality_of(core.settings, personality)
+        self._source = None if source is None else find_source(core, source).name
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing narrows it."""
+        return self._personality is None and self._source is None
+
+    @property
+    def version(self) -> int | None:
+        """A number that changes with the database; see `Reader.version`."""
+        return self.core.reader.version()
+
+    @property
+    def state(self) -> str:
+        """A text that changes with skills and sources, and not with how they are used."""
+        return summary.state_of_skills(self.core.reader)
+
+    def filters(self, wanted: Filters) -> Filters:
+        """Return ``wanted``, of what is shown."""
+        if self._source is not None:
+            if wanted.source not in {None, self._source}:
+                return replace(wanted, ids=NOBODY)
+            wanted = replace(wanted, source=self._source)
+        if self._personality is not None:
+            wanted = replace(wanted, ids=self._ids())
+        return wanted
+
+    def list(
+        self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
+    ) -> Page[Skill]:
+        """Return a page of skills, as `SkillRegistry.list` does."""
+        return listing.list_skills(
+            self.core.reader,
+            self._matching(wanted),
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
+            offset=offset,
+        )
+
+    def search(self, query: str, wanted: Filters, *, limit: int, offset: int) -> Found:
+        """Return a page of hits, as `SkillRegistry.search` does."""
+        from registry.catalog.search.find import search
+
+        return search(self.core.reader, [query], self.filters(wanted), limit=limit, offset=offset)
+
+    def facets(self, query: str, wanted: Filters) -> Facets:
+        """Count what a listing, or where something is asked a search, has of each value."""
+        reader = self.core.reader
+        if not query:
+            return facets.facets(reader, self.condition(self._matching(wanted)))
+        from registry.catalog.search.find import places
+
+        return facets.facets(
+            reader, facets.among(reader, places(reader, [query], self.filters(wanted)))
+        )
+
+    def _matching(self, wanted: Filters) -> Filters:
+        """Return filters of the same skills: by their versions, where these are few.
+
+        What no index leads to is looked for once, and not by the page, its counts and its total.
+        """
+        chosen = self.filters(wanted)
+        if chosen == Filters() or chosen.ids is not None:
+            return chosen
+        ids = facets.few(self.core.reader, self.condition(chosen), FEW)
+        return chosen if ids is None else replace(chosen, ids=ids)
+
+    def locate(self, handle: str) -> StoredSkill:
+        """Return the skill that a handle means and that is shown.
+
+        Raises `SkillNotFound`, `SkillAmbiguous` with what is shown.
+        """
+        try:
+            stored = resolve(self.core.reader, handle)
+        except SkillAmbiguous as error:
+            if self.is_whole:
+                raise
+            refs = [ref for ref in error.facts["refs"] if self._shows_ref(ref)]
+            if len(refs) == 1:
+                return resolve(self.core.reader, refs[0])
+            if not refs:
+                raise SkillNotFound(handle) from None
+            raise SkillAmbiguous(handle, refs) from None
+        except SkillNotFound:
+            if self.is_whole:
+                raise
+            raise SkillNotFound(handle) from None  # near names may be of what is not shown
+        if not self.shows(stored):
+            raise SkillNotFound(handle)
+        return stored
+
+    def shows(self, stored: StoredSkill) -> bool:
+        """Tell whether a skill may be shown."""
+        if self.is_whole:
+            return True
+        if stored.within != 1 or self._source not in {None, stored.skill.source}:
+            return False
+        return self._personality is None or stored.id in set(self._ids())
+
+    def why(self, stored: StoredSkill) -> Explanation:
+        """Explain why a skill is, or isn't, listed; only who sees all is told of others."""
+        found = explained(self.core, stored)
+        return found if self.is_whole else replace(found, reasons=())
+
+    def shown(self, refs: Sequence[str]) -> Sequence[str]:
+        """Return those refs that may be told."""
+        return refs if self.is_whole else [ref for ref in refs if self._shows_ref(ref)]
+
+    def sources(self) -> Sequence[Source]:
+        """Return the sources that may be told of, the strongest first."""
+        found = list_sources(self.core.reader, counted=True)
+        if self._source is not None:
+            return [one for one in found if one.name == self._source]
+        if self._personality is None:
+            return found
+        seen = {facet.value: facet.count for facet in self.facets("", Filters()).sources}
+        return [replace(one, skills=seen[one.name]) for one in found if one.name in seen]
+
+    def counts(self) -> Sequence[FindingCount]:
+        """Count the findings in all that is shown, invalid skills included, by code."""
+        return findings.count_findings(self.core.reader, self._all())
+
+    def findings(self, code: str, *, limit: int, offset: int) -> Sequence[Finding]:
+        """Return a page of the findings of one code."""
+        reader = self.core.reader
+        return findings.findings_of(reader, self._all(), code, limit=limit, offset=offset)
+
+    def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
+        """Return the last changes, the latest first; what went only where all is shown."""
+        return recent.recent(
+            self.core.reader, self._all(), limit=limit, since=since, gone=self.is_whole
+        )
+
+    def sizes(self) -> Sequence[Size]:
+        """Count the skills by their size."""
+        return sizes.sizes(self.core.reader, self.condition(self.filters(Filters())))
+
+    def most_read(self, limit: int) -> Sequence[UsageCount]:
+        """Return what tools read most."""
+        condition = self.condition(self.filters(Filters()))
+        return sizes.most_read(self.core.reader, condition, limit)
+
+    def count_unread(self) -> int:
+        """Return how many skills no tool has read."""
+        return sizes.count_unread(self.core.reader, self.condition(self.filters(Filters())))
+
+    def usage_of(self, stored: StoredSkill) -> UsageCount | None:
+        """Return how often tools came upon a skill."""
+        return sizes.usage_of(self.core.reader, stored.skill.ref, stored.uid)
+
+    def _all(self) -> Condition:
+        if self._personality is None:
+            return self.condition(self.filters(Filters(all=True)))
+        return self.condition(self.filters(Filters()))
+
+    def condition(self, chosen: Filters) -> Condition:
+        """Return the condition of filters that `filters` returned."""
+        return where(self.core.reader, chosen, self.core.reader.sight)
+
+    def _shows_ref(self, ref: str) -> bool:
+        try:
+            return self.shows(resolve(self.core.reader, ref))
+        except (SkillNotFound, SkillAmbiguous):
+            return False
+
+    def _ids(self) -> Sequence[int]:
+        """Return the stored versions that the personality sees, until the database changes."""
+        personality = self._personality
+        assert personality is not None  # noqa: S101  # asked for those alone
+
+        def load(reader: Reader) -> Sequence[int]:
+            found = decisions(reader, personality, os.environ)
+            return tuple(version for version, _, choice in found if choice.visible)
+
+        reader = self.core.reader
+        key = f"browsed by {personality!r} {reader.sight.sources}"
+        return reader.remembered(key, load)

@@ -1,0 +1,169 @@
+"""The catalogue in the words of other registries: slugs, owners, versions that only rise.
+
+Contract: ``contracts/clawhub-api.md``, Names and Versions. A slug is a name made fit for an
+address; where one source has several for one slug, those seen later are numbered. An owner is a
+source. A version is ``0.0.N``, N the turn of a content: each names one content, and a content that
+comes back has a higher one than what it takes the place of.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from registry.catalog.browse import Browse
+from registry.db.queries import hub, skills
+from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.hub import Turn
+from registry.db.queries.revisions import Revision, revisions
+from registry.db.queries.skills import StoredSkill
+from registry.text import name_key, slug
+
+_NUMBERED: Final = re.compile(r"(.+)-([2-9]|[1-9][0-9]{1,3})")
+_HANDLE: Final = re.compile(r"[^a-z0-9._-]+")
+_VERSION: Final = re.compile(r"0\.0\.([1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A skill as other registries name it: ``@owner/slug``; ``turn`` is that of its content."""
+
+    stored: StoredSkill
+    slug: str
+    owner: str
+    turn: int
+
+    @property
+    def version(self) -> str:
+        """The version of the content that it has now."""
+        return version_of(self.turn)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A content that can be had, with its version."""
+
+    version: str
+    seen_at: str
+    revision: Revision
+
+
+def version_of(turn: int) -> str:
+    """Return the version of a content."""
+    return f"0.0.{turn}"
+
+
+def owner_of(source: str) -> str:
+    """Return the handle of a source: a handle is compared without case."""
+    return _HANDLE.sub("-", source.lower()).strip("-._") or "source"
+
+
+def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]:
+    """Return the visible skills of a slug, of one owner if given."""
+    found = _named(browse, wanted)
+    numbered = _NUMBERED.fullmatch(wanted)
+    if numbered is not None:
+        place = int(numbered[2])
+        found += _chosen(browse, _ids(browse, numbered[1]), numbered[1], place)
+    if owner is not None:
+        handle = owner.removeprefix("@").lower()
+        found = [one for one in found if one.owner == handle]
+    return found
+
+
+def page(
+    browse: Browse, *, prefix: str, sort: Sort, limit: int, offset: int
+) -> tuple[list[Offered], bool]:
+    """Return some visible skills, and whether there are more.
+
+    With a ``prefix`` those whose names begin so, by name.
+    """
+    reader = browse.core.reader
+    if prefix:
+        condition = browse.condition(browse.filters(Filters()))
+        key = name_key(prefix)
+        ids = hub.beginning(reader, condition, key, limit=limit + 1, offset=offset)
+        return offered(browse, _stored(browse, ids[:limit])), len(ids) > limit
+    found = browse.list(Filters(), sort=sort, reverse=False, limit=limit, offset=offset)
+    stored = [browse.locate(f"{one.source}/{one.folder}") for one in found]
+    return offered(browse, stored), offset + limit < found.total
+
+
+def offered(browse: Browse, some: Sequence[StoredSkill]) -> list[Offered]:
+    """Return skills as other registries name them."""
+    turns = hub.last_turns(browse.core.reader, [one.id for one in some])
+    return [
+        Offered(one, _slug_of(browse, one), owner_of(one.skill.source), turns.get(one.id, 1))
+        for one in some
+    ]
+
+
+def contents(browse: Browse, one: Offered) -> list[Kept]:
+    """Return the contents of a skill that can be had, what was current last first."""
+    reader = browse.core.reader
+    known = {each.number: each for each in revisions(reader, one.stored.uid)}
+    return [
+        Kept(version_of(turn.turn), turn.seen_at, known[turn.number])
+        for turn in hub.turns(reader, one.stored.uid)
+        if _can_be_had(turn, known.get(turn.number))
+    ]
+
+
+def is_version(text: str) -> bool:
+    """Tell whether a text is a version as they are given here."""
+    return _VERSION.fullmatch(text) is not None
+
+
+def _can_be_had(turn: Turn, revision: Revision | None) -> bool:
+    return revision is not None and (turn.current or revision.complete)
+
+
+def _named(browse: Browse, wanted: str) -> list[Offered]:
+    """Return the skills that have a slug without a number, one of each source."""
+    return _chosen(browse, _ids(browse, wanted), wanted, 1)
+
+
+def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
+    """Return of each source the skill that has a slug in this place, the first seen being 1."""
+    by_owner: dict[str, list[StoredSkill]] = {}
+    for one in _stored(browse, hub.first_seen(browse.core.reader, ids)):
+        by_owner.setdefault(owner_of(one.skill.source), []).append(one)
+    turns = hub.last_turns(browse.core.reader, ids)
+    return [
+        Offered(
+            some[place - 1],
+            wanted if place == 1 else f"{wanted}-{place}",
+            owner,
+            turns.get(some[place - 1].id, 1),
+        )
+        for owner, some in by_owner.items()
+        if len(some) >= place
+    ]
+
+
+def _ids(browse: Browse, wanted: str) -> list[int]:
+    """Return the visible versions whose names become this slug."""
+    reader = browse.core.reader
+    condition = browse.condition(browse.filters(Filters()))
+    if slug(wanted) != wanted:
+        return []
+    found = skills.ids_named(reader, wanted, condition)
+    return sorted({*found, *hub.odd_names(reader, condition).get(wanted, ())})
+
+
+def _slug_of(browse: Browse, one: StoredSkill) -> str:
+    """Return the slug of a skill, numbered where others of its source have the same."""
+    base = slug(one.skill.name)
+    owner = owner_of(one.skill.source)
+    same = [
+        other.id
+        for other in _stored(browse, hub.first_seen(browse.core.reader, _ids(browse, base)))
+        if owner_of(other.skill.source) == owner
+    ]
+    place = same.index(one.id) + 1 if one.id in same else 1
+    return base if place == 1 else f"{base}-{place}"
+
+
+def _stored(browse: Browse, ids: Sequence[int]) -> list[StoredSkill]:
+    found = (skills.by_id(browse.core.reader, one) for one in ids)
+    return [one for one in found if one is not None]

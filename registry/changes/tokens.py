@@ -1,0 +1,179 @@
+"""Tokens: with what others enter the web catalogue, what they may see, and for how long.
+
+A token is shown once; the database has its hash, signed by this user. Whoever may write to the
+database can take a token away, but make none: a row without that signature lets nobody in.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from registry.catalog.visibility.decisions import personality as personality_of
+from registry.changes.signed import Seal
+from registry.core import Core
+from registry.db.queries.tokens import SIGNED, StoredToken, all_tokens, by_hash
+from registry.errors import DatabaseProblem, TokenNotFound, UsageProblem
+from registry.model import Value
+from registry.sync.sources import find as find_source
+from registry.text import is_utc_text, utc_now
+
+BEGINNING: Final = "skr_"
+"""How a token begins, so that who finds one knows what it is."""
+
+SECRET_BYTES: Final = 32
+MAX_NAME: Final = 64
+TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
+USED_WITHIN: Final = timedelta(minutes=10)
+"""How exactly it is written down when a token was used last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token(Value):
+    """A token that this user made; ``number`` tells it from others and is no secret.
+
+    ``personality`` and ``source`` narrow what it shows; ``expires_at``: None is never.
+    """
+
+    number: str
+    name: str
+    write: bool
+    personality: str | None
+    source: str | None
+    created_at: str
+    expires_at: str | None
+    used_at: str | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its time has passed."""
+        return self.expires_at is not None and self.expires_at <= utc_now()
+
+
+class Tokens:
+    """The tokens of one database, of this user."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def create(
+        self,
+        name: str,
+        *,
+        write: bool = False,
+        personality: str | None = None,
+        source: str | None = None,
+        lasts: timedelta | None = None,
+    ) -> tuple[Token, str]:
+        """Make a token, and return it with what has to be shown to enter.
+
+        ``lasts``: for how long it is valid; None: until it is revoked. Raises `UsageProblem`,
+        `PersonalityNotFound`, `SourceNotFound`, `OwnFileUnusable`.
+        """
+        from registry.db.writes.tokens import add_token
+
+        if not name or len(name) > MAX_NAME or not name.isprintable():
+            raise UsageProblem(message=f"a token needs a name of 1 to {MAX_NAME} characters")
+        if personality is not None:
+            personality_of(self._core.settings, personality)
+        if source is not None:
+            source = find_source(self._core, source).name
+        shown = BEGINNING + secrets.token_urlsafe(SECRET_BYTES)
+        row = StoredToken(
+            number=secrets.token_hex(4),
+            hash=_hashed(shown),
+            name=name,
+            personality=personality,
+            source=source,
+            write=int(write),
+            created_at=utc_now(),
+            expires_at=None if lasts is None else f"{datetime.now(UTC) + lasts:{TIME}}",
+            used_at=None,
+            signature="",
+        )
+        seal = Seal.of_database(self._core, make=True)
+        assert seal is not None  # noqa: S101  # the key was made
+        row = row._replace(signature=seal.sign("token", row.number, _signed(row)))
+        with self._core.writer.transaction() as connection:
+            add_token(connection, row)
+        return _token(row), shown
+
+    def list(self) -> Sequence[Token]:
+        """Return the tokens that this user made, the oldest first; those that are over, too."""
+        return [_token(row) for row in all_tokens(self._core.reader) if self._is_ours(row)]
+
+    def revoke(self, name: str) -> Token:
+        """Take away a token by its number, or its name where only one has it.
+
+        Raises `TokenNotFound`, `UsageProblem`.
+        """
+        from registry.db.writes.tokens import remove_token
+
+        known = self.list()
+        found = [one for one in known if one.number == name]
+        found = found or [one for one in known if one.name == name]
+        if not found:
+            raise TokenNotFound(name=name)
+        if len(found) > 1:
+            numbers = ", ".join(one.number for one in found)
+            message = f"several tokens are called {name!r}; give the number of one: {numbers}"
+            raise UsageProblem(message=message)
+        with self._core.writer.transaction() as connection:
+            remove_token(connection, found[0].number)
+        return found[0]
+
+    def known(self, shown: str) -> Token | None:
+        """Return the token that somebody shows; None: it is none, or not valid any more."""
+        if not shown.startswith(BEGINNING):
+            return None
+        row = by_hash(self._core.reader, _hashed(shown))
+        if row is None or not self._is_ours(row):
+            return None
+        token = _token(row)
+        if token.is_over:
+            return None
+        self._note_use(token)
+        return token
+
+    def _note_use(self, token: Token) -> None:
+        from registry.db.writes.tokens import note_use
+
+        now = datetime.now(UTC)
+        if token.used_at is not None and is_utc_text(token.used_at):
+            last = datetime.fromisoformat(token.used_at)
+            if abs(now - last) < USED_WITHIN:
+                return
+        # Who enters does not wait for a sync that is writing.
+        with suppress(DatabaseProblem), self._core.writer.transaction(0.0) as connection:
+            note_use(connection, token.number, utc_now())
+
+    def _is_ours(self, row: StoredToken) -> bool:
+        seal = Seal.of_database(self._core, make=False)
+        if seal is None or not all(isinstance(value, str) for value in (row.number, row.signature)):
+            return False
+        return seal.signed("token", row.number, _signed(row), row.signature)
+
+
+def _signed(row: StoredToken) -> dict[str, object]:
+    return {key: getattr(row, key) for key in SIGNED}
+
+
+def _token(row: StoredToken) -> Token:
+    return Token(
+        row.number,
+        row.name,
+        row.write == 1,
+        row.personality,
+        row.source,
+        row.created_at,
+        row.expires_at,
+        row.used_at,
+    )
+
+
+def _hashed(shown: str) -> str:
+    """Return the hash of a token. It has 256 random bits: nobody finds it by trying."""
+    return f"sha256:{hashlib.sha256(shown.encode('utf-8', 'replace')).hexdigest()}"

@@ -1,0 +1,111 @@
+"""`skill-registry serve`."""
+
+import ipaddress
+from typing import Any, Final
+
+import click
+
+from registry.cli import options
+from registry.cli.group import session_command
+from registry.cli.run import Status
+from registry.cli.session import Session
+
+EXTRA: Final = frozenset(
+    "anyio h11 jinja2 markdown_it markupsafe nh3 pygments starlette uvicorn".split()
+)
+
+
+class Network(click.ParamType[Any]):
+    """An address, or a range of them such as ``10.0.0.0/8``."""
+
+    name = "cidr"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+        """Read a range."""
+        try:
+            return ipaddress.ip_network(str(value), strict=False)
+        except ValueError:
+            self.fail(f"{value!r} is no address or range, such as 10.0.0.0/8.", param, ctx)
+
+
+@session_command(
+    "skill-registry serve                        # http://127.0.0.1:8765",
+    "skill-registry serve --open",
+    "skill-registry token create anna --read && skill-registry serve --host 0.0.0.0",
+    "skill-registry serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem",
+    starts_new=True,
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="The address of this machine to serve."
+)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8765, show_default=True, help="The port."
+)
+@click.option("--open", "show", is_flag=True, help="Open it in a browser.")
+@click.option(
+    "--public-url", metavar="URL", help="By which others know it: a proxy's, or a name's."
+)
+@click.option("--tls-cert", metavar="FILE", help="A certificate (PEM): serve HTTPS.")
+@click.option("--tls-key", metavar="FILE", help="Its key (PEM).")
+@click.option(
+    "--trust-header", metavar="NAME", help="A header in which a proxy says who asks; with --from."
+)
+@click.option(
+    "--from",
+    "networks",
+    metavar="CIDR",
+    type=Network(),
+    multiple=True,
+    help="The addresses from which the header is believed.",
+)
+@options.personality_option
+@click.option("--no-watch", is_flag=True, help="Don't follow the folders by file events.")
+def command(
+    session: Session,
+    *,
+    host: str,
+    port: int,
+    show: bool,
+    public_url: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    trust_header: str | None,
+    networks: tuple[Any, ...],
+    personality: str | None,
+    no_watch: bool,
+) -> None:
+    """Serve the web catalogue: pages, the same facts as JSON, and /mcp.
+
+    On this machine it is open to who uses it; elsewhere a token is needed (see "token create"), or
+    a proxy that says who asks, whose visitors see what --personality sees. Pages only read.
+    ClawHub's clients find /api/v1, others /.well-known/agent-skills; docs/http.md has all of it.
+    """
+    if bool(trust_header) != bool(networks):
+        raise click.UsageError("--trust-header and --from go together.")
+    if personality is not None and not trust_header:
+        raise click.UsageError("--personality goes with --trust-header; a token has its own.")
+    if bool(tls_cert) != bool(tls_key):
+        raise click.UsageError("--tls-cert and --tls-key go together.")
+    if public_url is not None and not public_url.startswith(("http://", "https://")):
+        raise click.UsageError("--public-url is a URL, such as https://skills.example.org.")
+    console = session.console
+    try:
+        from registry.web.door import Trusted
+        from registry.web.serve import Address, serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA:
+            raise
+        console.error("The web catalogue is an extra: pip install 'skill-registry[web]'")
+        raise click.exceptions.Exit(Status.FAILED) from error
+    tls = (tls_cert, tls_key) if tls_cert and tls_key else None
+    address = Address(host, port, public_url and public_url.rstrip("/"), tls)
+    trusted = Trusted(trust_header, networks, personality) if trust_header else None
+
+    def begun() -> None:
+        console.note(f"Serving {address.url}; Ctrl-C ends it.")
+        if show:
+            click.launch(address.url)
+
+    serve(session.registry, address, trusted=trusted, watch=not no_watch, on_start=begun)

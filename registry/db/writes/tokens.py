@@ -1,0 +1,24 @@
+"""Write tokens down, and when they were used; take them away."""
+
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, update
+
+from registry.db.queries.tokens import StoredToken
+from registry.db.schema import tokens
+
+
+def add_token(connection: Connection, token: StoredToken) -> None:
+    """Write a token down."""
+    facts: dict[str, Any] = token._asdict()
+    connection.execute(insert(tokens).values(**facts))
+
+
+def remove_token(connection: Connection, number: str) -> None:
+    """Take a token away."""
+    connection.execute(delete(tokens).where(tokens.c.number == number))
+
+
+def note_use(connection: Connection, number: str, now: str) -> None:
+    """Write down that a token was used."""
+    connection.execute(update(tokens).where(tokens.c.number == number).values(used_at=now))

@@ -1,0 +1,64 @@
+"""Where things are in the catalogue: URLs of skills, files and the rest; and back to refs."""
+
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from registry.disk.paths import ROOT
+
+JSON: Final = ".json"
+
+
+def of_ref(ref: str) -> str:
+    """Return a ref as the end of a URL's path, which is not that of its JSON.
+
+    A browser takes a dot at the end for nothing.
+    """
+    if ref.endswith(f"/{ROOT}"):
+        ref = ref[: -len(ROOT)]
+    path = quote(ref, safe="/", errors="replace")
+    return f"{path.removesuffix(JSON)}%2Ejson" if path.endswith(JSON) else path
+
+
+def ref_of(path: str) -> str:
+    """Return the ref that the end of a URL's path, already unquoted, stands for."""
+    return f"{path}{ROOT}" if path.endswith("/") else path
+
+
+def skill(ref: str) -> str:
+    """Return the address of a skill's page."""
+    return f"/skills/{of_ref(ref)}"
+
+
+def file(ref: str, path: str) -> str:
+    """Return the address of the page that shows a file of a skill."""
+    return f"/files/{of_ref(ref)}?{_query(path=path)}"
+
+
+def raw(ref: str, path: str) -> str:
+    """Return the address of a file's bytes."""
+    return f"/raw/{of_ref(ref)}?{_query(path=path)}"
+
+
+def history(ref: str, **query: str | int) -> str:
+    """Return the address of what a skill was like."""
+    return f"/history/{of_ref(ref)}" + (f"?{_query(**query)}" if query else "")
+
+
+def download(ref: str) -> str:
+    """Return the address of a skill as an archive."""
+    return f"/download/{of_ref(ref)}.skill"
+
+
+def facet(name: str, value: str) -> str:
+    """Return the address of the skills that have a value."""
+    return f"/?{_query(**{name: value})}"
+
+
+def as_json(path: str, query: str = "") -> str:
+    """Return where the facts of a page are, as JSON."""
+    base = "/index" if path == "/" else quote(path, safe="/", errors="replace")
+    return f"{base}{JSON}" + (f"?{query}" if query else "")
+
+
+def _query(**given: str | int) -> str:
+    return urlencode(given, errors="replace")

@@ -1,0 +1,219 @@
+"""From what is asked to an answer: HTML or JSON, compressed, with what lets a client keep it."""
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from registry import errors
+from registry.errors import RegistryError
+from registry.model.values import record
+from registry.web import addresses
+from registry.web.addresses import JSON
+from registry.web.asked import Asked
+from registry.web.desk import Desk, Visitor
+from registry.web.rendering import render
+
+COMPRESSED: Final = 1000
+"""Bytes from which an answer is compressed."""
+
+_TAG: Final = re.compile(r'(?:W/)?"([^"]*)"')
+
+STATUS: Final[Mapping[type[RegistryError], int]] = {
+    errors.SkillAmbiguous: 300,
+    errors.UsageProblem: 400,
+    errors.NotFound: 404,
+    errors.Invalid: 400,
+    errors.FileTooLarge: 413,
+    errors.Unavailable: 503,
+    errors.DatabaseProblem: 503,
+    errors.Conflict: 409,
+    errors.RegistryError: 422,
+}
+"""The status of an error: of its class, or the first here that it is one of."""
+
+
+TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Not now"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a page says: a template with its ``facts``, and the same as JSON (``record``)."""
+
+    template: str
+    facts: Mapping[str, Any]
+    record: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request by one visitor; `kept` holds for an ``edition``, ``path`` has no ``.json``."""
+
+    desk: Desk
+    request: Request
+    visitor: Visitor
+    edition: str
+    path: str
+    as_json: bool
+
+    @property
+    def look(self) -> Any:
+        """What the visitor sees; a `Browse`."""
+        return self.desk.look(self.visitor)
+
+    @property
+    def base(self) -> str:
+        """The address by which the visitor knows this server, without a slash at its end."""
+        return self.desk.base or str(self.request.base_url).rstrip("/")
+
+    def kept(self, what: object, load: Callable[[], Any]) -> Any:
+        """Return what was worked out for visitors who see the same, until the database changes."""
+        limits = self.visitor.personality, self.visitor.source
+        return self.desk.kept((self.edition, limits, what), load)
+
+
+Handler = Callable[[Visit], Told | Response]
+
+
+def visit_of(request: Request, edition: str) -> Visit:
+    """Return the visit that a request is."""
+    path = request.scope["path"]
+    # Of a skill whose ref ends so the dot is written in another way (`addresses.of_ref`).
+    as_json = request.scope["raw_path"].endswith(JSON.encode())
+    path = path.removesuffix(JSON) if as_json else path
+    visitor: Visitor = request.scope["visitor"]
+    return Visit(request.app.state.desk, request, visitor, edition, path, as_json)
+
+
+def page(
+    handler: Handler, *, of_disk: bool = False, of_use: bool = False
+) -> Callable[[Request], Any]:
+    """Return an endpoint of Starlette that answers by a handler, which runs in a thread.
+
+    ``of_disk``: what is told depends on files, too, so that it has to be made to be compared.
+    ``of_use``: it depends on more than which skills and sources there are.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        desk = cast("Desk", request.app.state.desk)
+        try:
+            now = await desk.edition()
+        except RegistryError as error:
+            visit = visit_of(request, "")
+            return await desk.run(_sent, visit, refusal(error), None)
+        edition = now.instant if of_use else now.skills
+        visit = visit_of(request, edition)
+        tag = None if of_disk else _named(edition, visit.visitor, request.url)
+        if tag is not None and is_known(request, tag):
+            return Response(status_code=304, headers=_kept_by_client(tag))
+        return await desk.run(_answer, handler, visit, tag)
+
+    return endpoint
+
+
+def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
+    try:
+        with visit.desk.registry.core.explained():
+            told = handler(visit)
+    except RegistryError as error:
+        return _sent(visit, refusal(error), None)
+    return told if isinstance(told, Response) else _sent(visit, told, tag)
+
+
+def refusal(error: RegistryError) -> Told:
+    """Return the page of an error: its own sentence, and where to go from there."""
+    near = [*error.facts.get("refs", ()), *error.facts.get("similar", ())]
+    message = str(error).partition("\n")[0]
+    told = {"code": error.code, "message": message, "choices": near}
+    return Told(
+        "error.html",
+        {
+            "title": TITLES.get(status_of(error), "Not done"),
+            "message": message,
+            "choices": near,
+            "asked": Asked(),
+        },
+        {"error": told},
+        status=status_of(error),
+    )
+
+
+def status_of(error: RegistryError) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, errors.SkillAmbiguous):
+        return 300
+    return next(status for kind, status in STATUS.items() if isinstance(error, kind))
+
+
+def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
+    if visit.as_json:
+        body, kind = as_json(told.record), "application/json"
+    else:
+        surroundings = {
+            "visitor": visit.visitor,
+            "has_many": len(visit.desk.registry.settings.personalities),
+            "here": visit.path,
+            "json_url": addresses.as_json(visit.path, visit.request.url.query),
+        }
+        html = render(told.template, {**told.facts, **surroundings})
+        body = html.encode("utf-8", "replace")
+        kind = "text/html; charset=utf-8"
+    if told.status != 200:  # noqa: PLR2004
+        headers = {"cache-control": "no-store", **told.headers}
+        return compressed(visit.request, body, kind, headers, told.status)
+    tag = tag or hashlib.sha256(body).hexdigest()[:32]
+    headers = {**_kept_by_client(tag), **told.headers}
+    if is_known(visit.request, tag):
+        return Response(status_code=304, headers=headers)
+    return compressed(visit.request, body, kind, headers)
+
+
+def compressed(
+    request: Request,
+    body: bytes,
+    kind: str,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    status: int = 200,
+) -> Response:
+    """Return a response, compressed where the client takes that and it is worth it."""
+    given = {**headers, "content-type": kind}
+    given["vary"] = "Accept-Encoding, Authorization, Cookie"
+    accepted = request.headers.get("accept-encoding", "")
+    if len(body) >= COMPRESSED and "gzip" in accepted:
+        body = gzip.compress(body, 4, mtime=0)
+        given["content-encoding"] = "gzip"
+    return Response(body, status, given)
+
+
+def as_json(value: Any) -> bytes:
+    """Return a value as JSON; names of files that are no text are escaped."""
+    told = record(value) if not isinstance(value, dict) else value
+    text = json.dumps(told, ensure_ascii=False, default=record)
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(told, default=record).encode() + b"\n"
+
+
+def is_known(request: Request, tag: str) -> bool:
+    """Tell whether the client says that it has what has this tag."""
+    given = request.headers.get("if-none-match", "")
+    return given == "*" or tag in _TAG.findall(given)
+
+
+def _named(edition: str, visitor: Visitor, url: object) -> str:
+    said = f"{edition} {visitor.personality} {visitor.source} {visitor.is_local} {url}"
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _kept_by_client(tag: str) -> dict[str, str]:
+    return {"etag": f'W/"{tag}"', "cache-control": "private, no-cache"}

@@ -1,0 +1,112 @@
+"""What all pages are given: the registry, threads to ask it in, what was worked out already."""
+
+import asyncio
+import hashlib
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from registry.web.digests import Digests
+
+if TYPE_CHECKING:
+    from registry.api import SkillRegistry
+    from registry.catalog.browse import Browse
+
+T = TypeVar("T")
+
+WORKERS: Final = 4
+"""Threads that answer: each keeps a connection to the database, and more only wait for another."""
+
+KEPT: Final = 256
+"""Answers that are kept until the database changes. None grows with the number of skills."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who asks. ``personality`` and ``source`` narrow what is seen; ``write`` allows changes.
+
+    ``is_local``: the user of this machine, who may be told of its folders.
+    """
+
+    name: str
+    personality: str | None = None
+    source: str | None = None
+    write: bool = False
+    is_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """What is another text when skills or sources are others; ``instant``: when anything is."""
+
+    skills: str
+    instant: str
+
+
+class Desk:
+    """One registry for all visitors of a server.
+
+    ``base`` is the address by which it is known, such as ``http://127.0.0.1:8765``; None: by
+    whatever address was asked.
+    """
+
+    def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
+        self.registry = registry
+        self.base = base
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="page")
+        # What a connection says of a change means something only beside what it said before.
+        self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
+        self._begun = secrets.token_hex(4)
+        self._edition: Edition | None = None
+        self._looks: dict[tuple[str | None, str | None], Browse] = {}
+        self._kept: OrderedDict[Hashable, object] = OrderedDict()
+        self._lock = threading.Lock()
+        self.digests = Digests()
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Call what reads the database or the disk in a thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, partial(work, *arguments))
+
+    async def edition(self) -> Edition:
+        """Return how the database is now; the texts are one server's only."""
+        return await asyncio.get_running_loop().run_in_executor(self._clock, self._read_edition)
+
+    def _read_edition(self) -> Edition:
+        """Look whether anything has changed, and only then what."""
+        browse = self.registry.browse()
+        instant = f"{self._begun}-{browse.version}"
+        if self._edition is None or self._edition.instant != instant:
+            state = hashlib.sha256(browse.state.encode("utf-8", "replace")).hexdigest()
+            self._edition = Edition(f"{self._begun}-{state}", instant)
+        return self._edition
+
+    def look(self, visitor: Visitor) -> "Browse":
+        """Return what a visitor sees. Raises as `SkillRegistry.browse`."""
+        limits = visitor.personality, visitor.source
+        if limits not in self._looks:
+            self._looks[limits] = self.registry.browse(*limits)
+        return self._looks[limits]
+
+    def kept(self, key: Hashable, load: Callable[[], T]) -> T:
+        """Return what was worked out for a key, which names the edition that it was true of."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return cast("T", self._kept[key])
+        made = load()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+    def close(self) -> None:
+        """End the threads."""
+        for pool in (self._pool, self._clock):
+            pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,151 @@
+"""Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
+
+import ipaddress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from registry.mcp.guard import is_loopback
+from registry.web.desk import Visitor
+
+COOKIE: Final = "skill_registry"
+MAX_FORM: Final = 4096
+"""Bytes of the form that signs in."""
+
+OPEN: Final = ("/healthz", "/static/")
+"""What anybody may ask for: it says nothing of any skill."""
+
+FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip")
+"""Headers of proxies: who comes through one is not on this machine."""
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A header in which a proxy at one of these addresses says who asks; and what they may see."""
+
+    header: str
+    networks: Sequence[Network]
+    personality: str | None = None
+
+
+class Door:
+    """An ASGI application around another that finds out who asks, or turns them away.
+
+    ``known`` tells whose a token is. ``is_open``: who asks from this machine needs none; nothing
+    that came through a proxy does. ``sign_in`` makes the page that asks for a token, ``secure``
+    says that browsers come by TLS.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        known: Callable[[str], Awaitable[Visitor | None]],
+        sign_in: Callable[[str], Response],
+        is_open: bool,
+        trusted: Trusted | None = None,
+        secure: bool = False,
+    ) -> None:
+        self._app = app
+        self._known = known
+        self._sign_in = sign_in
+        self._is_open = is_open and trusted is None
+        self._trusted = trusted
+        self._secure = secure
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, or hand it on with its visitor."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        if scope["path"] == "/login" and scope["method"] == "POST":
+            await (await self._signed_in(request))(scope, receive, send)
+            return
+        if scope["path"] == "/logout" and scope["method"] == "POST":
+            left = RedirectResponse("/login", 303)
+            left.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=self._secure)
+            await left(scope, receive, send)
+            return
+        visitor = await self._visitor(request)
+        if visitor is None and not scope["path"].startswith(OPEN):
+            await self._refusal(request)(scope, receive, send)
+            return
+        scope["visitor"] = visitor
+        await self._app(scope, receive, send)
+
+    async def _visitor(self, request: Request) -> Visitor | None:
+        headers = request.headers
+        given = headers.getlist("authorization")
+        if given:
+            scheme, _, token = given[0].partition(" ")
+            is_bearer = len(given) == 1 and scheme.lower() == "bearer"
+            return await self._known(token.strip()) if is_bearer else None
+        peer = request.client.host if request.client else ""
+        if self._trusted is not None:
+            named = headers.getlist(self._trusted.header)
+            if len(named) == 1 and named[0] and _is_from(peer, self._trusted.networks):
+                return Visitor(named[0][:200], personality=self._trusted.personality)
+        token = _cookie(headers)
+        if token and (visitor := await self._known(token)) is not None:
+            return visitor
+        if self._is_open and is_loopback(peer) and not any(name in headers for name in FORWARDED):
+            return Visitor("local", is_local=True)
+        return None
+
+    async def _signed_in(self, request: Request) -> Response:
+        """Give a browser a cookie for a token; only a form of ours can send one (`Guard`)."""
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_FORM:
+                return self._sign_in("That is no token.")
+        token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
+        if await self._known(token) is None:
+            return self._sign_in("That token is not known, or not valid any more.")
+        entered = RedirectResponse("/", 303)
+        entered.set_cookie(
+            COOKIE, token, httponly=True, samesite="strict", secure=self._secure, path="/"
+        )
+        return entered
+
+    def _refusal(self, request: Request) -> Response:
+        is_page = "text/html" in request.headers.get("accept", "")
+        if (
+            is_page
+            and request.method == "GET"
+            and not request.url.path.startswith(("/api/", "/mcp"))
+        ):
+            return self._sign_in("")
+        return PlainTextResponse(
+            "A token is needed.\n", 401, {"www-authenticate": "Bearer", "cache-control": "no-store"}
+        )
+
+
+def refused(status: int, text: str, headers: Mapping[str, str]) -> Response:
+    """Return the answer to who is turned away before anything else; for `Guard`."""
+    return PlainTextResponse(f"{text}.\n", status, headers)
+
+
+def _cookie(headers: Headers) -> str:
+    try:
+        jar = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    return jar[COOKIE].value if COOKIE in jar else ""
+
+
+def _is_from(peer: str, networks: Sequence[Network]) -> bool:
+    try:
+        address = ipaddress.ip_address(peer)
+    except ValueError:
+        return False
+    return any(address in network for network in networks)

@@ -1,0 +1,166 @@
+"""Markdown of strangers as HTML that can do nothing: no script, no style, no form, no frame.
+
+markdown-it makes HTML of it and nh3 lets through what is listed here. What leads elsewhere is
+rewritten by one function, whichever way it was written down.
+"""
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from registry.web import addresses
+from registry.web.highlight import CLASSES, highlighted
+
+MOST: Final = 100_000
+"""Characters that are rendered: three times as many as 99 of 100 real documents have. What is
+written to be slow takes most of a second then, while nothing else is answered."""
+
+_TAGS: Final = set(
+    "a abbr b blockquote br caption code col colgroup dd del details dfn div dl dt em h2 h3 h4 "
+    "h5 h6 hr i img ins kbd li mark ol p pre q s samp small span strong sub summary sup table "
+    "tbody td tfoot th thead tr u ul var".split()
+)
+_ATTRIBUTES: Final[dict[str, set[str]]] = {
+    "a": {"href", "title"},
+    "img": {"src", "alt", "title", "width", "height"},
+    "td": {"colspan", "rowspan", "align"},
+    "th": {"colspan", "rowspan", "align", "scope"},
+    "ol": {"start"},
+    "details": {"open"},
+    "div": {"tabindex"},
+    "pre": {"tabindex"},
+    **{f"h{level}": {"id"} for level in range(2, 7)},
+    "span": set(),
+}
+_SCHEMES: Final = {"http", "https", "mailto"}
+_IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
+_HEADING_ID: Final = re.compile(r"[^\w]+")
+PREFIX: Final = "md-"
+"""How ids begin that a document gives itself, so that they are never those of the page."""
+
+
+def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> str | None:
+    """Return Markdown as safe HTML; None: it is too long.
+
+    ``ref`` is the skill's, ``files`` are its paths: relative links lead to those, from ``folder``.
+    """
+    if len(text) > MOST:
+        return None
+    parser = _parser()
+    tokens = parser.parse(text)
+    _number_headings(tokens)
+    dirty = parser.renderer.render(tokens, parser.options, {})
+    return _clean(dirty, _Rewriting(ref, files, folder))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"highlight": _fence}).enable(["table", "strikethrough"])
+    # What is wider than the page is scrolled, by keyboard, too.
+    parser.add_render_rule("table_open", _opening_table)
+    parser.add_render_rule("table_close", _closing_table)
+    return parser
+
+
+def _opening_table(*_: Any) -> str:
+    return '<div class="wide" tabindex="0"><table>\n'
+
+
+def _closing_table(*_: Any) -> str:
+    return "</table></div>\n"
+
+
+def _fence(code: str, language: str, _attributes: str) -> str:
+    return (
+        f'<pre class="code" tabindex="0"><code>{highlighted(code, language=language)}</code></pre>'
+    )
+
+
+def _number_headings(tokens: Sequence[Token]) -> None:
+    """Let headings begin below the page's own, skip no level, and have ids to be linked to."""
+    level, taken = 2, Counter[str]()
+    for place, token in enumerate(tokens):
+        if token.type not in {"heading_open", "heading_close"}:
+            continue
+        if token.type == "heading_open":
+            level = min(int(token.tag[1:]) + 2, level + 1, 6)
+            name = _slug(tokens[place + 1].content)
+            taken[name] += 1
+            token.attrSet("id", name if taken[name] == 1 else f"{name}-{taken[name]}")
+        token.tag = f"h{level}"
+
+
+def _slug(text: str) -> str:
+    return PREFIX + _HEADING_ID.sub("-", text.casefold()).strip("-")[:80]
+
+
+def _clean(dirty: str, rewrite: Callable[[str, str, str], str | None]) -> str:
+    import nh3
+
+    return nh3.clean(
+        dirty,
+        tags=_TAGS,
+        clean_content_tags={"script", "style", "template", "iframe", "object", "noscript", "title"},
+        attributes=_ATTRIBUTES,
+        attribute_filter=rewrite,
+        strip_comments=True,
+        link_rel="nofollow noopener noreferrer",
+        url_schemes=_SCHEMES,
+        allowed_classes={"span": CLASSES, "div": {"wide"}, "pre": {"code"}},
+        set_tag_attribute_values={"pre": {"tabindex": "0"}},
+    )
+
+
+class _Rewriting:
+    """Says where an attribute of a document leads in the catalogue; None: nowhere."""
+
+    def __init__(self, ref: str, files: Collection[str], folder: str) -> None:
+        self._ref = ref
+        self._files = files
+        self._folder = folder
+
+    def __call__(self, _tag: str, attribute: str, value: str) -> str | None:
+        """Return what an attribute is to say."""
+        if attribute == "id":
+            return value if value.startswith(PREFIX) else None
+        if attribute == "tabindex":
+            return "0" if value == "0" else None
+        if attribute == "href":
+            return self._link(value)
+        return self._image(value) if attribute == "src" else value
+
+    def _link(self, value: str) -> str | None:
+        if value.startswith("#"):
+            return "#" + _slug(unquote(value[1:])) if value[1:] else None
+        path = self._path(value)
+        if path is not None:
+            return addresses.file(self._ref, path)
+        try:
+            scheme = urlsplit(value).scheme.lower()
+        except ValueError:
+            return None
+        return value if scheme in _SCHEMES else None
+
+    def _image(self, value: str) -> str | None:
+        path = self._path(value)
+        if path is None or not path.lower().endswith(_IMAGES):
+            return None
+        return addresses.raw(self._ref, path)
+
+    def _path(self, value: str) -> str | None:
+        """Return the path of a file of the skill that a relative link means."""
+        try:
+            parts = urlsplit(value)
+        except ValueError:
+            return None
+        if parts.scheme or parts.netloc or not parts.path or parts.path.startswith("/"):
+            return None
+        path = posixpath.normpath(posixpath.join(self._folder, unquote(parts.path)))
+        return path if path in self._files else None

@@ -1,0 +1,94 @@
+"""Templates: what they are given beside the facts, and how a skill's words are shown."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from registry import __version__
+from registry.web import addresses
+
+STATIC: Final = {
+    "catalogue.css": "text/css; charset=utf-8",
+    "catalogue.js": "text/javascript; charset=utf-8",
+    "htmx.min.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+_PIECES: Final = re.compile(r"(\w+)")
+_UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
+
+
+def render(template: str, facts: Mapping[str, Any]) -> str:
+    """Return a page as HTML."""
+    return environment().get_template(template).render(**facts)
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates, which escape all that they are given."""
+    made = Environment(
+        loader=PackageLoader("registry.web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(day=day, size=size, number=number, isolated=isolated, marked=marked)
+    made.globals.update(to=addresses, static=static_url, version=__version__)
+    return made
+
+
+@cache
+def static(name: str) -> bytes:
+    """Return a static file."""
+    return (resources.files("registry.web") / "static" / name).read_bytes()
+
+
+@cache
+def static_url(name: str) -> str:
+    """Return the address of a static file, another one when it is another file."""
+    return f"/static/{name}?v={hashlib.sha256(static(name)).hexdigest()[:12]}"
+
+
+def day(time: str | None) -> Markup:
+    """Return a time, to the day, for people and for machines."""
+    if not time:
+        return Markup("&ndash;")
+    return Markup('<time datetime="{}">{}</time>').format(time, time[:10])
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in a unit that people read."""
+    amount, place = float(count), 0
+    while amount >= 1000 and place < len(_UNITS) - 1:  # noqa: PLR2004
+        amount, place = amount / 1000, place + 1
+    digits = 0 if not place or amount >= 10 else 1  # noqa: PLR2004
+    return f"{amount:.{digits}f} {_UNITS[place]}"
+
+
+def number(count: int) -> str:
+    """Return a number with its thousands told apart."""
+    return f"{count:,}"
+
+
+def isolated(text: object) -> Markup:
+    """Return a stranger's words so that their direction stays within them."""
+    return Markup("<bdi>{}</bdi>").format(text)
+
+
+def marked(text: str, query: str) -> Markup:
+    """Return a text in which the words of a query are marked."""
+    words = {word.casefold() for word in query.split() if len(word) > 1}
+    if not words:
+        return escape(text)
+    parts = []
+    for piece in _PIECES.split(text):
+        hit = piece.casefold() in words
+        parts.append(Markup("<mark>{}</mark>").format(piece) if hit else escape(piece))
+    return Markup("").join(parts)

@@ -1,0 +1,133 @@
+"""Serve the catalogue at an address."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from registry.errors import UsageProblem
+from registry.mcp.bounds import Bounds
+from registry.mcp.guard import Guard, allowed_hosts, is_loopback
+from registry.mcp.running import run
+from registry.web.app import build
+from registry.web.desk import Desk, Visitor
+from registry.web.door import Door, Trusted, refused
+from registry.web.headers import Headers
+from registry.web.mcp_door import McpDoor
+from registry.web.sign_in import sign_in
+
+if TYPE_CHECKING:
+    from registry.api import SkillRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where it is served. ``public``: the URL by which others know it; ``tls``: (certificate, key).
+
+    ``public`` is that of a proxy, or of a name of this machine.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    public: str | None = None
+    tls: tuple[str, str] | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL to open."""
+        host = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
+        return self.public or f"{'https' if self.tls else 'http'}://{host}:{self.port}"
+
+    @property
+    def hosts(self) -> Sequence[str] | None:
+        """What the Host header of a request may say; None: anything."""
+        own = allowed_hosts(self.host, self.port)
+        if own is None:
+            return None
+        usual = {80: False, 443: True}.get(self.port) is bool(self.tls)
+        bare = [one.rpartition(":")[0] for one in own] if usual else []
+        return [*own, *bare, *([urlsplit(self.public).netloc] if self.public else [])]
+
+
+def guarded(
+    desk: Desk, address: Address, mcp: McpDoor | None, trusted: Trusted | None = None
+) -> Guard:
+    """Return the whole application: what turns strangers away, and all that stands behind it."""
+    tokens = desk.registry.tokens()
+
+    def visitor(shown: str) -> Visitor | None:
+        token = tokens.known(shown)
+        if token is None:
+            return None
+        return Visitor(token.name, token.personality, token.source, token.write)
+
+    async def known(shown: str) -> Visitor | None:
+        return await desk.run(visitor, shown)
+
+    door = Door(
+        build(desk, mcp),
+        known=known,
+        sign_in=sign_in,
+        is_open=is_loopback(address.host),
+        trusted=trusted,
+        secure=address.url.startswith("https:"),
+    )
+    return Guard(Headers(door), hosts=address.hosts, refuse=refused)
+
+
+def has_mcp() -> bool:
+    """Tell whether the extra ``mcp`` is there."""
+    return find_spec("mcp") is not None
+
+
+def serve(
+    registry: "SkillRegistry",
+    address: Address,
+    *,
+    trusted: Trusted | None = None,
+    watch: bool = True,
+    on_start: Callable[[], object] = lambda: None,
+    bounds: Bounds | None = None,
+) -> None:
+    """Serve until a signal ends it.
+
+    Raises `UsageProblem` for an address that can't be had, or that others reach while there is
+    neither a token nor a proxy that says who asks.
+    """
+    if registry.core.reader.empty:
+        registry.create_database()  # what others fill later is seen then
+    tokens = registry.tokens()
+    if not is_loopback(address.host) and trusted is None and not tokens.list():
+        message = (
+            f"{address.host} can be reached from other machines: make a token first "
+            "(skill-registry token create NAME --read), or serve 127.0.0.1."
+        )
+        raise UsageProblem(message=message)
+    if address.tls is not None:
+        for path in address.tls:
+            if not os.access(path, os.R_OK):
+                raise UsageProblem(message=f"{path} can't be read")
+    bounds = bounds or Bounds()
+    desk = Desk(registry, address.public)
+    mcp = McpDoor(registry, bounds, watch=watch) if has_mcp() else None
+    tls: dict[str, Any] = {}
+    if address.tls is not None:
+        tls = {"ssl_certfile": address.tls[0], "ssl_keyfile": address.tls[1]}
+    with registry.watch(_ignored) if watch and mcp is None else nullcontext():
+        run(
+            guarded(desk, address, mcp, trusted),
+            address.host,
+            address.port,
+            bounds=bounds,
+            on_start=on_start,
+            on_stop=(lambda: None) if mcp is None else mcp.stop_listening,
+            proxy_headers=False,
+            **tls,
+        )
+
+
+def _ignored(_report: object) -> None:
+    """Pages are made when they are asked for; nobody is told."""

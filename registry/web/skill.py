@@ -1,0 +1,226 @@
+"""The page of a skill: what it says, its files, findings, copies, usage, and how to get it."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
+from typing import Any, Final
+
+from registry.db.queries.skills import StoredSkill
+from registry.disk.agents import agents
+from registry.errors import FileNotFoundInSkill, FileTooLarge, RegistryError
+from registry.model import SkillDetail
+from registry.model.values import record
+from registry.web import addresses, markdown
+from registry.web.answers import Told, Visit
+from registry.web.asked import Asked
+from registry.web.highlight import lines
+
+SHOWN_FILES: Final = 200
+"""Files that are listed on a page; all are in its JSON."""
+
+SHOWN_COPIES: Final = 200
+"""Skills of a group that are looked at, the newest."""
+
+SHOWN_TEXT: Final = 400_000
+"""Characters of a file that are shown on a page; all are in its raw view."""
+
+AGENTS: Final = "claude-code codex cursor gemini-cli github-copilot opencode".split()
+"""Those whose lines stand on the page; ``pull`` knows many more."""
+
+
+def ref_in(visit: Visit, prefix: str) -> str:
+    """Return the ref that a path asks for behind a prefix."""
+    return addresses.ref_of(visit.path.removeprefix(prefix))
+
+
+def located(visit: Visit, prefix: str) -> StoredSkill:
+    """Return the skill that a path asks for; raises as `Browse.locate`."""
+    stored: StoredSkill = visit.look.locate(ref_in(visit, prefix))
+    return stored
+
+
+def skill(visit: Visit) -> Told:
+    """Say everything of a skill."""
+    stored = located(visit, "/skills/")
+    detail = visit.desk.registry.get(stored.place)
+    # Reading may have found it changed.
+    stored = visit.look.locate(stored.place)
+    look = visit.look
+    why = look.why(stored)
+    usage = look.usage_of(stored)
+    copies = look.shown(detail.copies)
+    origin = getattr(detail, "origin", None)
+    revisions = visit.desk.registry.history(stored.place)
+    said = {
+        **detail.to_dict(),
+        "copies": list(copies),
+        "origin": record(origin),
+        "listed": why.listed,
+        "reasons": record(why.reasons),
+        "usage": record(usage),
+        "revisions": [
+            {"number": one.number, "seen_at": one.seen_at, "tree_hash": one.tree_hash}
+            for one in revisions
+        ],
+    }
+    return Told(
+        "skill.html",
+        {
+            "title": detail.name,
+            "skill": detail,
+            "copies": copies,
+            "body": rendered_body(detail),
+            "front": list(front_matter(detail.front_matter)),
+            "files": detail.files[:SHOWN_FILES],
+            "more_files": len(detail.files) - SHOWN_FILES,
+            "bytes": sum(file.size for file in detail.files),
+            "findings": detail.diagnostics,
+            "reasons": why.reasons,
+            "listed": why.listed,
+            "usage": usage,
+            "origin": record(origin),
+            "revisions": revisions,
+            "pulls": list(pull_lines(detail.ref)),
+            "mcp": mcp_snippet(visit.base),
+            "scoped": f"{visit.base}/s/{addresses.of_ref(detail.ref)}",
+        },
+        said,
+    )
+
+
+def rendered_body(detail: SkillDetail) -> str | None:
+    """Return a skill's Markdown as safe HTML; None: there is none, or it is too long."""
+    if detail.body is None:
+        return None
+    return markdown.rendered(detail.body, detail.ref, {file.path for file in detail.files})
+
+
+def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a front matter with their values as text."""
+    for key, value in given.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield str(key), text
+
+
+def pull_lines(ref: str) -> Iterator[tuple[str, str]]:
+    """Yield for some agents their names and the command that puts a skill where they look.
+
+    None where a terminal might take the ref for something else than it looks like.
+    """
+    if ref.isprintable():
+        name = f"-- {quote(ref)}" if ref.startswith("-") else quote(ref)
+        for agent in AGENTS:
+            known = agents()[agent]
+            yield known.name, f"skill-registry pull --global --agent {agent} {name}"
+
+
+def mcp_snippet(base: str) -> str:
+    """Return what an MCP client's configuration says of this server."""
+    entry = {"mcpServers": {"skills": {"type": "http", "url": f"{base}/mcp"}}}
+    return json.dumps(entry, indent=2)
+
+
+def file(visit: Visit) -> Told:
+    """Show a file of a skill."""
+    stored = located(visit, "/files/")
+    path = visit.request.query_params.get("path", "")
+    detail = visit.desk.registry.get(stored.place)
+    listed = next((one for one in detail.files if one.path == path), None)
+    if listed is None:
+        raise FileNotFoundInSkill(name=detail.ref, path=path)
+    data = bytes_of(visit, stored, detail, path)
+    try:
+        text: str | None = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = None
+    if text is not None and ("\0" in text or len(text) > SHOWN_TEXT):
+        text = None
+    folder, _, name = path.rpartition("/")
+    is_image = name.lower().endswith((".png", ".jpg", ".jpeg", ".gif", ".webp"))
+    is_markdown = name.lower().endswith((".md", ".markdown")) and text is not None
+    paths = {one.path for one in detail.files}
+    said = {**record(listed), "ref": detail.ref, "text": text}
+    return Told(
+        "file.html",
+        {
+            "title": f"{path} · {detail.name}",
+            "skill": detail,
+            "file": listed,
+            "lines": None if text is None else lines(text, name),
+            "is_image": is_image,
+            "rendered": markdown.rendered(text, detail.ref, paths, folder)
+            if is_markdown and text is not None and path not in _documents(detail)
+            else None,
+        },
+        said,
+    )
+
+
+def bytes_of(visit: Visit, stored: StoredSkill, detail: SkillDetail, path: str) -> bytes:
+    """Return the bytes of a file that a skill lists; raises as `SkillRegistry.read_file`."""
+    registry = visit.desk.registry
+    if path in _documents(detail):
+        return registry.read_bytes(stored.place)
+    try:
+        return registry.read_file(stored.place, path)
+    except FileTooLarge:  # to be read at once by a model; the database may have it all the same
+        now = next((one.number for one in registry.history(stored.place) if one.current), None)
+        if now is None:
+            raise
+        return registry.read_revision(stored.place, now, path)
+
+
+def _documents(detail: SkillDetail) -> Sequence[str]:
+    return [detail.location.removeprefix(f"{detail.path}/")]
+
+
+def near(visit: Visit) -> Told:
+    """Say what is a copy of a skill, or nearly one under another name."""
+    stored = located(visit, "/copies/")
+    groups = visit.kept(("copies", stored.place), lambda: _copies(visit, stored))
+    return Told(
+        "copies.html",
+        {"title": f"Copies of {stored.skill.name}", "skill": stored.skill, "groups": groups},
+        {"ref": stored.skill.ref, "copies": record(groups)},
+    )
+
+
+def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
+    from dataclasses import replace
+
+    found = []
+    for group in visit.desk.registry.copies(stored.place):
+        shown = set(visit.look.shown([one.ref for one in group.skills[:SHOWN_COPIES]]))
+        if kept := tuple(one for one in group.skills if one.ref in shown):
+            found.append(replace(group, skills=kept))
+    return found
+
+
+def why(visit: Visit) -> Told:
+    """Say why a skill is, or isn't, listed; of folders only to the user of this machine."""
+    subject = visit.request.query_params.get("q", "")[:4096]
+    personality = visit.request.query_params.get("personality") or None
+    registry, visitor = visit.desk.registry, visit.visitor
+    found: Sequence[Any] = ()
+    problem = None
+    if subject:
+        try:
+            if visitor.is_local:
+                found = registry.why(subject, personality)
+            else:
+                found = [visit.look.why(visit.look.locate(subject))]
+        except RegistryError as error:
+            problem = str(error)
+    return Told(
+        "why.html",
+        {
+            "title": "Why is it not shown?",
+            "subject": subject,
+            "found": found,
+            "problem": problem,
+            "personality": personality,
+            "personalities": sorted(registry.settings.personalities) if visitor.is_local else (),
+            "asked": Asked(),
+        },
+        {"subject": subject, "explanations": record(list(found)), "problem": problem},
+    )

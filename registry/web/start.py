@@ -1,0 +1,130 @@
+"""The start page: search and facets; and the whole listing as JSON, streamed."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from registry.db.queries.facets import Facets
+from registry.db.queries.filters import Filters
+from registry.errors import RegistryError
+from registry.model.values import record
+from registry.web import charts
+from registry.web.answers import Told, Visit, refusal, status_of, visit_of
+from registry.web.asked import PAGE, Asked
+
+FACETS: Final = (
+    ("tag", "Tags", "tags"),
+    ("kind", "Kinds", "kinds"),
+    ("category", "Categories", "categories"),
+    ("source", "Sources", "sources"),
+    ("scope", "Scopes", "scopes"),
+    ("status", "Status", "statuses"),
+)
+SHOWN: Final = 12
+"""Values of a facet that stand there at once; the others are unfolded."""
+
+STREAMED: Final = 500
+"""Skills that are written at once."""
+
+
+def start(visit: Visit) -> Told:
+    """Say what fits what is asked, and what it can be narrowed by."""
+    asked = Asked.of(visit.request.query_params)
+    look, filters = visit.look, asked.filters
+    # What is kept must not grow with what is asked.
+    kept = visit.kept if asked.limit <= PAGE else _made
+    if asked.q:
+        found = kept(
+            ("search", asked),
+            lambda: look.search(asked.q, filters, limit=asked.limit, offset=asked.offset),
+        )
+    else:
+        found = kept(
+            ("list", asked),
+            lambda: look.list(
+                filters,
+                sort=asked.sort,
+                reverse=asked.reverse,
+                limit=asked.limit,
+                offset=asked.offset,
+            ),
+        )
+    counts: Facets = visit.kept(("facets", asked.q, filters), lambda: look.facets(asked.q, filters))
+    broken = visit.kept(("broken",), lambda: _broken(visit))
+    pages = -(-found.total // asked.limit)
+    said: dict[str, Any] = {
+        "total": found.total,
+        "page": asked.page,
+        "pages": pages,
+        "skills": [one.to_dict() for one in found],
+        "facets": record(counts),
+    }
+    if asked.q:
+        said |= {"confidence": found.confidence, "missing": list(found.missing)}
+    return Told(
+        "start.html",
+        {
+            "title": asked.q or "Skills",
+            "asked": asked,
+            "found": found,
+            "missing": found.missing if asked.q else (),
+            "pages": pages,
+            "facets": [
+                (key, title, getattr(counts, name), getattr(asked, key, None))
+                for key, title, name in FACETS
+            ],
+            "months": [
+                (key, title, charts.months(getattr(counts, key)), getattr(asked, key))
+                for key, title in (("updated", "Last changed"), ("created", "Made"))
+            ],
+            "shown": SHOWN,
+            "broken": broken,
+        },
+        said,
+    )
+
+
+def _made(_what: object, load: Callable[[], Any]) -> Any:
+    return load()
+
+
+def _broken(visit: Visit) -> int:
+    filters = visit.look.filters(Filters(status="invalid"))
+    return visit.desk.registry.list(filters, limit=0).total
+
+
+async def every_skill(request: Request) -> Response:
+    """Stream all skills that fit what is asked, as a JSON array; a search is a page of the best."""
+    desk = request.app.state.desk
+    visit = visit_of(request, "")
+    try:
+        asked = Asked.of(request.query_params)
+        filters = await desk.run(visit.look.filters, asked.filters)
+        skills = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
+        first = await desk.run(_some, skills)
+    except RegistryError as error:
+        told = refusal(error)
+        body = json.dumps(told.record).encode()
+        return Response(body, status_of(error), media_type="application/json")
+
+    async def write() -> Any:
+        yield b"["
+        part, mark = first, b""
+        while part:
+            yield mark + part
+            mark = b",\n"
+            part = await desk.run(_some, skills)
+        yield b"]\n"
+
+    headers = {"cache-control": "private, no-cache"}
+    return StreamingResponse(write(), media_type="application/json", headers=headers)
+
+
+def _some(skills: Iterator[Any]) -> bytes:
+    """Return the next skills as JSON, without the brackets of their array; empty at the end."""
+    lines = [json.dumps(one.to_dict()) for one in islice(skills, STREAMED)]
+    return ",\n".join(lines).encode()

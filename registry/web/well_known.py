@@ -1,0 +1,141 @@
+"""Skills for discovery (RFC 0.2.0): an index of all, and small ones of a skill, a source, a tag.
+
+Contracts: ``contracts/marketplaces.md``, ``contracts/skills-cli.md``. A client reads every artifact
+of an index, so that for a large catalogue only the small ones are of use.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from registry.catalog.reading import CurrentSkill
+from registry.db.queries.filters import Filters
+from registry.disk.files import digest
+from registry.document.names import check_new_name
+from registry.errors import NotFound, RegistryError, SkillAmbiguous
+from registry.exchange.content import Entry, content_of
+from registry.exchange.export import FOLDER, INDEX, SCHEMA, archive
+from registry.model import Skill
+from registry.web import addresses
+from registry.web.answers import Visit, visit_of
+from registry.web.clawhub_shapes import DOCUMENT, renamed
+from registry.web.raw import sent
+
+END: Final = f"/{FOLDER}/{INDEX}"
+MAX_DESCRIPTION: Final = 1024
+STEP: Final = 20
+"""Entries that are worked out at once."""
+
+
+async def index(request: Request) -> Response:
+    """Answer the index of all skills, or of those that the path names; written as it is made."""
+    visit = visit_of(request, "")
+    desk = visit.desk
+    try:
+        skills = await desk.run(_meant, visit)
+    except NotFound as error:
+        return PlainTextResponse(f"{error}\n", 404)
+
+    async def write() -> AsyncIterator[bytes]:
+        yield f'{{"$schema": {json.dumps(SCHEMA)}, "skills": ['.encode()
+        mark = b"\n"
+        while (some := await desk.run(_entries, visit, skills)) is not None:
+            for entry in some:
+                yield mark + json.dumps(entry, ensure_ascii=True).encode()
+                mark = b",\n"
+        yield b"\n]}\n"
+
+    headers = {"cache-control": "private, no-cache"}
+    return StreamingResponse(write(), media_type="application/json", headers=headers)
+
+
+def fetch(visit: Visit) -> Response:
+    """Send an artifact: the SKILL.md of a skill that has nothing else, or an archive."""
+    path = visit.request.scope["path"].removeprefix("/artifacts/")
+    ref, _, name = path.rpartition("/")
+    stored = visit.look.locate(addresses.ref_of(ref))
+    entries = entries_of(visit, stored.skill, stored.document)
+    is_document = len(entries) == 1
+    if name != (DOCUMENT if is_document else "skill.tar.gz"):
+        return PlainTextResponse("There is no such artifact.\n", 404)
+    kind = "text/markdown; charset=utf-8" if is_document else "application/gzip"
+    return sent(visit, artifact(entries), kind, name, shown=False)
+
+
+def entries_of(visit: Visit, skill: Skill, document: str | None) -> list[Entry]:
+    """Return the files of a skill, the document under the name that all clients know."""
+    return renamed(content_of(visit.desk.registry.core, skill), document)
+
+
+def artifact(entries: list[Entry]) -> bytes:
+    """Return the bytes that a client gets; the same for the same files."""
+    return entries[0].data if len(entries) == 1 else archive(entries)
+
+
+def _meant(visit: Visit) -> Iterator[Skill]:
+    """Return the skills that a path names: by ref, else by source, else by tag.
+
+    Raises `NotFound`.
+    """
+    path: str = visit.request.scope["path"]
+    name = path.removeprefix("/s/").removesuffix(END) if path.startswith("/s/") else None
+    registry, look = visit.desk.registry, visit.look
+    if name is None:
+        return registry.iter(look.filters(Filters()))
+    try:
+        return iter([look.locate(addresses.ref_of(name)).skill])
+    except (NotFound, SkillAmbiguous) as error:
+        problem = error
+    if any(source.name == name for source in look.sources()):
+        return registry.iter(look.filters(Filters(source=name)))
+    tagged = look.filters(Filters(tags=[name]))
+    if not registry.list(tagged, limit=0).total:
+        raise NotFound if not isinstance(problem, NotFound) else problem
+    return registry.iter(tagged)
+
+
+def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | None:
+    """Return the next entries; None: there are no more skills."""
+    found, seen = [], 0
+    for skill in skills:
+        seen += 1
+        entry = _entry(visit, skill)
+        if entry is not None:
+            found.append(entry)
+        if seen >= STEP:
+            break
+    return found if seen else None
+
+
+def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
+    """Return the entry of a skill; None for what no client takes, or can be told apart."""
+    if check_new_name(skill.name) is not None or not skill.description.strip():
+        return None
+    is_scoped = visit.request.scope["path"].startswith("/s/")
+    if not is_scoped and skill.ref != skill.name:
+        return None  # of several of one name a client would take the first
+    try:
+        # What was edited has another digest by now, and a client that finds that drops the skill.
+        stored = visit.look.locate(f"{skill.source}/{skill.folder}")
+        stored = CurrentSkill.of_stored(visit.desk.registry.core, stored).stored
+        skill = stored.skill
+        if stored.file_count == 1 and skill.content_hash is not None:
+            kind, name, hashed = "skill-md", DOCUMENT, skill.content_hash
+        else:
+            kind, name = "archive", "skill.tar.gz"
+            hashed = visit.desk.digests.of(
+                (skill.tree_hash, stored.document),
+                lambda: digest(artifact(entries_of(visit, skill, stored.document))),
+            )
+    except RegistryError:
+        return None
+    return {
+        "name": skill.name,
+        "type": kind,
+        "description": skill.description[:MAX_DESCRIPTION],
+        "url": f"/artifacts/{addresses.of_ref(skill.ref)}/{name}",
+        "digest": hashed,
+    }

@@ -1,0 +1,192 @@
+"""The catalogue at an address of its own, and what asks it over real HTTP."""
+
+import http.client
+import json
+import os
+import socket
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from urllib.parse import urlencode
+
+import pytest
+
+pytest.importorskip("nh3", reason="the extra web is not installed")
+pytest.importorskip("jinja2", reason="the extra web is not installed")
+
+import uvicorn
+
+from registry.mcp.bounds import Bounds
+from registry.web.desk import Desk
+from registry.web.mcp_door import McpDoor
+from registry.web.serve import Address, guarded
+from tests.conftest import OLD, write_skill
+
+LETTER = "# Letters\n\n" + "".join(
+    f"{step}. {word} the {part} of the letter, and read it aloud once.\n"
+    for step, (word, part) in enumerate(
+        [(w, p) for w in ("Draft", "Shorten", "Check") for p in ("opening", "offer", "close")], 1
+    )
+)
+"""So long that three that begin otherwise are nearly the same."""
+
+CODE = "def total(numbers):\n    return sum(numbers)\n"
+IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(24)
+
+
+def fill(root):
+    """Write a small catalogue: categories, kinds, tags, files, a copy, something broken."""
+    for number in range(3):
+        write_skill(
+            root / "office" / f"letters-{number}",
+            description=f"Writes letters to customers in the tone that the house keeps, no. {number}.",
+            extra="tags: [office, mail]\nkind: workflow\n",
+            body=LETTER,
+        )
+    folder = write_skill(
+        root / "data" / "sums",
+        name="sums",
+        description="Adds up the columns of a table.",
+        extra="tags: [data]\nkind: reference\nversion: 1.2.0\nlicense: MIT\n",
+        body="# Sums\n\nSee [the script](scripts/sum.py) and ![a picture](logo.png).\n\n"
+        "| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nx = 1\n```\n",
+    )
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "sum.py").write_text(CODE)
+    (folder / "logo.png").write_bytes(IMAGE)
+    for path in (folder / "scripts" / "sum.py", folder / "logo.png"):
+        os.utime(path, (OLD, OLD))
+    (root / "broken").mkdir()
+    (root / "broken" / "SKILL.md").write_text("---\nname: broken\n")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def page(self):
+        return Page.of(self.text)
+
+
+class Page(HTMLParser):
+    """A page as a browser takes it apart: its elements, and the text between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.elements, self.words = [], []
+
+    @classmethod
+    def of(cls, html):
+        page = cls()
+        page.feed(html)
+        page.close()
+        return page
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+    @property
+    def links(self):
+        return [given["href"] for tag, given in self.elements if tag == "a" and given.get("href")]
+
+    def names(self):
+        """Return where the results of a search lead."""
+        return [
+            given["href"].removeprefix("/skills/")
+            for tag, given in self.elements
+            if tag == "a" and given.get("class") == "name"
+        ]
+
+
+class Site:
+    """A catalogue that is served."""
+
+    def __init__(self, port):
+        self.port = port
+        self.base = f"http://127.0.0.1:{port}"
+
+    def ask(self, path, method="GET", body=None, query=None, **headers):
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        path = path.partition("#")[0]
+        url = f"{path}?{urlencode(query, doseq=True)}" if query else path
+        connection.request(method, url, body, given)
+        answer = connection.getresponse()
+        found = Answer(answer.status, answer.headers, answer.read())
+        connection.close()
+        return found
+
+    def get(self, path, /, **query):
+        """Return the answer to a request that is expected to be done."""
+        answer = self.ask(path, query=query)
+        assert answer.status == 200, answer.text
+        return answer
+
+
+@contextmanager
+def serving(registry, *, trusted=None, mcp=False, host="127.0.0.1", public=None):
+    """Serve a registry on a free port, in a thread."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        desk = Desk(registry, public)
+        door = McpDoor(registry, Bounds(), watch=False) if mcp else None
+        app = guarded(desk, Address(host, port, public), door, trusted)
+        config = uvicorn.Config(app, log_config=None, lifespan="on", ws="none", proxy_headers=False)
+        server = uvicorn.Server(config)
+        begun = threading.Event()
+        startup = server.startup
+
+        async def started(sockets=None):
+            await startup(sockets)
+            begun.set()
+
+        server.startup = started
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        assert begun.wait(30)
+        try:
+            yield Site(port)
+        finally:
+            if door is not None:
+                door.stop_listening()
+            server.should_exit = True
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def library(root, registry):
+    """A small catalogue, synced."""
+    fill(root)
+    registry.sync(str(root), name="mine")
+    return root
+
+
+@pytest.fixture
+def site(registry, library):
+    """The small catalogue, served to who is on this machine."""
+    with serving(registry) as served:
+        yield served

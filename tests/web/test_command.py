@@ -1,0 +1,226 @@
+"""`skill-registry serve` and `token`, as processes of their own."""
+
+import http.client
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from tests import program
+from tests.program import REPOSITORY
+
+
+@pytest.fixture
+def environment(database, tmp_path):
+    return {
+        **os.environ,
+        "SKILL_REGISTRY_DB": str(database),
+        "PYTHONPATH": str(REPOSITORY),
+        "HOME": str(tmp_path / "home"),
+    }
+
+
+@contextmanager
+def served(environment, *arguments):
+    """Serve on a free port; yield it, the process, and the lines that it said."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    reading, writing = os.pipe()
+    with open(os.devnull, "r+b") as nothing:
+        process = program.start(
+            ["serve", "--port", str(port), *arguments],
+            environ=environment,
+            streams=(nothing.fileno(), nothing.fileno(), writing),
+        )
+    os.close(writing)
+    with open(reading) as said:
+        line = said.readline()
+        assert line.startswith("Serving http"), line
+        try:
+            yield port, process, said
+        finally:
+            process.terminate()
+            process.join(20)
+            process.kill()
+
+
+def ask(port, path, *, tls=None, method="GET", body=None, **headers):
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    if tls is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    else:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=tls)
+    connection.request(method, path, body, given)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer, text
+
+
+def test_it_serves_until_a_signal_ends_it_and_says_nothing_of_itself(environment, library):
+    with served(environment) as (port, process, said):
+        answer, text = ask(port, "/index.json")
+        assert json.loads(text)["total"] == 4
+        assert "server" not in answer.headers
+        os.kill(process.pid, signal.SIGTERM)
+        process.join(60)
+        assert process.exitcode == 0
+        assert "Traceback" not in said.read()
+
+
+def test_what_changes_on_disk_is_shown_while_it_serves(environment, library, skill):
+    with served(environment) as (port, _, _):
+        skill("later", description="Came later.")
+        for _ in range(600):
+            time.sleep(0.1)  # nothing tells who only asks
+            _, text = ask(port, "/index.json?q=later")
+            if json.loads(text)["total"]:
+                break
+        else:
+            pytest.fail("nothing was noticed")
+
+
+def test_what_another_process_fills_an_empty_registry_with_is_shown(environment, root, skill):
+    skill("first")
+    with served(environment) as (port, _, _):
+        assert json.loads(ask(port, "/index.json")[1])["total"] == 0
+        assert program.run(["sync", str(root)], environ=environment).status == 0
+        assert json.loads(ask(port, "/index.json")[1])["total"] == 1
+
+
+def test_mcp_is_served_beside_the_pages_and_changes_need_a_token(environment, library):
+    made = program.run(["token", "create", "agent", "--write"], environ=environment)
+    token = made.out.strip()
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+    def tools(port, **more):
+        answer, text = ask(port, "/mcp", method="POST", body=json.dumps(hello), **kinds, **more)
+        assert answer.status == 200, text
+        session = {"Mcp-Session-Id": answer.headers["mcp-session-id"]}
+        listing = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        answer, text = ask(port, "/mcp", method="POST", body=listing, **kinds, **session, **more)
+        return {tool["name"] for tool in json.loads(text)["result"]["tools"]}
+
+    with served(environment) as (port, _, _):
+        assert "read_skill" in tools(port)
+        assert "delete_skill" not in tools(port)
+        assert "delete_skill" in tools(port, Authorization=f"Bearer {token}")
+        answer, _ = ask(port, "/mcp", method="POST", body="{}", **kinds, Host="evil.example")
+        assert answer.status == 421
+
+
+def test_the_pull_line_of_a_page_does_what_it_says(environment, library, tmp_path):
+    with served(environment) as (port, _, _):
+        _, text = ask(port, "/skills/sums")
+    (line, *_) = re.findall(r"skill-registry (pull [^<]+)", text)
+    ran = program.run(shlex.split(line), environ=environment, cwd=tmp_path)
+    assert ran.status == 0, ran.err
+    assert (tmp_path / "home" / ".claude" / "skills" / "sums" / "SKILL.md").exists()
+
+
+def test_elsewhere_it_needs_a_token_first(environment, library):
+    refused = program.run(["serve", "--host", "0.0.0.0", "--port", "1"], environ=environment)
+    assert refused.status != 0
+    assert "token create" in refused.err
+    assert "Traceback" not in refused.err
+
+
+def test_a_token_is_shown_once_listed_and_revoked(environment, library):
+    made = program.run(
+        ["token", "create", "anna", "--read", "--source", "mine", "--expires", "30d"],
+        environ=environment,
+    )
+    token = made.out.strip()
+    assert token.startswith("skr_")
+    listed = program.run(["token", "list", "--json"], environ=environment)
+    (one,) = json.loads(listed.out)
+    assert (one["name"], one["source"], one["write"]) == ("anna", "mine", False)
+    assert one["expires_at"] is not None
+    assert token not in listed.out
+    for wrong in (["--read", "--write"], [], ["--read", "--expires", "soon"]):
+        assert program.run(["token", "create", "x", *wrong], environ=environment).status == 2
+    ended = program.run(["token", "revoke", "anna"], environ=environment)
+    assert ended.status == 0
+    assert json.loads(program.run(["token", "list", "--json"], environ=environment).out) == []
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    pair = [str(tmp_path / name) for name in ("cert.pem", "key.pem")]
+    try:
+        subprocess.run(
+            [
+                *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"),
+                *("ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
+                *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", pair[1], "-out", pair[0]),
+            ],
+            check=True,
+            capture_output=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("openssl is not here to make a certificate")
+    return pair
+
+
+def test_it_serves_https_with_a_certificate(environment, library, certificate):
+    cert, key = certificate
+    with served(environment, "--tls-cert", cert, "--tls-key", key) as (port, _, _):
+        tls = ssl.create_default_context(cafile=cert)
+        answer, text = ask(port, "/skills/sums.json", tls=tls)
+        assert (answer.status, json.loads(text)["ref"]) == (200, "sums")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--trust-header", "X-User"],
+        ["--from", "10.0.0.0/8"],
+        ["--trust-header", "X", "--from", "nowhere"],
+        ["--tls-cert", "x"],
+        ["--public-url", "skills.example.org"],
+        ["--personality", "coder"],
+        ["--port", "0"],
+    ],
+)
+def test_options_that_need_each_other_are_asked_for(environment, library, arguments):
+    ran = program.run(["serve", *arguments], environ=environment)
+    assert ran.status == 2
+    assert "Traceback" not in ran.err
+
+
+def test_without_the_extra_it_says_what_to_install(environment, library, tmp_path):
+    (tmp_path / "hidden" / "jinja2").mkdir(parents=True)
+    (tmp_path / "hidden" / "jinja2" / "__init__.py").write_text(
+        "raise ModuleNotFoundError('No module named jinja2', name='jinja2')\n"
+    )
+    path = f"{tmp_path / 'hidden'}{os.pathsep}{REPOSITORY}"
+    ran = subprocess.run(
+        [sys.executable, "-m", "registry", "serve"],
+        env={**environment, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "pip install 'skill-registry[web]'" in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,185 @@
+"""Who is let in, and what every answer says to a browser."""
+
+import ipaddress
+import re
+
+import pytest
+
+from registry.mcp.guard import MAX_BYTES
+from registry.web.door import COOKIE, Trusted
+from registry.web.openapi import PATHS
+from registry.web.serve import Address
+from tests.web.conftest import serving
+
+PROXY = Trusted("X-User", [ipaddress.ip_network("127.0.0.0/8")])
+
+
+def test_a_name_that_was_rebound_to_this_machine_is_turned_away(site):
+    assert site.ask("/", Host="evil.example").status == 421
+    assert site.ask("/", Host=f"evil.example:{site.port}").status == 421
+    assert site.ask("/", Host=f"localhost:{site.port}").status == 200
+    assert site.ask("/skills.json", Origin="http://evil.example").status == 403
+    assert site.ask("/skills.json", Origin="null").status == 403
+
+
+def test_who_comes_through_a_proxy_is_not_the_user_of_this_machine(site):
+    for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+        answer = site.ask("/index.json", **{header: "192.0.2.1"})
+        assert answer.status == 401
+        assert b"letters" not in answer.body
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/skills/sums", "/skills/nope", "/?sort=x", "/index.json", "/raw/sums?path=SKILL.md"],
+)
+def test_every_answer_keeps_browsers_from_running_what_is_not_ours(site, path):
+    headers = site.ask(path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "script-src 'unsafe-inline'" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("path", ["/", "/?q=sums", "/skills/sums", "/history/sums", "/stats"])
+def test_no_page_has_a_script_or_a_style_in_it(site, path):
+    answer = site.get(path)
+    for tag, given in answer.page.elements:
+        assert tag != "style"
+        assert "style" not in given
+        assert not any(name.startswith("on") for name in given)
+        assert tag != "script" or given["src"].startswith("/static/")
+    assert not re.search(r"<script[^>]*>[^<]", answer.text)
+
+
+def test_it_says_that_it_lives_without_a_token_and_nothing_else(site):
+    assert site.ask("/healthz", X_Forwarded_For="192.0.2.1").text == "ok\n"
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert site.ask("/skills/sums", method).status == 405
+
+
+def test_a_request_that_is_too_large_is_turned_away(site):
+    answer = site.ask("/login", "POST", b"x" * (MAX_BYTES + 1))
+    assert answer.status == 413
+    assert site.ask("/healthz").status == 200
+
+
+@pytest.fixture
+def tokens(registry, library):
+    return registry.tokens()
+
+
+def test_a_token_lets_in_and_one_that_is_revoked_or_over_does_not(registry, tokens):
+    token, shown = tokens.create("anna")
+    with serving(registry, host="0.0.0.0") as site:
+        assert site.ask("/index.json").status == 401
+        assert site.ask("/index.json", Authorization=f"Bearer {shown}x").status == 401
+        assert site.ask("/index.json", Authorization=f"Basic {shown}").status == 401
+        answer = site.ask("/index.json", Authorization=f"Bearer {shown}")
+        assert answer.json["total"] == 4
+        assert answer.headers["vary"] == "Accept-Encoding, Authorization, Cookie"
+        assert tokens.list()[0].used_at is not None
+        tokens.revoke(token.number)
+        assert site.ask("/index.json", Authorization=f"Bearer {shown}").status == 401
+
+
+def test_a_browser_signs_in_with_a_token_and_out_again(registry, tokens):
+    _, shown = tokens.create("anna")
+    with serving(registry, host="0.0.0.0") as site:
+        page = site.ask("/", Accept="text/html")
+        assert page.status == 401
+        assert "Paste the token" in page.text
+        assert "sums" not in page.text
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert site.ask("/login", "POST", "token=skr_wrong", **form).status == 401
+        assert site.ask("/login", "POST", "token=" + "x" * 9000, **form).status == 401
+        foreign = site.ask("/login", "POST", f"token={shown}", Origin="http://evil.example", **form)
+        assert foreign.status == 403
+        entered = site.ask("/login", "POST", f"token={shown}", **form)
+        assert (entered.status, entered.headers["location"]) == (303, "/")
+        cookie = entered.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        answer = site.ask("/", Cookie=cookie.partition(";")[0])
+        assert "Sign out" in answer.page.text
+        assert "anna" in answer.page.text
+        left = site.ask("/logout", "POST")
+        assert f'{COOKIE}=""' in left.headers["set-cookie"]
+
+
+def test_over_tls_the_cookie_is_never_sent_in_the_clear(registry, tokens):
+    _, shown = tokens.create("anna")
+    with serving(registry, public="https://skills.example.org") as site:
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        entered = site.ask("/login", "POST", f"token={shown}", **form)
+        assert "Secure" in entered.headers["set-cookie"]
+        assert site.ask("/", Host="skills.example.org").status == 200
+
+
+def test_a_token_of_a_source_shows_nothing_else(registry, tokens, tmp_path):
+    from tests.conftest import write_skill
+
+    write_skill(tmp_path / "other" / "hidden", description="Not for everybody.")
+    write_skill(tmp_path / "other" / "sums", description="Other sums.", body="# Other\n")
+    registry.sync(str(tmp_path / "other"), name="other")
+    _, shown = tokens.create("anna", source="mine")
+    with serving(registry, host="0.0.0.0") as site:
+
+        def ask(path):
+            return site.ask(path, Authorization=f"Bearer {shown}")
+
+        for path, *_ in PATHS:
+            answer = ask(path.replace("{ref}", "mine/sums").replace("{name}", "x"))
+            assert b"hidden" not in answer.body.replace(b"hidden by", b""), path
+            assert b"Other sums" not in answer.body, path
+        assert ask("/index.json").json["total"] == 4
+        assert ask("/index.json?source=other").json["total"] == 0
+        assert ask("/skills.json?all=1").text.count('"ref"') == 5
+        assert ask("/skills/sums.json").json["source"] == "mine"
+        for place in ("skills", "files", "raw", "history", "copies"):
+            assert ask(f"/{place}/other/hidden?path=SKILL.md").status == 404
+            assert ask(f"/{place}/hidden?path=SKILL.md").status == 404
+        assert ask("/download/hidden.skill").status == 404
+        assert [one["name"] for one in ask("/sources.json").json["sources"]] == ["mine"]
+        assert "path" not in ask("/sources.json").json["sources"][0]
+
+
+def test_who_a_trusted_proxy_names_is_let_in_and_nobody_else(registry, library):
+    with serving(registry, trusted=PROXY) as site:
+        assert site.ask("/index.json").status == 401
+        answer = site.ask("/", X_User="anna")
+        assert answer.status == 200
+        assert "anna" in answer.page.text
+    far = Trusted("X-User", [ipaddress.ip_network("10.0.0.0/8")])
+    with serving(registry, trusted=far) as site:
+        assert site.ask("/index.json", X_User="anna").status == 401
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts"),
+    [
+        (Address(), ["127.0.0.1:8765", "localhost:8765", "[::1]:8765"]),
+        (Address("0.0.0.0"), None),
+        (Address("192.0.2.1", 80), ["192.0.2.1:80", "192.0.2.1"]),
+        (Address("192.0.2.1", 443), ["192.0.2.1:443"]),
+        (
+            Address(public="https://skills.example.org"),
+            ["127.0.0.1:8765", "localhost:8765", "[::1]:8765", "skills.example.org"],
+        ),
+    ],
+)
+def test_what_the_host_of_a_request_may_be(address, hosts):
+    assert address.hosts == hosts
+
+
+def test_the_description_of_the_api_names_what_answers(site):
+    described = site.get("/openapi.json").json
+    assert described["openapi"] == "3.1.0"
+    for path in described["paths"]:
+        asked = path.replace("{ref}", "sums").replace("{name}", "nobody")
+        answer = site.ask(asked, query={"path": "SKILL.md"} if "/files/" in path else None)
+        expected = 404 if "nobody" in asked else 200
+        assert (answer.status, answer.headers["content-type"]) == (expected, "application/json")

@@ -1,0 +1,206 @@
+"""The page of a skill, its files, and what it was like."""
+
+import io
+import zipfile
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from registry.exchange.archives import read_archive
+from registry.settings import Limits
+from tests.conftest import write_skill
+from tests.web.conftest import CODE, IMAGE, serving
+
+
+def test_a_skill_is_shown_with_all_that_is_known_of_it(site):
+    answer = site.get("/skills/sums")
+    page = answer.page
+    for word in ("Adds up the columns", "1.2.0", "MIT", "reference", "scripts/sum.py", "logo.png"):
+        assert word in page.text
+    assert '<h3 id="md-sums">Sums</h3>' in answer.text
+    assert ("img", {"src": "/raw/sums?path=logo.png", "alt": "a picture"}) in page.elements
+    assert "/files/sums?path=scripts%2Fsum.py" in page.links
+    assert '<span class="p-n">x</span>' in answer.text
+    assert "skill-registry pull --global --agent claude-code sums" in page.text
+    assert f'"url": "{site.base}/mcp"' in page.text
+
+
+def test_the_same_as_json(site, registry):
+    told = site.get("/skills/sums.json").json
+    for key, value in registry.get("sums").to_dict().items():
+        assert told[key] == value, key
+    assert told["listed"] is True
+    assert told["usage"] is None
+    assert [one["number"] for one in told["revisions"]] == [1]
+
+
+def test_usage_is_told(site, registry):
+    registry.toolset("native").call("read_skill", {"name": "sums"})
+    registry.core.usage.write()
+    assert site.get("/skills/sums.json").json["usage"]["read"] == 1
+    assert "1 times" in site.get("/skills/sums").page.text
+
+
+def test_an_unknown_skill_is_not_found_and_near_names_are_told(site):
+    answer = site.ask("/skills/sumss")
+    assert answer.status == 404
+    assert "/skills/sums" in answer.page.links
+    assert site.ask("/skills/sumss.json").json["error"]["code"] == "skill_not_found"
+
+
+def test_of_an_ambiguous_name_the_refs_are_told(registry, root, tmp_path):
+    for number in range(2):
+        write_skill(root / str(number) / "twin", body=f"# {number}\n")
+    registry.sync(str(root))
+    with serving(registry) as site:
+        answer = site.ask("/skills/twin")
+        assert answer.status == 300
+        for path in [link for link in answer.page.links if link.endswith("/twin")]:
+            assert site.get(path).page.text
+        assert len(site.ask("/skills/twin.json").json["error"]["choices"]) == 2
+
+
+@pytest.mark.parametrize("name", ["a/b c", "ünï#x?y", "50%25", "x.json", "例え", "a+b", "-x"])
+def test_any_name_has_a_page_that_its_links_lead_to(registry, root, name):
+    write_skill(root / "one", name=name, body="[other](more.md)\n")
+    (root / "one" / "more.md").write_text("# More\n")
+    registry.sync(str(root))
+    (listed,) = registry.list()
+    ref = listed.ref
+    with serving(registry) as site:
+        (path,) = site.get("/").page.names()
+        page = site.get(f"/skills/{path}").page
+        assert name in page.text
+        assert site.get(f"/skills/{path}.json").json["ref"] == ref
+        for link in page.links:
+            if link.startswith(("/files/", "/history/", "/copies/", "/download/")):
+                assert site.ask(link).status == 200, link
+
+
+def test_the_skill_that_is_its_whole_source_has_a_page(registry, root):
+    write_skill(root, name="whole")
+    write_skill(root / "whole", name="whole", body="# Another\n")
+    registry.sync(str(root), name="mine")
+    with serving(registry) as site:
+        for one in registry.list(all=True):
+            if one.folder == ".":
+                assert one.ref == "mine/."
+                assert site.get("/skills/mine/").page.text
+                assert site.get("/skills/mine/.json").json["ref"] == "mine/."
+
+
+def test_what_was_edited_is_shown_as_it_is_now(site, library):
+    document = library / "data" / "sums" / "SKILL.md"
+    tag = site.get("/skills/sums").headers["etag"]
+    document.write_text(document.read_text().replace("Adds up", "Multiplies"))
+    answer = site.ask("/skills/sums", If_None_Match=tag)
+    assert answer.status == 200
+    assert "Multiplies the columns" in answer.text
+
+
+def test_files_are_shown_and_sent_as_they_are(site):
+    shown = site.get("/files/sums", path="scripts/sum.py")
+    assert "def total ( numbers ):" in shown.page.text
+    assert '<span class="p-k">def</span>' in shown.text
+    assert site.get("/files/sums.json", path="scripts/sum.py").json["text"] == CODE
+    raw = site.get("/raw/sums", path="scripts/sum.py")
+    assert raw.text == CODE
+    assert raw.headers["content-type"] == "text/plain; charset=utf-8"
+    image = site.get("/raw/sums", path="logo.png")
+    assert (image.body, image.headers["content-type"]) == (IMAGE, "image/png")
+    assert site.ask("/raw/sums?path=logo.png", If_None_Match=image.headers["etag"]).status == 304
+
+
+@pytest.mark.parametrize(
+    "path", ["../office/letters-0/SKILL.md", "/etc/passwd", "", "scripts", "nope", "a\0b"]
+)
+def test_a_file_that_is_none_of_the_skill_is_not_sent(site, path):
+    for page in ("/files/sums", "/raw/sums"):
+        assert site.ask(page, query={"path": path}).status == 404
+
+
+def test_a_skill_is_downloaded_as_an_archive_that_can_be_imported(site, tmp_path):
+    answer = site.get("/download/sums.skill")
+    assert answer.headers["content-disposition"].startswith("attachment")
+    with zipfile.ZipFile(io.BytesIO(answer.body)) as archive:
+        names = ["sums/SKILL.md", "sums/logo.png", "sums/scripts/sum.py"]
+        assert archive.namelist() == names
+    assert site.get("/download/sums.skill").body == answer.body
+    (tmp_path / "x.skill").write_bytes(answer.body)
+    assert (
+        read_archive(str(tmp_path / "x.skill"), Limits()).files["scripts/sum.py"] == CODE.encode()
+    )
+
+
+@pytest.fixture
+def changed(site, registry, library):
+    """The catalogue after a skill changed twice."""
+    document = library / "data" / "sums" / "SKILL.md"
+    for old, new in (("Adds up", "Sums up"), ("See [the", "Read [the")):
+        document.write_text(document.read_text().replace(old, new))
+        (library / "data" / "sums" / "notes.txt").write_text(f"{new}\nlines\n")
+        registry.sync()
+    return site
+
+
+def test_what_it_was_like_is_listed_and_compared_side_by_side(changed):
+    page = changed.get("/history/sums").page
+    marks = [given.get("data-mark") for tag, given in page.elements if tag == "td"]
+    assert "− " in marks
+    assert "+ " in marks
+    assert "Read [the script](scripts/sum.py)" in page.text
+    told = changed.get("/history/sums.json", old=1, new=2).json
+    assert [one["number"] for one in told["revisions"]] == [3, 2, 1]
+    by_path = {one["path"]: one["rows"] for one in told["diffs"]}
+    assert [row["new"] for row in by_path["notes.txt"]] == ["Sums up", "lines"]
+    (row,) = [row for row in by_path["SKILL.md"] if row["kind"] == "changed"]
+    assert row["old"] == "description: Adds up the columns of a table."
+    assert row["new"] == "description: Sums up the columns of a table."
+    assert row["old_line"] == row["new_line"] == 3
+    assert changed.ask("/history/sums?old=9").status == 404
+    assert changed.ask("/history/sums?old=x").status == 400
+
+
+def test_of_a_skill_that_is_gone_the_history_is_shown(changed, registry):
+    registry.delete("sums")
+    assert changed.ask("/skills/sums").status == 404
+    assert changed.get("/history/sums.json").json["revisions"][0]["number"] == 3
+
+
+def test_copies_and_near_copies_are_listed(site, registry, tmp_path):
+    write_skill(tmp_path / "other" / "sums", body="# Something else\n")
+    registry.sync(str(tmp_path / "other"), name="other")
+    told = site.get("/copies/mine/sums.json").json["copies"]
+    assert [one["relation"] for one in told] == ["differing"]
+    near = site.get("/copies/letters-0").page
+    assert {"letters-1", "letters-2"} <= set(near.names())
+
+
+def test_why_a_skill_is_not_shown_is_explained(site, library):
+    told = site.get("/why", q="mine/broken").page.text
+    assert "not listed" in told
+    assert site.get("/why.json", q="sums").json["explanations"][0]["listed"] is True
+    assert "part of the skill" in site.get("/why", q=str(library / "data/sums/scripts")).page.text
+    assert "No skill" in site.get("/why", q="zzqq").page.text
+
+
+def test_where_it_came_from_is_told(site):
+    assert site.get("/skills/sums.json").json["origin"] is None
+
+
+def test_links_lead_to_pages_that_are_there(site):
+    seen, left = set(), ["/"]
+    while left:
+        path = left.pop()
+        if path in seen or urlsplit(path).netloc:
+            continue
+        seen.add(path)
+        answer = site.ask(path)
+        assert answer.status == 200, path
+        if answer.headers["content-type"].startswith("text/html"):
+            # Facets combine without end; one at a time says as much.
+            left += [link for link in answer.page.links if link[0] == "/" and "&" not in link]
+            left += [f"{path}{link}" for link in answer.page.links if link.startswith("?")]
+    assert "/skills/sums" in seen
+    assert f"/files/sums?path={quote('scripts/sum.py', safe='')}" in seen
+    assert "/changes.atom" in seen

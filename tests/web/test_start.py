@@ -1,0 +1,161 @@
+"""The start page: what fits, what narrows it, and that every state of it is a URL."""
+
+import pytest
+
+from tests.conftest import write_skill
+from tests.web.conftest import serving
+
+EVERYTHING = ["letters-0", "letters-1", "letters-2", "sums"]
+
+
+def test_it_lists_what_is_visible_and_links_to_it(site):
+    page = site.get("/").page
+    assert page.names() == EVERYTHING
+    assert "4 skills" in page.text
+    assert "1 broken" in page.text
+
+
+def test_a_search_shows_where_it_matched_and_as_json_the_same(site):
+    answer = site.get("/", q="letters to customers")
+    assert answer.page.names() == ["letters-0"]  # the others are nearly the same
+    assert "<mark>customers</mark>" in answer.text
+    assert "+2 alike" in answer.page.text
+    told = site.get("/index.json", q="letters to customers").json
+    assert [one["ref"] for one in told["skills"]] == ["letters-0"]
+    assert told["total"] == 1
+    assert sorted(told["skills"][0]["alike"]) == ["letters-1", "letters-2"]
+    assert told["confidence"] > 0.5
+
+
+def test_that_nothing_fits_is_said(site):
+    assert "Nothing fits" in site.get("/", q="zzqqxx").page.text
+    told = site.get("/", q="zzqqxx customers volcanoes").page.text
+    assert "Perhaps nothing fits" in told
+    assert "volcanoes" in told
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "expected"),
+    [
+        ({"tag": "office"}, EVERYTHING[:3]),
+        ({"tag": ["office", "mail"]}, EVERYTHING[:3]),
+        ({"tag": ["office", "data"]}, []),
+        ({"kind": "reference"}, ["sums"]),
+        ({"category": "office"}, EVERYTHING[:3]),
+        ({"source": "mine"}, EVERYTHING),
+        ({"scope": "personal"}, EVERYTHING),
+        ({"scope": "team"}, []),
+        ({"status": "invalid"}, ["mine/broken"]),
+        ({"updated": "2023-11"}, EVERYTHING),
+        ({"updated": "2023-10"}, []),
+        ({"q": "table", "kind": "workflow"}, []),
+        ({"sort": "name", "reverse": "1"}, EVERYTHING[::-1]),
+    ],
+)
+def test_facets_narrow_it(site, narrowed, expected):
+    if narrowed == {"status": "invalid"}:
+        expected = [one["ref"] for one in site.get("/index.json", status="invalid").json["skills"]]
+        assert len(expected) == 1
+    assert site.get("/", **narrowed).page.names() == expected
+    assert [one["ref"] for one in site.get("/index.json", **narrowed).json["skills"]] == expected
+
+
+def test_counts_are_those_of_what_is_left_and_their_links_lead_there(site):
+    facets = site.get("/index.json").json["facets"]
+    assert facets["kinds"] == [
+        {"value": "workflow", "count": 3},
+        {"value": "reference", "count": 1},
+    ]
+    assert facets["tags"][0] == {"value": "mail", "count": 3}
+    assert facets["updated"] == [{"value": "2023-11", "count": 4}]
+    narrowed = site.get("/index.json", tag="data").json["facets"]
+    assert narrowed["kinds"] == [{"value": "reference", "count": 1}]
+    asked = site.get("/index.json", q="letters").json
+    assert sum(one["count"] for one in asked["facets"]["kinds"]) == asked["total"]
+    page = site.get("/", kind="workflow").page
+    assert "/?tag=mail&kind=workflow" in page.links
+    assert "/" in page.links  # without the kind
+
+
+def test_pages_fit_together(site, skill, registry, root):
+    for number in range(40):
+        skill(f"many/more-{number:02}", description=f"Number {number} does {'x' * number} alone.")
+    registry.sync(str(root))
+    first, second = site.get("/").page, site.get("/", page="2").page
+    assert len(first.names()) == 30
+    assert "/?page=2" in first.links
+    assert "/" in second.links
+    names = first.names() + second.names()
+    assert len(names) == len(set(names)) == 44
+    # what came meanwhile was seen: nothing is told from before the sync
+    assert site.get("/index.json").json["total"] == 44
+
+
+@pytest.mark.parametrize(
+    "query", ["sort=size", "page=0", "page=x", "created=2026-13", "created=0000-01", "scope=galaxy"]
+)
+def test_what_cannot_be_asked_is_said_in_words(site, query):
+    page = site.ask(f"/?{query}")
+    assert page.status == 400
+    assert page.headers["content-type"].startswith("text/html")
+    told = site.ask(f"/index.json?{query}")
+    assert told.status == 400
+    assert told.json["error"]["code"] == "usage"
+
+
+def test_a_client_that_has_it_is_told_so_until_something_changes(site, skill, registry, root):
+    for path in ("/", "/index.json?q=sums", "/stats", "/findings.json"):
+        tag = site.get(path).headers["etag"]
+        again = site.ask(path, If_None_Match=tag)
+        assert (again.status, again.body) == (304, b"")
+        skill(f"new-{abs(hash(path))}", description="Something new.")
+        registry.sync(str(root))
+        assert site.ask(path, If_None_Match=tag).status == 200
+
+
+def test_all_skills_are_streamed_as_json(site, skill, registry, root):
+    for number in range(600):
+        skill(f"many/more-{number:03}")
+    registry.sync(str(root))
+    told = site.get("/skills.json")
+    assert told.headers["transfer-encoding"] == "chunked"
+    assert [one["ref"] for one in told.json] == [one.ref for one in registry.list()]
+    assert len(told.json) == 604
+    assert [one["ref"] for one in site.get("/skills.json", kind="reference").json] == ["sums"]
+    assert site.get("/skills.json", kind="none").json == []
+    assert site.ask("/skills.json?sort=x").status == 400
+
+
+def test_the_first_page_is_small_and_needs_few_requests(site, skill, registry, root):
+    for number in range(60):
+        skill(f"many/more-{number:03}", description="Does something at length. " * 12)
+    registry.sync(str(root))
+    answer = site.ask("/", Accept_Encoding="gzip")
+    assert answer.headers["content-encoding"] == "gzip"
+    files = [
+        given.get("src") or given.get("href")
+        for tag, given in site.get("/").page.elements
+        if tag in {"script", "img"} or (tag == "link" and given["rel"] in {"stylesheet", "icon"})
+    ]
+    assert len(files) + 1 <= 10
+    size = sum(len(site.ask(path, Accept_Encoding="gzip").body) for path in files)
+    assert size + len(answer.body) <= 100_000
+    assert "immutable" in site.ask(files[0]).headers["cache-control"]
+
+
+def test_an_empty_registry_says_so(registry):
+    with serving(registry) as site:
+        assert "no skill is registered yet" in site.get("/").page.text
+        assert site.get("/index.json").json["skills"] == []
+
+
+def test_names_in_any_script_are_isolated_and_found(registry, root):
+    for name in ("пример", "例え", "مثال", "a b&c"):
+        write_skill(root / f"folder-{len(name)}-{ord(name[0])}", name=name)
+    registry.sync(str(root))
+    with serving(registry) as site:
+        page = site.get("/").page
+        assert len(page.names()) == 4
+        for path in page.names():
+            answer = site.get(f"/skills/{path}")
+            assert '<h1 dir="auto"><bdi>' in answer.text
