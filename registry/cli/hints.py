@@ -31,7 +31,9 @@ def _skill_not_found(error: errors.RegistryError) -> str:
 
 def _skill_held(error: errors.RegistryError) -> str:
     source = quote(escape.line(error.facts["source"]))
-    return f"'skill-registry check' says which; then: skill-registry source trust {source}"
+    address = error.facts.get("address")
+    first = f"sync {quote(escape.line(address))}" if address else "check"
+    return f"'skill-registry {first}' says which; then: skill-registry source trust {source}"
 
 
 def _restore(error: errors.RegistryError) -> str:

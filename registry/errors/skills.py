@@ -129,9 +129,13 @@ class FileChanging(Unavailable):
 
 
 class SkillHeld(RegistryError):
-    """It comes from elsewhere and waits to be trusted: ``name``, ``source``."""
+    """It comes from elsewhere and waits to be trusted: ``name``, ``source``.
+
+    ``address``: what was asked for, if the source may have been made for that alone.
+    """
 
     sentence = "{name:q} comes from elsewhere and has security errors: no agent is given it."
 
     name: str
     source: str
+    address: str | None
