@@ -460,12 +460,31 @@ class SkillRegistry:
 
     # In and out
 
-    def pull(self, skills: Sequence[Skill], to: str, *, force: bool = False) -> "Sequence[Pulled]":
-        """Put skills into folders of their names below ``to``; see `exchange.pull.pull`."""
+    def pull(
+        self, skills: Sequence[Skill], to: str, *, force: bool = False, agents: Sequence[str] = ()
+    ) -> "Sequence[Pulled]":
+        """Put skills into folders of their names below ``to``; see `exchange.pull.pull`.
+
+        ``agents``: into the folders of these below ``to``, which is a project.
+        """
         from registry.exchange.pull import How, pull
         from registry.exchange.targets import Target
 
-        return pull(self.core, skills, Target.folder(to), How(force=force))
+        return pull(self.core, skills, Target.folder(to), How(force=force, agents=agents))
+
+    def update_pulled(self, to: str) -> "Sequence[Pulled]":
+        """Bring up to date what was pulled into a folder; see `exchange.pull.update`."""
+        from registry.exchange.pull import update
+        from registry.exchange.targets import Target
+
+        return update(self.core, Target.folder(to))
+
+    def remove_pulled(self, to: str, names: Sequence[str]) -> "Sequence[Pulled]":
+        """Remove what was pulled into a folder under these names; see `exchange.pull.remove`."""
+        from registry.exchange.pull import folders_of, remove
+        from registry.exchange.targets import Target
+
+        return remove(self.core, Target.folder(to), folders_of(Target.folder(to), names))
 
     def check_pulled(self, to: str, skills: Sequence[Skill] | None = None) -> "Sequence[Pulled]":
         """Say how pulled skills differ from these (None: all that were pulled) as they are now."""
@@ -487,12 +506,17 @@ class SkillRegistry:
         return is_address(self.core, name)
 
     def skills_at(
-        self, address: str, *, skills: Sequence[str] = (), every: bool = False
+        self,
+        address: str,
+        *,
+        skills: Sequence[str] = (),
+        every: bool = False,
+        dry_run: bool = False,
     ) -> Sequence[Skill]:
         """Make a source of an address, and return skills of it; see `remote.offered.skills_at`."""
         from registry.exchange.remote.offered import skills_at
 
-        return skills_at(self.core, address, skills=skills, every=every)
+        return skills_at(self.core, address, skills=skills, every=every, dry_run=dry_run)
 
     def diff_upstream(self, name: str) -> str:
         """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""

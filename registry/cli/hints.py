@@ -32,7 +32,9 @@ def _skill_not_found(error: errors.RegistryError) -> str:
 def _skill_held(error: errors.RegistryError) -> str:
     if error.facts["source"] is not None:
         source = quote(escape.line(error.facts["source"]))
-        return f"'skill-registry check' says which; then: skill-registry source trust {source}"
+        address = error.facts["address"]
+        first = f"sync {quote(escape.line(address))}" if address else "check"
+        return f"'skill-registry {first}' says which; then: skill-registry source trust {source}"
     if error.facts["url"] is not None:
         name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))
         way = f"skill-registry import {url} --skill {name} --trust"

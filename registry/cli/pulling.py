@@ -68,7 +68,7 @@ def agents_of(names: Sequence[str]) -> list[str]:
     from registry.disk.agents import find_agent, installed_agents
 
     found: list[str] = []
-    for name in names:
+    for name in (one.strip() for each in names for one in each.split(",")):
         if name in ALL_AGENTS:
             found += [one.id for one in installed_agents(_here())]
             if not found:

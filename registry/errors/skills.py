@@ -131,13 +131,15 @@ class FileChanging(Unavailable):
 class SkillHeld(SkillNotVisible):
     """It comes from elsewhere and has security errors that nobody has accepted: ``name``.
 
-    ``source`` is the one in which it waits to be trusted. Where it was to be brought in that is
-    None; ``problems`` are the findings, and ``url`` is where it came from, once it is gone there.
+    ``source`` is the one in which it waits to be trusted, and ``address`` what was asked for, if
+    that may have been made for it alone. Where it was to be brought in, ``source`` is None;
+    ``problems`` are the findings, ``url`` is where it came from, if that is where to have it from.
     """
 
     sentence = "{name:q} comes from elsewhere and has security errors: {reason}."
 
     source: str | None
+    address: str | None
     url: str | None
     problems: "Sequence[Diagnostic]"
 
@@ -146,12 +148,13 @@ class SkillHeld(SkillNotVisible):
         name: str,
         source: str | None = None,
         *,
+        address: str | None = None,
         url: str | None = None,
         problems: "Sequence[Diagnostic]" = (),
     ) -> None:
-        facts = {"name": name, "source": source, "url": url, "problems": tuple(problems)}
         reason = "no agent is given it" if source is not None else "it was not brought in"
-        RegistryError.__init__(self, **facts, rule="held", reason=reason)
+        facts = {"source": source, "address": address, "url": url, "reason": reason}
+        super().__init__(name=name, rule="held", problems=tuple(problems), **facts)
 
     def _details(self) -> str:
         return "".join(

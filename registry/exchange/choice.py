@@ -8,22 +8,29 @@ from typing import Final
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
+from registry.db.queries.revisions import once_with
 from registry.db.queries.skills import namesakes
+from registry.db.queries.sources import list_sources
+from registry.disk.files import digest
 from registry.disk.links import real_path
 from registry.disk.paths import is_below
 from registry.document.names import check_folder_name
 from registry.errors import PullClash, SkillAmbiguous, SkillNotFound
 from registry.exchange import lockfile
-from registry.exchange.lockfile import Locked
+from registry.exchange.content import Entry, tree_hash
+from registry.exchange.lockfile import Locked, Mode
+from registry.exchange.remote.urls import bare
 from registry.exchange.targets import Target
 from registry.exchange.told import Pulled
-from registry.model import Skill
+from registry.model import DOCUMENT_NAMES, Skill
 from registry.sync.sources import own_sources
 from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
 LIES_THERE: Final = "It lies there already: what is pulled comes from elsewhere."
 LIES_ABOVE: Final = "It would come to lie in its own folder."
+UNLESS_FORCED: Final = "unless that is forced"
+"""How a reason ends for which ``force`` helps."""
 
 _NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
 _MAX_NAME: Final = 255
@@ -76,17 +83,53 @@ def owner(core: Core, entry: Locked) -> Skill | None:
     """Return the skill that a folder was pulled from, as the registry has it; None: it has it not.
 
     It is the one in the place that the lock names, but of two origins the lock's counts: then it
-    is the one that has it, wherever that is.
+    is the one that has it, wherever that is. Where nothing is in that place any more, it is the one
+    of the same origin that had the locked content: it moved.
     """
     found = None
     with suppress(SkillNotFound, SkillAmbiguous):
         found = resolve(core.reader, f"{entry.source}/{entry.folder}").skill
-    if entry.origin is None or (found is not None and is_of(found, entry.origin)):
+    origin = entry.origin
+    if found is not None and (origin is None or is_of(found, origin)):
         return found
-    for one in namesakes(core.reader, entry.name):
-        if one.is_usable and is_of(one.skill, entry.origin):
-            return one.skill
-    return None
+    if origin is not None:
+        for one in namesakes(core.reader, entry.name):
+            if one.is_usable and is_of(one.skill, origin):
+                return one.skill
+    moved = [
+        one.skill
+        for source in _sources_of(core, entry)
+        for one in once_with(core.reader, source, entry.tree_hash)
+        if one.is_usable and (one.skill.origin is None) == (entry.origin is None)
+    ]
+    return min(moved, key=lambda one: one.name != entry.name, default=None)
+
+
+def _sources_of(core: Core, entry: Locked) -> list[str]:
+    """Return the names of the sources of a lock's address, or where it has none of its source."""
+    if entry.origin is None:
+        return [entry.source]
+    url = bare(entry.origin["url"] or "")
+    known = list_sources(core.reader, counted=False)
+    return [one.name for one in known if one.remote is not None and bare(one.remote.url) == url]
+
+
+def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:
+    """Return what a lock says of a skill with these files, before its folder is written."""
+    hashes = {one.path: digest(one.data) for one in entries}
+    return Locked(
+        name=skill.name,
+        ref=skill.ref,
+        source=skill.source,
+        folder=skill.folder,
+        content_hash=next((hashes[name] for name in DOCUMENT_NAMES if name in hashes), ""),
+        tree_hash=tree_hash(entries),
+        digest="",
+        files=hashes,
+        origin=origin_of(skill),
+        agents=ids,
+        mode=mode,
+    )
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
@@ -101,14 +144,15 @@ def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
 
 
 def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
-    url = (origin["url"] or "").rstrip("/").removesuffix(".git")
-    return url, origin["path"] or "."
+    return bare(origin["url"] or ""), origin["path"] or "."
 
 
 def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
     """Return why a folder is not to become a skill's, in words: it is another's; None: it may."""
     if entry is None or (entry.source, entry.folder) == (skill.source, skill.folder):
         return None
+    if entry.origin is not None and is_of(skill, entry.origin):
+        return None  # two sources of one origin are one owner
     whose = owner(core, entry)
     if whose is None:
         is_same = entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None
@@ -116,11 +160,13 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
             return None
         place = entry.source and f"{entry.source}/{entry.folder}"
         return (
-            f"what lies there was pulled from {place or 'elsewhere'}, which is not known any more"
+            f"what lies there was pulled from {place or 'elsewhere'}, which is not known any more, "
+            f"and stays {UNLESS_FORCED}"
         )
     if (whose.source, whose.folder) == (skill.source, skill.folder):
         return None
-    return f"what lies there was pulled from {whose.source}/{whose.folder}, and stays that"
+    place = f"{whose.source}/{whose.folder}"
+    return f"what lies there was pulled from {place}, and stays that {UNLESS_FORCED}"
 
 
 def kept(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:

@@ -1,7 +1,7 @@
 """Put skills of a registry into a folder, or where agents look; never over an edit made there."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from typing import Final
 from registry.core import Core
 from registry.errors import LockMissing, LockNotMet, NotPulled, PullRefused, RegistryError
 from registry.exchange import lockfile
-from registry.exchange.choice import folders, owner
+from registry.exchange.choice import folders
 from registry.exchange.content import content_as_locked
 from registry.exchange.lockfile import Locked, Mode
 from registry.exchange.origins import Origins
@@ -19,7 +19,9 @@ from registry.exchange.staging import alone_in, where
 from registry.exchange.standing import Standing
 from registry.exchange.targets import Target
 from registry.exchange.told import Pulled
+from registry.exchange.whence import Whence
 from registry.model import Skill
+from registry.sync.report import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,7 @@ class How:
     ``agents``: the ids of those that are to have them, beside those that do; ``mode``: by links to
     one copy, or by copies; None: as it is, or as is usual. ``force``: also over what somebody else
     made; ``theirs``: over edits of what was pulled. ``dry_run``: nothing is written. ``offline``:
-    of what lies elsewhere only what was fetched before counts.
+    of what lies elsewhere only what was fetched before counts. ``progress`` is told how far it is.
     """
 
     agents: Sequence[str] = ()
@@ -38,6 +40,14 @@ class How:
     theirs: bool = False
     dry_run: bool = False
     offline: bool = False
+    progress: Progress | None = None
+
+    def told(self, names: Collection[str]) -> Iterator[str]:
+        """Yield the names of what is pulled, and tell how far it is."""
+        for number, name in enumerate(names):
+            if self.progress is not None:
+                self.progress("pulling", number, len(names))
+            yield name
 
 
 PLAIN: Final = How()
@@ -55,7 +65,9 @@ def pull(core: Core, skills: Sequence[Skill], target: Target, how: How = PLAIN) 
     target.labels(how.agents)
     places, refused = folders(skills, target.path, for_agents=bool(how.agents))
     with at_work(core, target, how) as work:
-        found = [work.pull(folder, skill, how.agents, how.mode) for folder, skill in places.items()]
+        found = [
+            work.pull(folder, places[folder], how.agents, how.mode) for folder in how.told(places)
+        ]
     return found + refused
 
 
@@ -64,26 +76,29 @@ def update(
 ) -> list[Pulled]:
     """Bring what was pulled up to date: all that the lock lists, or these folders of it.
 
-    What the registry has no more is told as gone, and left alone. Raises `LockMissing`, and as
-    `pull`.
+    What the registry has no more is told as gone, and left alone. Of what is from no source here,
+    what is missing is put back as the lock says. Raises `LockMissing`, and as `pull`.
     """
     check_folder(target)
-    with at_work(core, target, how) as work:
+    with ExitStack() as stack:
+        origins, whence = Origins(core, stack, offline=how.offline), Whence(core)
+        work = stack.enter_context(at_work(core, target, how))
         check_locked(target)  # by now a killed pull is finished, or taken back
-        return [
-            _updated(core, target, work, folder, work.locked[folder], how)
-            for folder in sorted(work.locked)
-            if names is None or folder in names
-        ]
+        chosen = [one for one in sorted(work.locked) if names is None or one in names]
+        return [_updated(core, work, whence, origins, one, how) for one in how.told(chosen)]
 
 
 def _updated(
-    core: Core, target: Target, work: Standing, folder: str, entry: Locked, how: How
+    core: Core, work: Standing, whence: Whence, origins: Origins, folder: str, how: How
 ) -> Pulled:
-    skill = owner(core, entry)
-    if skill is None:
-        return gone(target, folder, entry)
-    return work.pull(folder, skill, entry.agents, how.mode)
+    entry = work.locked[folder]
+    skill = whence.skill(entry)
+    if skill is not None:
+        return work.pull(folder, skill, entry.agents, how.mode)
+    told = _without_skill(work, whence, folder, entry)
+    if told.state == "missing" or (told.state == "edited" and (how.force or how.theirs)):
+        return _put_back(core, work, origins, folder, entry)
+    return told
 
 
 def remove(core: Core, target: Target, names: Sequence[str], how: How = PLAIN) -> list[Pulled]:
@@ -131,9 +146,13 @@ def _put_back(core: Core, work: Standing, origins: Origins, folder: str, entry: 
 
 def check_locked(target: Target) -> None:
     """Raise `LockMissing` where nothing was pulled: that nothing is behind there says nothing."""
-    path = os.path.join(target.path, lockfile.NAME)
-    if not os.path.lexists(path):
-        raise LockMissing(path=path)
+    if not is_locked(target):
+        raise LockMissing(path=os.path.join(target.path, lockfile.NAME))
+
+
+def is_locked(target: Target) -> bool:
+    """Tell whether there is a lock at all."""
+    return os.path.lexists(os.path.join(target.path, lockfile.NAME))
 
 
 def check_folder(target: Target) -> None:
@@ -162,13 +181,13 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(known[name] for name in names))
 
 
-def gone(target: Target, folder: str, entry: Locked) -> Pulled:
-    """Tell of a skill that the registry has no more."""
-    place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
-    laid = target.laid(entry.agents, entry.mode, folder)
-    url = entry.origin and entry.origin["url"]
-    reason = f"it comes from {url}, which is no source here" if url else None
-    return Pulled(place, laid[0].path_of(folder), "gone", reason)
+def _without_skill(work: Standing, whence: Whence, folder: str, entry: Locked) -> Pulled:
+    """Tell of a skill that the registry has no more, or has no source of."""
+    if not whence.is_strange(entry):
+        place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
+        return Pulled(place, work.path(folder), "gone", whence.reason(entry))
+    told = work.check(folder, None)
+    return replace(told, reason=told.reason or whence.reason(entry))
 
 
 def check(core: Core, skills: Sequence[Skill] | None, target: Target) -> list[Pulled]:
@@ -183,11 +202,14 @@ def check(core: Core, skills: Sequence[Skill] | None, target: Target) -> list[Pu
             for_agents = any(entry.agents for entry in standing.locked.values())
             places, refused = folders(skills, target.path, for_agents=for_agents)
             return [standing.check(folder, skill) for folder, skill in places.items()] + refused
-        found = []
+        whence, found = Whence(core), []
         for folder, entry in sorted(standing.locked.items()):
-            skill = owner(core, entry)
-            told = gone(target, folder, entry) if skill is None else standing.check(folder, skill)
-            found.append(told)
+            skill = whence.skill(entry)
+            found.append(
+                _without_skill(standing, whence, folder, entry)
+                if skill is None
+                else standing.check(folder, skill)
+            )
         return found
 
 

@@ -11,21 +11,20 @@ from dataclasses import replace
 from typing import Final
 
 from registry.core import Core
-from registry.disk.atomic import Place, digest_of, digest_of_link, open_named
+from registry.disk.atomic import Place, digest_of_link
 from registry.disk.beneath import Folder
-from registry.disk.files import digest
-from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
 from registry.exchange import lockfile, placing
-from registry.exchange.choice import OwnFolders, is_taken, origin_of
-from registry.exchange.content import Entry, content_of, same_files, tree_hash
-from registry.exchange.differences import differences
+from registry.exchange.choice import OwnFolders, is_taken, locked
+from registry.exchange.content import Entry, content_of, same_files
+from registry.exchange.differences import differences, edits
 from registry.exchange.lockfile import Locked, Mode
+from registry.exchange.places import Places, made
 from registry.exchange.several import Part, Several
 from registry.exchange.staging import staging_dirs
 from registry.exchange.targets import HERE, Laid, Target
 from registry.exchange.told import Pulled, State
-from registry.model import DOCUMENT_NAMES, Skill
+from registry.model import Skill
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 """What a file system answers that can't hold a file of this name; others it can."""
@@ -44,7 +43,7 @@ class Edited(Exception):
         self.reason = reason
 
 
-class Standing:
+class Standing(Places):
     """What is in place below the folder of a lock, and what a pull would do to it.
 
     ``anchor`` is that folder, open; None: there is none yet. ``force``: also over what somebody
@@ -61,18 +60,11 @@ class Standing:
         force: bool = False,
         theirs: bool = False,
     ) -> None:
+        super().__init__(stack, target, anchor)
         self._core = core
-        self._stack = stack
-        self._target = target
         self._force = force
         self._theirs = theirs
         self._own = OwnFolders(core)
-        self._bases: dict[tuple[tuple[str, ...], Mode], list[Laid]] = {}
-        self.locked = lockfile.read_lock(target.path)
-        if anchor is None and os.path.isdir(target.path):
-            anchor = stack.enter_context(open_named(target.path))
-        self._opened = {} if anchor is None else {HERE: anchor}
-        self._by_path = {} if anchor is None else {real_path(target.path): anchor}
 
     def pull(
         self,
@@ -95,13 +87,14 @@ class Standing:
             ids = sorted({*ids, *(known.agents if known else ())})
             if not ids:
                 mode = "copy"
-            mode = mode or (known.mode if known else self._target.usual_mode(ids))
+            mode = mode or self._mode(known, ids)
             laid = self._places(tuple(ids), mode, folder)
             path = laid[0].path_of(folder)
             if reason := self._refusal(known, skill, laid):
                 return Pulled(skill.ref, path, "failed", reason)
             entries = content_of(self._core, skill) if entries is None else entries
-            state = self._put(folder, _locked(skill, entries, tuple(ids), mode), entries, laid)
+            entry = locked(skill, entries, tuple(ids), mode)
+            state, lost = self._put(folder, entry, entries, laid)
             self._tell(folder, entries, skill)
         except (DatabaseProblem, PullRefused):
             raise
@@ -113,7 +106,7 @@ class Standing:
             if error.errno not in _UNWRITABLE_NAME:
                 raise
             return Pulled(skill.ref, path, "failed", error.strerror)
-        return Pulled(skill.ref, path, state)
+        return Pulled(skill.ref, path, state, lost)
 
     def put_back(
         self,
@@ -130,28 +123,37 @@ class Standing:
         if entries is None:
             return Pulled(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
         try:
-            state = self._put(folder, entry, entries, laid)
+            state, lost = self._put(folder, entry, entries, laid)
             self._tell(folder, entries, None)
         except Edited as edited:
             return Pulled(entry.ref, edited.path, "edited", edited.reason)
-        return Pulled(entry.ref, laid[0].path_of(folder), state)
+        return Pulled(entry.ref, laid[0].path_of(folder), state, lost)
 
-    def check(self, folder: str, skill: Skill) -> Pulled:
-        """Compare a skill of the registry with what is there; nothing is read of its files."""
+    def check(self, folder: str, skill: Skill | None) -> Pulled:
+        """Compare a skill of the registry with what is there; nothing is read of its files.
+
+        None: it is unknown what the registry has, and is compared with the lock alone.
+        """
         entry = self.locked.get(folder)
         laid = self._laid(entry, folder)
+        ref = skill.ref if skill is not None else self.locked[folder].ref
         states: set[State] = set()
+        told = []
         for one in laid:
             found = self.found(one, folder)
             if found is None:
                 states.add("missing")
-            elif entry is None or found not in _made(entry, one):
+            elif entry is None or found not in made(entry, one):
                 states.add("edited")
+                told += [] if entry is None else [self._edits(folder, entry, one)]
         path = laid[0].path_of(folder)
-        if entry is not None and not states and entry.tree_hash != skill.tree_hash:
-            return Pulled(skill.ref, path, "behind")
+        is_behind = entry is not None and skill is not None and entry.tree_hash != skill.tree_hash
+        if is_behind and not states:
+            return Pulled(ref, path, "behind")
+        if told and is_behind:
+            told.append("it is behind, too")
         state: State = "edited" if "edited" in states else "missing" if states else "unchanged"
-        return Pulled(skill.ref, path, state)
+        return Pulled(ref, path, state, "; ".join(told) or None)
 
     def remove(self, folder: str) -> Pulled:
         """Remove what was pulled into a folder, links included; what was edited there stays."""
@@ -159,16 +161,20 @@ class Standing:
         laid = self._laid(entry, folder)
         path = laid[0].path_of(folder)
         parts = []
+        lost = []
         for one in laid:
             found = self.found(one, folder)
-            if found is not None and found not in _made(entry, one) and not self._force:
-                return Pulled(entry.ref, one.path_of(folder), "edited")
+            if found is not None and found not in made(entry, one):
+                told = self._edits(folder, entry, one)
+                if not self._force:
+                    return Pulled(entry.ref, one.path_of(folder), "edited", told)
+                lost.append(told)
             if found is not None:
                 parts.append(Part(one.label, found, None))
         if parts and not self._carry_out(folder, parts, (), None):
             return Pulled(entry.ref, path, "edited")
         self.note(folder, None)
-        return Pulled(entry.ref, path, "removed")
+        return Pulled(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
         """Take into account what a killed pull put in place before it wrote the lock."""
@@ -210,14 +216,29 @@ class Standing:
     def _refusal(self, known: Locked | None, skill: Skill, laid: Sequence[Laid]) -> str | None:
         if reason := self._own.refusal(skill, [one.path for one in laid]):
             return reason
-        return None if self._force else is_taken(self._core, known, skill)
+        reason = None if self._force else is_taken(self._core, known, skill)
+        return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
+
+    def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
+        """Return how a skill is put where nobody said: as it is, but never into a second copy.
+
+        One that lies in the shared folder alone is what links of further agents lead to.
+        """
+        if known is None or self._target.labels(known.agents) == [self._target.shared]:
+            return self._target.usual_mode(ids)
+        return known.mode
+
+    def _edits(self, folder: str, known: Locked, one: Laid) -> str:
+        return edits(self._core, Place(self.folder_at(one.label), folder), known)
 
     def _put(
         self, folder: str, entry: Locked, entries: Sequence[Entry], laid: Sequence[Laid]
-    ) -> State:
+    ) -> tuple[State, str | None]:
+        """Put a skill into its places; return what became of it, and what was lost there."""
         known = self.locked.get(folder)
         parts: list[Part] = []
         kept = None
+        lost: list[str] = []
         for one in laid:
             found = self.found(one, folder)
             may_be_copy = known is not None and known.mode == "link"  # where links are refused
@@ -228,19 +249,23 @@ class Standing:
                 kept = found if right else kept
             if right:
                 continue
-            if found is not None and not self._may_replace(known, one, found):
+            if found is not None and (known is None or found not in made(known, one)):
                 place = Place(self.folder_at(one.label), folder)
-                raise Edited(one.path_of(folder), differences(place, entries))
+                was_pulled = known is not None and self._holds_files(known, folder, one)
+                told = self._edits(folder, known, one) if known else differences(place, entries)
+                if not (self._force or (self._theirs and was_pulled)):
+                    raise Edited(one.path_of(folder), told)
+                lost.append(told)
             parts.append(Part(one.label, found, one.link if one.is_link else ""))
         entry = replace(entry, digest=kept or "")
         left = self._left_behind(known, folder, laid) if known else []
         if not parts and not left:
             self.locked[folder] = entry
-            return "unchanged"
+            return "unchanged", None
         if not self._carry_out(folder, [*parts, *left], entries, entry):
             raise Edited(laid[0].path_of(folder))
         is_new = kept is None and all(part.base is None for part in [*parts, *left])
-        return "added" if is_new else "updated"
+        return "added" if is_new else "updated", "; ".join(lost) or None
 
     def _is_right(
         self, one: Laid, folder: str, found: str | None, entry: Locked, entries: Sequence[Entry]
@@ -253,75 +278,12 @@ class Standing:
             return known.tree_hash == entry.tree_hash
         return same_files(entries, Place(self.folder_at(one.label), folder))
 
-    def _may_replace(self, known: Locked | None, one: Laid, found: str) -> bool:
-        if self._force or (known is not None and found in _made(known, one)):
-            return True
-        labels = self._target.spots(known.agents, known.mode) if known is not None else []
-        return self._theirs and one.label in {spot.label for spot in labels}
-
     def _left_behind(self, known: Locked, folder: str, laid: Sequence[Laid]) -> list[Part]:
         """Return what is to be no more, since it is put elsewhere now."""
         paths = {one.path for one in laid}
         found = []
         for one in self._laid(known, folder):
             there = None if one.path in paths else self.found(one, folder)
-            if there is not None and there in _made(known, one):
+            if there is not None and there in made(known, one):
                 found.append(Part(one.label, there, None))
         return found
-
-    def _laid(self, entry: Locked | None, folder: str) -> list[Laid]:
-        """Return where a skill was put; as yet unlocked ones are in the folder of the lock."""
-        if entry is None:
-            return self._places((), "copy", folder)
-        return self._places(entry.agents, entry.mode, folder)
-
-    def _places(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[Laid]:
-        """Return `Target.laid`, which looks at the disk once for all skills of the same agents."""
-        if (ids, mode) not in self._bases:
-            self._bases[ids, mode] = self._target.laid(ids, mode, "")
-        bases = self._bases[ids, mode]
-        return [one._replace(link=one.link + folder) if one.link else one for one in bases]
-
-    def found(self, one: Laid, folder: str) -> str | None:
-        """Return the digest of what is in a place; None: nothing."""
-        if not os.path.lexists(os.path.join(one.path, folder)):
-            return None  # and no folder is made to look into it
-        try:
-            return digest_of(Place(self.folder_at(one.label), folder))
-        except FileNotFoundError:
-            return None
-
-    def folder_at(self, label: str) -> Folder:
-        """Open the folder of a label, once. Raises OSError."""
-        if label not in self._opened:
-            real = real_path(self._target.path_of(label))
-            if real not in self._by_path:
-                self._by_path[real] = self._open(label)
-            self._opened[label] = self._by_path[real]
-        return self._opened[label]
-
-    def _open(self, label: str) -> Folder:
-        anchor = self._opened.get(HERE)
-        return self._stack.enter_context(self._target.open(label, anchor, make=False))
-
-
-def _made(entry: Locked, one: Laid) -> set[str]:
-    """Return the digests of what a pull may have put into a place."""
-    return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
-
-
-def _locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:
-    hashes = {one.path: digest(one.data) for one in entries}
-    return Locked(
-        name=skill.name,
-        ref=skill.ref,
-        source=skill.source,
-        folder=skill.folder,
-        content_hash=next((hashes[name] for name in DOCUMENT_NAMES if name in hashes), ""),
-        tree_hash=tree_hash(entries),
-        digest="",
-        files=hashes,
-        origin=origin_of(skill),
-        agents=ids,
-        mode=mode,
-    )

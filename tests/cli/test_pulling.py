@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from tests.conftest import write_skill
+from tests.home import make_upstream
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +20,10 @@ def project(tmp_path, monkeypatch):
 
 def states(ran):
     return {one["ref"]: one["state"] for one in json.loads(ran.stdout)}
+
+
+def sources(cli):
+    return [one["name"] for one in json.loads(cli("source", "list", "--json").stdout)]
 
 
 def test_skills_come_to_agents_are_updated_without_names_and_removed(library, cli, project, root):
@@ -77,9 +82,17 @@ def test_what_was_edited_is_kept_with_the_choices_and_what_differs(library, cli,
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
     assert "haiku was edited there: SKILL.md differs (+1 -0)." in ran.stderr
     assert "--theirs or --force replaces it" in ran.stderr
-    assert cli("pull", "--remove", "haiku").exit_code == 1
-    assert cli("pull", "--theirs").exit_code == 0
+    ran = cli("pull", "--remove", "haiku")
+    assert (ran.exit_code, "left alone; --force removes it." in ran.stderr) == (1, True)
+    assert "--theirs" not in ran.stderr
+    ran = cli("pull", "--theirs")
+    assert ran.exit_code == 0
+    assert "haiku replaced what was edited there: SKILL.md differs (+1 -0)." in ran.stderr
     assert "One line more" not in document.read_text()
+    document.write_text("Mine.")
+    ran = cli("pull", "--remove", "haiku", "--force")
+    assert (ran.exit_code, ran.stdout.split("\t")[0]) == (0, "removed")
+    assert "haiku was removed with what was edited there: SKILL.md differs (+1 -" in ran.stderr
 
 
 def test_of_namesakes_the_one_that_was_pulled_stays(library, cli, project, tmp_path):
@@ -93,7 +106,8 @@ def test_of_namesakes_the_one_that_was_pulled_stays(library, cli, project, tmp_p
         assert "failed" not in states(ran).values()
     ran = cli("pull", "other/haiku", "--agent", "codex")
     assert ran.exit_code == 1
-    assert "was pulled from mine/haiku, and stays that" in ran.stderr
+    assert f"{project}/skills.lock.json: what lies there was pulled from mine/haiku" in ran.stderr
+    assert "--force puts what was asked for in the place" in ran.stderr
     assert cli("pull", "other/haiku", "--agent", "codex", "--force").exit_code == 0
     assert "Another" in (project / ".agents/skills/haiku/SKILL.md").read_text()
 
@@ -140,7 +154,7 @@ class TestFrozen:
         assert not (locked / ".claude").exists()
 
     def test_without_a_lock_it_fails(self, library, cli, project):
-        for way in (["--frozen"], ["--check"], [], ["--remove", "haiku"], ["haiku"]):
+        for way in (["--frozen"], ["--check"], [], ["--remove", "haiku"]):
             ran = cli("pull", *way)
             assert (ran.exit_code, ran.stdout) == (1, "")
             assert f"There is no {project}/skills.lock.json" in ran.stderr
@@ -153,6 +167,8 @@ class TestFrozen:
         (["haiku", "--agent", "codex", "--to", "y"], "--to names a folder itself"),
         (["--agent", "codex"], "Choose skills by name"),
         (["--tag", "forms"], "Say where to"),
+        (["haiku"], "Say where to: --agent NAME"),
+        (["owner/repo"], "Say where to: --agent NAME"),
         (["--check", "--frozen"], "two things"),
         (["--remove"], "by their names"),
         (["haiku", "--personality", "x"], "No personality named 'x'"),
@@ -165,6 +181,58 @@ def test_what_makes_no_sense_is_said(library, cli, typed, told):
     ran = cli("pull", *typed)
     assert (ran.exit_code, ran.stdout) == (1 if {"codx", "x"} & {typed[-1]} else 2, "")
     assert told in ran.stderr
+
+
+def test_agents_are_taken_with_commas_too(library, cli, project):
+    assert cli("pull", "haiku", "-a", "claude-code,codex").exit_code == 0
+    lock = json.loads((project / "skills.lock.json").read_text())
+    assert lock["skills"]["haiku"]["agents"] == ["claude-code", "codex"]
+
+
+def test_a_folder_is_no_name_and_has_to_be_synced_first(library, cli, project, tmp_path):
+    write_skill(tmp_path / "other" / "memo")
+    for path in (str(tmp_path / "other"), "./other", "~/../other"):
+        ran = cli("pull", path, "--all", "-a", "codex")
+        assert ran.exit_code == 2
+        assert f"{path} is a folder: register it first" in ran.stderr
+
+
+class TestAddress:
+    @pytest.fixture
+    def address(self, library, cli, tmp_path):
+        make_upstream(tmp_path)
+        return f"file://{tmp_path}/upstream/office"
+
+    @pytest.mark.parametrize("way", ["--dry-run", "--check"])
+    def test_nothing_is_fetched_where_nothing_is_written(self, cli, address, way):
+        ran = cli("pull", address, "--all", "--to", "there", way)
+        assert ran.exit_code != 0
+        assert "is no source yet: sync it first" in ran.stderr
+        assert sources(cli) == ["mine"]
+
+    def test_what_is_held_back_is_told_with_how_to_look_at_it(self, cli, address):
+        ran = cli("pull", address, "--skill", "mailer", "--agent", "codex")
+        assert ran.exit_code == 1
+        assert f"'skill-registry sync {address}' says which" in ran.stderr
+        assert sources(cli) == ["mine"]
+
+    def test_where_its_source_is_not_known_the_lock_counts_and_that_is_told(
+        self, cli, address, project
+    ):
+        cli("pull", f"{address}#main", "--all", "--agent", "codex")
+        cli("source", "remove", "office")
+        for way in (["--check"], []):
+            ran = cli("pull", *way)
+            assert ran.exit_code == 0
+            assert [line.split("\t")[0] for line in ran.stdout.splitlines()] == ["unchanged"] * 2
+            assert ran.stderr.count("is no source here") == 1
+            assert f"skill-registry sync '{address}#main'" in ran.stderr
+            assert "--remove" not in ran.stderr
+        shutil.rmtree(project / ".agents" / "skills" / "slides")
+        ran = cli("pull", "--check", "--json")
+        assert (ran.exit_code, set(states(ran).values())) == (1, {"unchanged", "missing"})
+        ran = cli("pull", "--json")
+        assert (ran.exit_code, set(states(ran).values())) == (0, {"unchanged", "added"})
 
 
 def test_a_current_folder_that_is_gone_is_told(library, cli, project, monkeypatch):

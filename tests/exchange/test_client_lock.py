@@ -112,7 +112,10 @@ class TestWithTheRealClient:
         theirs = (project / "skills-lock.json").read_bytes()
         target = Target.project(str(project))
         assert told(adopt(registry.core, target)) == [("alpha", "added"), ("beta", "added")]
-        assert told(update(registry.core, target)) == [("alpha", "gone"), ("beta", "gone")]
+        assert told(update(registry.core, target)) == [
+            ("alpha", "unchanged"),
+            ("beta", "unchanged"),
+        ]
         registry.sync(f"file://{repository}", name="theirs")
         assert told(check(registry.core, None, target)) == [
             ("alpha", "unchanged"),

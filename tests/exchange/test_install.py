@@ -307,7 +307,10 @@ class TestWhose:
         write_skill(tmp_path / "near" / "skills" / "alpha", description="A namesake.")
         registry.sync(str(tmp_path / "near"), scope="project", name="far")
         (told,) = update(registry.core, place.target)
-        assert (told.state, f"it comes from file://{repository}" in told.reason) == ("gone", True)
+        assert (told.state, told.reason) == (
+            "unchanged",
+            f"file://{repository} is no source here",
+        )
         registry.sync(f"file://{repository}", name="again")
         assert place.update() == [("again/alpha", "unchanged")]
         assert place.locked["alpha"].source == "again"
@@ -318,6 +321,30 @@ class TestWhose:
         assert place.library.resolve("alpha").copies
         assert place.update() == [("alpha", "unchanged")]
         assert place.locked["alpha"].source == "mine"
+
+
+class TestSecondAgent:
+    def test_one_that_comes_later_is_given_a_link_to_the_shared_copy(self, place, project):
+        place.pull("alpha", agents=["codex"])
+        assert place.locked["alpha"].mode == "copy"
+        assert place.pull("alpha", agents=["windsurf"]) == [("alpha", "updated")]
+        assert (project / ".windsurf" / "skills" / "alpha").is_symlink()
+        assert not (project / ".agents" / "skills" / "alpha").is_symlink()
+        assert place.locked["alpha"].mode == "link"
+        assert place.check() == {"alpha": "unchanged"}
+
+    def test_copies_that_were_asked_for_stay_copies(self, place, project):
+        place.pull("alpha", agents=["codex", "windsurf"], mode="copy")
+        place.pull("alpha", agents=["claude-code"])
+        assert not (project / ".claude" / "skills" / "alpha").is_symlink()
+
+
+def test_how_far_it_is_is_told(place):
+    told = []
+    place.pull("alpha", "beta", progress=lambda *one: told.append(one))
+    assert told == [("pulling", 0, 2), ("pulling", 1, 2)]
+    place.update(progress=lambda *one: told.append(one))
+    assert told[2:] == told[:2]
 
 
 class TestEdits:
@@ -346,9 +373,43 @@ class TestEdits:
         assert place.check() == {"alpha": "edited"}
         assert place.remove("alpha") == [("alpha", "edited")]
         assert tree(project) == before
-        assert place.update(theirs=True) == [("alpha", "updated")]
+        by_theirs = [("alpha", "updated" if ".agents" in str(edited) else "edited")]
+        assert place.update(theirs=True) == by_theirs
+        (told,) = update(place.core, place.target, how=How(force=True))
+        if ".claude" in str(edited):  # a folder that no pull made
+            assert (told.state, "SKILL.md differs (+1 -8)" in told.reason) == ("updated", True)
         assert place.check() == {"alpha": "unchanged"}
         assert (project / ".claude" / "skills" / "alpha").is_symlink()
+
+    def test_what_was_edited_is_told_as_it_was_pulled_and_not_as_it_would_come(
+        self, place, project, root
+    ):
+        place.pull("alpha", agents=["codex"])
+        document = project / ".agents" / "skills" / "alpha" / "SKILL.md"
+        document.write_text(document.read_text() + "One line more.\n")
+        write_skill(root / "alpha", body="# All is new.\n\nNow.\n", age=None)
+        place.library.sync()
+        (told,) = update(place.core, place.target)
+        assert (told.state, told.reason) == ("edited", "SKILL.md differs (+1 -0)")
+        (told,) = check(place.core, None, place.target)
+        assert (told.state, told.reason) == (
+            "edited",
+            "SKILL.md differs (+1 -0); it is behind, too",
+        )
+        (told,) = remove(place.core, place.target, ["alpha"])
+        assert (told.state, told.reason) == ("edited", "SKILL.md differs (+1 -0)")
+        (told,) = remove(place.core, place.target, ["alpha"], How(force=True))
+        assert (told.state, told.reason) == ("removed", "SKILL.md differs (+1 -0)")
+
+    def test_by_its_hashes_alone_a_lock_tells_what_was_edited(self, place, project, tmp_path):
+        place.pull("alpha", agents=["codex"])
+        folder = project / ".agents" / "skills" / "alpha"
+        (folder / "SKILL.md").write_text("Mine.")
+        (folder / "run").unlink()
+        (folder / "notes.md").write_text("Mine.")
+        with SkillRegistry.open(tmp_path / "other.db") as registry:
+            (told,) = remove(registry.core, place.target, ["alpha"])
+        assert told.reason == "SKILL.md differs, notes.md is there alone, run is not there"
 
     def test_theirs_is_not_for_what_no_pull_made(self, place, project):
         foreign = project / ".agents" / "skills" / "alpha"

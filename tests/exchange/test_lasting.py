@@ -11,7 +11,7 @@ import pytest
 from registry.disk import atomic
 from registry.disk.locks import FolderLock
 from registry.errors import ExportRefused, PullRefused
-from registry.exchange import lockfile, placed, placing, staging, standing
+from registry.exchange import lockfile, placed, places, placing, staging, standing
 from tests.conftest import write_skill
 
 
@@ -201,7 +201,7 @@ def test_a_check_that_fails_is_named_with_its_own_path(library, to, monkeypatch)
         def fail(*_, failing=failing):
             raise failing
 
-        monkeypatch.setattr(standing, "digest_of", fail)
+        monkeypatch.setattr(places, "digest_of", fail)
         with pytest.raises(PullRefused) as caught:
             library.check_pulled(str(to))
         assert tuple(caught.value.facts.values()) == expected

@@ -7,10 +7,12 @@ import shutil
 import pytest
 
 from registry.api import SkillRegistry
-from registry.errors import LockNotMet, SeveralSkills, SkillHeld, SkillNotFound
+from registry.errors import LockNotMet, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
+from registry.exchange.lockfile import read_lock
 from registry.exchange.pull import How, put_back
 from registry.exchange.targets import Target
-from registry.settings import Settings
+from registry.exchange.whence import strange_addresses
+from registry.settings import Settings, data_folder
 from tests.conftest import write_skill
 from tests.home import git, make_upstream
 
@@ -64,6 +66,7 @@ def test_an_address_becomes_a_source_of_which_skills_are_chosen(registry, office
     assert registry.is_address(address)
     with pytest.raises(SeveralSkills, match="holds 2 skills: minutes, slides"):
         registry.skills_at(address)
+    assert registry.sources() == []
     assert [one.ref for one in registry.skills_at(address, skills=["Slides"])] == ["slides"]
     assert [one.name for one in registry.skills_at(address, every=True)] == ["minutes", "slides"]
     assert [source.name for source in registry.sources()] == ["office"]
@@ -74,8 +77,195 @@ def test_what_is_not_offered_is_told_with_the_nearest_and_why(registry, office):
         registry.skills_at(f"file://{office}", skills=["mailer"])
     with pytest.raises(SkillNotFound, match="minutes"):
         registry.skills_at(f"file://{office}", skills=["minute"])
+    registry.sync(f"file://{office}")
     registry.trust_source("office")
     assert registry.skills_at(f"file://{office}", skills=["mailer"])[0].name == "mailer"
+
+
+@pytest.mark.parametrize(
+    ("skills", "error"), [([], SeveralSkills), (["x"], SkillNotFound), (["mailer"], SkillHeld)]
+)
+def test_a_choice_that_fails_leaves_no_source_that_was_not_there(registry, office, skills, error):
+    with pytest.raises(error):
+        registry.skills_at(f"file://{office}", skills=skills)
+    assert registry.sources() == []
+    assert os.listdir(data_folder() / "checkouts") == []
+    registry.sync(f"file://{office}")
+    with pytest.raises(error):
+        registry.skills_at(f"file://{office}", skills=skills)
+    assert [source.name for source in registry.sources()] == ["office"]
+
+
+def test_where_all_is_held_back_that_is_told_and_nothing_is_pulled(registry, office):
+    with pytest.raises(SkillHeld, match="'mailer'"):
+        registry.skills_at(f"file://{office}#main@mailer")
+    assert registry.sources() == []
+
+
+def test_without_writing_an_address_has_to_be_a_source(registry, office):
+    address = f"file://{office}"
+    with pytest.raises(UsageProblem, match="is no source yet: sync it first"):
+        registry.skills_at(address, every=True, dry_run=True)
+    assert registry.sources() == []
+    registry.sync(address)
+    office.rename(office.with_name("away"))  # it is not asked, either
+    found = registry.skills_at(address, every=True, dry_run=True)
+    assert [one.name for one in found] == ["minutes", "slides"]
+
+
+def test_what_has_the_whole_repository_is_the_source_of_one_skill_of_it(registry, office):
+    registry.sync(f"file://{office}#main")
+    (slides,) = registry.skills_at(f"file://{office}#main@slides")
+    assert (slides.source, slides.name) == ("office", "slides")
+    assert [one.name for one in registry.skills_at(f"file://{office}/skills/minutes#main")] == [
+        "minutes"
+    ]
+    assert [source.name for source in registry.sources()] == ["office"]
+    (slides,) = registry.skills_at(f"file://{office}#v1@slides")  # of another ref
+    assert len(registry.sources()) == 2
+    registry.skills_at(f"file://{office}#v1@slides")
+    assert len(registry.sources()) == 2
+
+
+def test_of_two_sources_with_one_origin_either_is_taken(registry, office, tmp_path):
+    to = tmp_path / "to"
+    for number, ref in enumerate(("main", "v1")):
+        registry.sync(f"file://{office}#{ref}", name=ref)
+        (slides,) = registry.skills_at(f"file://{office}#{ref}", skills=["slides"])
+        (told,) = registry.pull([slides], str(to))
+        assert told.state == ("added", "updated")[number], told.reason
+        assert read_lock(str(to))["slides"].source == ref
+
+
+@pytest.mark.both
+class TestMoved:
+    @pytest.fixture
+    def moved(self, registry, office, project):
+        """The repository after one of its skills was moved, and changed with it."""
+        (office / "skills" / "docs").mkdir()
+        git(office, "mv", "skills/slides", "skills/docs/slides")
+        git(office, "commit", "-qam", "moved")
+        return office
+
+    def states(self, found):
+        return {one.ref: one.state for one in found}
+
+    def test_the_lock_follows_it(self, registry, project, moved):
+        assert [one.after for one in registry.sync().moved] == ["skills/docs/slides"]
+        assert self.states(registry.check_pulled(str(project)))["slides"] == "unchanged"
+        assert self.states(registry.update_pulled(str(project)))["slides"] == "unchanged"
+        entry = read_lock(str(project))["slides"]
+        assert (entry.folder, entry.origin["path"]) == ("skills/docs/slides",) * 2
+
+    def test_with_what_was_changed_afterwards(self, registry, project, moved):
+        registry.sync()
+        with (moved / "skills" / "docs" / "slides" / "SKILL.md").open("a") as document:
+            document.write("Newer.\n")
+        git(moved, "commit", "-qam", "newer")
+        registry.sync()
+        assert self.states(registry.update_pulled(str(project)))["slides"] == "updated"
+        assert "Newer." in (project / "slides" / "SKILL.md").read_text()
+
+    def test_the_same_content_elsewhere_is_no_reason_to_go_there(
+        self, registry, project, office, tmp_path
+    ):
+        shutil.copytree(office / "skills" / "slides", tmp_path / "mine" / "slides")
+        git(office, "rm", "-qr", "skills/slides")
+        git(office, "commit", "-qam", "removed")
+        registry.sync(str(tmp_path / "mine"))
+        registry.sync()
+        (told,) = (one for one in registry.update_pulled(str(project)) if one.state == "gone")
+        assert told.ref == "office/skills/slides"
+        assert told.reason == (
+            f"file://{office} is the source office here, "
+            "which has no skill in skills/slides any more"
+        )
+
+    def test_in_a_folder_of_ones_own_it_is_followed_too(self, registry, root, skill, tmp_path):
+        skill("memo")
+        registry.sync(str(root), name="mine")
+        registry.pull([registry.resolve("memo")], str(tmp_path / "to"))
+        (root / "docs").mkdir()
+        (root / "memo").rename(root / "docs" / "memo")
+        registry.sync()
+        assert self.states(registry.update_pulled(str(tmp_path / "to"))) == {"memo": "unchanged"}
+        assert read_lock(str(tmp_path / "to"))["memo"].folder == "docs/memo"
+
+
+class TestNoSource:
+    """A project was cloned with its skills, and nobody has synced where they are from."""
+
+    @pytest.fixture
+    def clone(self, tmp_path, project):
+        return shutil.copytree(project, tmp_path / "clone")
+
+    def check(self, elsewhere, clone):
+        return {one.ref: (one.state, one.reason) for one in elsewhere.check_pulled(str(clone))}
+
+    def test_what_is_there_is_compared_with_the_lock(self, clone, elsewhere, office):
+        no_source = f"file://{office} is no source here"
+        assert self.check(elsewhere, clone) == {
+            "minutes": ("unchanged", no_source),
+            "slides": ("unchanged", no_source),
+        }
+        (clone / "slides" / "SKILL.md").write_text("Mine.")
+        shutil.rmtree(clone / "minutes")
+        assert self.check(elsewhere, clone) == {
+            "minutes": ("missing", no_source),
+            "slides": ("edited", "SKILL.md differs"),
+        }
+
+    def test_a_source_of_one_skill_tells_nothing_of_the_others(self, clone, elsewhere, office):
+        elsewhere.sync(f"file://{office}#main@slides", name="one")
+        assert self.check(elsewhere, clone) == {
+            "minutes": ("unchanged", f"file://{office} is no source here"),
+            "slides": ("unchanged", None),
+        }
+
+    def test_what_is_missing_is_put_back_and_what_was_edited_is_left(
+        self, project, clone, elsewhere
+    ):
+        (clone / "slides" / "SKILL.md").write_text("Mine.")
+        shutil.rmtree(clone / "minutes")
+        lock = (clone / "skills.lock.json").read_bytes()
+        done = elsewhere.update_pulled(str(clone))
+        assert [(one.ref, one.state) for one in done] == [
+            ("minutes", "added"),
+            ("slides", "edited"),
+        ]
+        assert contents(clone / "minutes") == contents(project / "minutes")
+        assert (clone / "slides" / "SKILL.md").read_text() == "Mine."
+        assert (clone / "skills.lock.json").read_bytes() == lock
+        assert elsewhere.sources() == []
+
+    def test_what_is_not_to_be_had_is_told_and_keeps_no_other(self, clone, elsewhere, office):
+        shutil.rmtree(clone / "minutes")
+        office.rename(office.with_name("away"))
+        done = elsewhere.update_pulled(str(clone))
+        assert [(one.ref, one.state) for one in done] == [
+            ("minutes", "failed"),
+            ("slides", "unchanged"),
+        ]
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"url": "ext::sh -c x"}, {"url": "--exec=x"}, {"ref": "--x"}, {"url": "file://x\x1b[2J"}],
+    )
+    def test_what_a_stranger_calls_an_address_is_not_advised(self, clone, elsewhere, change):
+        lock = json.loads((clone / "skills.lock.json").read_text())
+        lock["skills"]["minutes"]["origin"] |= change
+        (clone / "skills.lock.json").write_text(json.dumps(lock))
+        told = strange_addresses(elsewhere.core, Target.folder(str(clone)))
+        assert told == [read_lock(str(clone))["slides"].origin["url"]]
+
+
+def test_for_agents_a_program_names_a_project(registry, root, skill, tmp_path):
+    skill("memo")
+    registry.sync(str(root), name="mine")
+    registry.pull([registry.resolve("memo")], str(tmp_path), agents=["claude-code", "codex"])
+    assert (tmp_path / ".claude" / "skills" / "memo").is_symlink()
+    assert [one.state for one in registry.remove_pulled(str(tmp_path), ["memo"])] == ["removed"]
+    assert not os.path.lexists(tmp_path / ".claude" / "skills" / "memo")
 
 
 def test_a_ref_with_a_slash_is_no_address(registry, root, skill):

@@ -1,7 +1,9 @@
 """`skill-registry pull`."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,12 +12,12 @@ from registry.cli import complete, escape, options
 from registry.cli.column import Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit
-from registry.cli.progress import waiting
+from registry.cli.progress import SyncProgress, waiting
+from registry.cli.pulled import explain, tell_strange
 from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
-from registry.errors import RegistryError, SkillHeld
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
 WHERE: Final = "Say where to: --agent NAME (of this project, or --global), or --to DIR."
+
+_FOLDER: Final = (
+    "{path} is a folder: register it first ('skill-registry sync FOLDER'), then name its skills."
+)
 
 choosing_options: Final = options.stack(
     click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
@@ -47,15 +53,21 @@ def chosen_skills(
     every: bool,
     skills: Sequence[str] = (),
     target: "Target | None" = None,
+    dry_run: bool = False,
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
 
     Of namesakes it is the one that was pulled to ``target`` before, unless a ref names another.
+    ``dry_run``: no address is fetched, or becomes a source.
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
     """
+    for name in names:
+        if name[0:1] in {"/", "~", "."} and os.path.isdir(os.path.expanduser(name)):
+            raise click.UsageError(_FOLDER.format(path=escape.line(name)))
     addresses = [name for name in names if session.registry.is_address(name)]
     if addresses and not tags:
-        return _of_addresses(session, names, addresses, skills, personality, every=every)
+        choice = partial(session.registry.skills_at, skills=skills, every=every, dry_run=dry_run)
+        return _of_addresses(session, names, addresses, choice, personality)
     if skills:
         raise click.UsageError("--skill goes with an ADDRESS; skills are named themselves.")
     ways = sum(map(bool, (names, tags, every)))
@@ -82,17 +94,15 @@ def _of_addresses(
     session: Session,
     names: Sequence[str],
     addresses: Sequence[str],
-    skills: Sequence[str],
+    choice: "Callable[[str], Sequence[Skill]]",
     personality: str | None,
-    *,
-    every: bool,
 ) -> "list[Skill]":
     """Return what is chosen of addresses, which become sources, and what else is named."""
     registry = session.registry
     found: list[Skill] = []
     for name in names:
         if name in addresses:
-            found += registry.skills_at(name, skills=skills, every=every)
+            found += choice(name)
         else:
             found.append(_named(registry, name, personality))
     return found
@@ -201,10 +211,11 @@ def command(
     )
     if offline and doing != ["frozen"]:
         raise click.UsageError("--offline goes with --frozen.")
-    with waiting(session.console, "comparing" if "check" in doing else "pulling"):
-        done = _done(session, target, how, doing, given, is_named=bool(agent or to is not None))
+    done = _done(session, target, how, doing, given, is_named=bool(agent or to is not None))
     emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
-    _explain(session, done, is_check="check" in doing)
+    explain(session, done, doing)
+    if not given["names"] and doing in ([], ["check"]):
+        tell_strange(session, target)
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -252,60 +263,32 @@ def _done(
     from registry.exchange import pull as pulling
 
     core, names = session.registry.core, given["names"]
-    if "remove" in doing:
-        return pulling.remove(core, target, pulling.folders_of(target, names), how)
-    if "adopt" in doing:
-        from registry.exchange.adopt import adopt
+    is_check = "check" in doing
+    with waiting(session.console, "comparing" if is_check else "pulling"):
+        if "remove" in doing:
+            return pulling.remove(core, target, pulling.folders_of(target, names), how)
+        if "adopt" in doing:
+            from registry.exchange.adopt import adopt
 
-        return adopt(core, target, how)
-    if "frozen" in doing:
-        return pulling.put_back(core, target, how)
-    chosen = None
-    if is_named or "check" in doing or not names or given["personality"] is not None:
-        chosen = chosen_skills(session, target=target, **given)
-    if "check" in doing:
-        if chosen is None:
-            pulling.check_locked(target)
-        return pulling.check(core, chosen, target)
-    if chosen is None:
+            return adopt(core, target, how)
+        if "frozen" in doing:
+            return pulling.put_back(core, target, how)
+        chosen = None
+        if is_named or is_check or not names or given["personality"] is not None:
+            dry_run = is_check or how.dry_run
+            chosen = chosen_skills(session, target=target, dry_run=dry_run, **given)
+        if is_check:
+            if chosen is None:
+                pulling.check_locked(target)
+            return pulling.check(core, chosen, target)
+    if not is_named and (chosen is not None or (names and not pulling.is_locked(target))):
+        raise click.UsageError(WHERE)
+    with SyncProgress(session.console) as progress:
+        how = replace(how, progress=progress)
+        if chosen is not None:
+            return pulling.pull(core, chosen, target, how)
         folders = pulling.folders_of(target, names) if names else None
         return pulling.update(core, target, folders, how)
-    if not is_named:
-        raise click.UsageError(WHERE)
-    return pulling.pull(core, chosen, target, how)
-
-
-def _explain(session: Session, done: "Sequence[Pulled]", *, is_check: bool) -> None:
-    """Say on stderr why something was left alone, and what can be done about it."""
-    for one in done:
-        if one.reason is None:
-            continue
-        ref, reason = escape.line(one.ref), escape.text(one.reason)
-        if one.state == "edited":
-            session.console.note(f"{ref} was edited there: {reason}.")
-        else:
-            way = _way_out(session, one.ref) if one.state == "failed" else ""
-            session.console.note(f"{ref} was not pulled: {reason} {way}".rstrip())
-    states = {one.state for one in done}
-    if "edited" in states and not is_check:
-        session.console.note(
-            "What was edited there is left alone; --theirs or --force replaces it."
-        )
-    if "gone" in states and not is_check:
-        session.console.note(
-            "What is gone from the registry is left alone; 'pull --remove NAME' removes it."
-        )
-
-
-def _way_out(session: Session, ref: str) -> str:
-    """Return what helps where a skill waits to be trusted; else nothing."""
-    from registry.catalog.resolve import resolve
-    from registry.cli.hints import hint
-
-    with suppress(RegistryError):
-        stored = resolve(session.registry.core.reader, ref)
-        return hint(SkillHeld(ref, stored.skill.source)) if stored.held else ""
-    return ""
 
 
 DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})

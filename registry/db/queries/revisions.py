@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from registry.db.interface import Reader
 from registry.db.queries.rows import origin_of
+from registry.db.queries.skills import StoredSkill, select
 from registry.disk.files import digest
 from registry.errors import ContentDamaged, FileTooLarge
 from registry.model import Origin, SkillFile, Value
@@ -43,6 +44,13 @@ def kept_as(reader: Reader, tree_hash: str) -> list[Revision]:
     """Return the revisions of any skill with these files, but of those that wait to be trusted."""
     held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
     return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
+
+
+def once_with(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
+    """Return the skills of a source that have or had these files, wherever they are by now."""
+    had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
+    condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
+    return select(reader, condition, source, tree_hash)
 
 
 def _select(reader: Reader, condition: str, value: str) -> list[Revision]:

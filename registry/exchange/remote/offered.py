@@ -1,6 +1,6 @@
 """What an address offers, for who takes skills from it in one go."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 
@@ -8,10 +8,13 @@ from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import listing_of
+from registry.db.queries.sources import list_sources
+from registry.disk.paths import ROOT
 from registry.errors import RegistryError, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
-from registry.exchange.remote.address import parse_address
-from registry.exchange.remote.sources import sync
-from registry.model import Skill
+from registry.exchange.remote.address import Address, parse_address
+from registry.exchange.remote.sources import remove, sync
+from registry.exchange.remote.urls import bare
+from registry.model import Skill, Source
 
 
 def is_address(core: Core, name: str) -> bool:
@@ -31,47 +34,111 @@ def is_address(core: Core, name: str) -> bool:
 
 
 def skills_at(
-    core: Core, address: str, *, skills: Sequence[str] = (), every: bool = False
+    core: Core,
+    address: str,
+    *,
+    skills: Sequence[str] = (),
+    every: bool = False,
+    dry_run: bool = False,
 ) -> list[Skill]:
     """Fetch an address, which becomes a source, and return what is chosen of its skills.
 
-    ``skills``: those of these names; else ``every`` one, or the only one. What is held back until
-    the source is trusted is left out, and told (`Core.warn`). Raises `SeveralSkills`,
-    `SkillNotFound`, `AddressInvalid`, `RemoteProblem`.
+    ``skills``: those of these names; else ``every`` one, or the only one. A source that has the
+    whole repository already is the one that is fetched; one that was made for this goes again where
+    the choice fails. ``dry_run``: nothing is fetched, and what is no source yet is refused. What is
+    held back until the source is trusted is left out, and told (`Core.warn`). Raises
+    `SeveralSkills`, `SkillNotFound`, `SkillHeld`, `UsageProblem`, `AddressInvalid`,
+    `RemoteProblem`.
     """
-    report = sync(core, [address], wait=True)
-    (part,) = report.sources
-    if part.outcome != "ok":
-        core.warn(f"{part.name}: {part.message}")
-    if part.remote is None:
-        raise UsageProblem(message=f"{address} is a folder here: name the skills themselves")
-    offered, held = _offered(core, part.name)
-    if skills:
-        return [_named(name, part.name, offered, held) for name in skills]
+    known = {one.name: one for one in list_sources(core.reader, counted=False)}
+    asked = parse_address(address, core.settings.hosts, core.settings.source_kinds)
+    source = None if asked is None else _source_of(core, known.values(), asked)
+    if source is not None and asked is not None and not _is_own(source, asked):
+        skills, part = skills or asked.only, asked.part or ROOT
+    else:  # it holds nothing else
+        every, part = every or bool(asked and asked.only), ROOT
+    if dry_run:
+        if source is None:
+            raise UsageProblem(message=f"{address} is no source yet: sync it first")
+        name = source.name
+    else:
+        (synced,) = sync(core, [address if source is None else source.name], wait=True).sources
+        name = synced.name
+        if synced.outcome != "ok":
+            core.warn(f"{name}: {synced.message}")
+        if synced.remote is None:
+            raise UsageProblem(message=f"{address} is a folder here: name the skills themselves")
+    try:
+        return _chosen(core, name, address, part, skills, every=every)
+    except RegistryError:
+        if name not in known:
+            remove(core, name)
+        raise
+
+
+def _source_of(core: Core, known: Iterable[Source], asked: Address) -> Source | None:
+    """Return the source that has all of an address: its own, else one of the whole repository."""
+    found = None
+    for one in known:
+        remote = one.remote
+        if remote is None or (bare(remote.url), remote.ref) != (bare(asked.url), asked.ref):
+            continue
+        if _is_own(one, asked):
+            return one
+        is_whole = remote.part is None and not remote.only
+        if is_whole and any(map(any, _offered(core, one.name, asked.part or ROOT))):
+            found = one
+    return found
+
+
+def _is_own(source: Source, asked: Address) -> bool:
+    remote = source.remote
+    return remote is not None and (remote.part, remote.only) == (asked.part, asked.only)
+
+
+def _chosen(
+    core: Core, source: str, address: str, part: str, names: Sequence[str], *, every: bool
+) -> list[Skill]:
+    offered, held = _offered(core, source, part)
+    if names:
+        return [_named(name, source, address, offered, held) for name in names]
+    if held and not offered:
+        raise SkillHeld(name=held[0].name, source=source, address=address)
     if held:
-        core.warn(f"{part.name}: {', '.join(held)} held back until the source is trusted")
-    if len(offered) > 1 and not (every or part.remote.only):
+        told = ", ".join(one.name for one in held)
+        core.warn(f"{source}: {told} held back until the source is trusted")
+    if len(offered) > 1 and not every:
         raise SeveralSkills(path=address, names=[one.name for one in offered])
     return offered
 
 
-def _offered(core: Core, source: str) -> tuple[list[Skill], list[str]]:
-    """Return what a source offers, shadowed or not, and the names of what is held back."""
+def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
+    """Return what a source offers below a folder, shadowed or not, and what is held back of it."""
     offered, held = [], []
     for skill in listing_of(core.reader, Filters(source=source, all=True)):
+        if part != ROOT and not f"{skill.folder}/".startswith(f"{part}/"):
+            continue
         stored = resolve(core.reader, f"{skill.source}/{skill.folder}")
         if stored.held:
-            held.append(skill.name)
+            held.append(skill)
         elif stored.is_usable:
             offered.append(skill)
     return offered, held
 
 
-def _named(name: str, source: str, offered: Sequence[Skill], held: Sequence[str]) -> Skill:
-    for skill in offered:
-        if skill.name.casefold() == name.casefold():
-            return skill
-    if any(one.casefold() == name.casefold() for one in held):
-        raise SkillHeld(name, source)
+def _named(
+    name: str, source: str, address: str, offered: Sequence[Skill], held: Sequence[Skill]
+) -> Skill:
+    """Return the skill of a name, else the one in a folder of it, as addresses mean it."""
+    for one in (*_of_name(name, offered), *_of_name(name, held)):
+        if one in offered:
+            return one
+        raise SkillHeld(name=one.name, source=source, address=address)
     near = get_close_matches(name, [one.name for one in offered], n=3)
     raise SkillNotFound(name, similar=near)
+
+
+def _of_name(name: str, among: Sequence[Skill]) -> list[Skill]:
+    key = name.casefold()
+    found = [one for one in among if one.name.casefold() == key]
+    return found or [one for one in among if one.folder.rpartition("/")[2].casefold() == key]

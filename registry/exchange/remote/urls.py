@@ -14,6 +14,11 @@ PLAIN: Final = "/%:=&~+!$,;'@()*[]"
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
+def bare(url: str) -> str:
+    """Return a repository's address as it is compared: people write it with and without .git."""
+    return url.rstrip("/").removesuffix(".git")
+
+
 def redacted(url: str) -> str:
     """Return an address for people, without the password, the query and the fragment."""
     try:

@@ -1,0 +1,67 @@
+"""What is said of pulled skills beside the table: why, what was lost, what can be done."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from shlex import quote
+from typing import TYPE_CHECKING, Final
+
+from registry.cli import escape
+from registry.cli.session import Session
+from registry.errors import RegistryError, SkillHeld
+
+if TYPE_CHECKING:
+    from registry.exchange.targets import Target
+    from registry.exchange.told import Pulled
+
+_TELLING: Final = {
+    "edited": "was edited there",
+    "failed": "was not pulled",
+    "gone": "was not pulled",
+    "updated": "replaced what was edited there",
+    "removed": "was removed with what was edited there",
+}
+
+
+def explain(session: Session, done: "Sequence[Pulled]", doing: Sequence[str]) -> None:
+    """Say on stderr why something was left alone, what was lost, and what can be done about it."""
+    from registry.exchange.choice import UNLESS_FORCED
+
+    for one in done:
+        if one.reason is not None and one.state in _TELLING:
+            ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
+            way = _way_out(session, one.ref) if one.state == "failed" else ""
+            session.console.note(f"{ref} {_TELLING[one.state]}: {reason}. {way}".rstrip())
+    states = {one.state for one in done}
+    if "check" in doing:
+        return
+    if "edited" in states:
+        how = "--force removes it" if "remove" in doing else "--theirs or --force replaces it"
+        session.console.note(f"What was edited there is left alone; {how}.")
+    if "gone" in states:
+        session.console.note(
+            "What is gone from the registry is left alone; 'pull --remove NAME' removes it."
+        )
+    if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
+        session.console.note("--force puts what was asked for in the place of what lies there.")
+
+
+def _way_out(session: Session, ref: str) -> str:
+    """Return what helps where a skill waits to be trusted; else nothing."""
+    from registry.catalog.resolve import resolve
+    from registry.cli.hints import hint
+
+    with suppress(RegistryError):
+        stored = resolve(session.registry.core.reader, ref)
+        return hint(SkillHeld(ref, stored.skill.source)) if stored.held else ""
+    return ""
+
+
+def tell_strange(session: Session, target: "Target") -> None:
+    """Say of which addresses of the lock it can't be told what they have by now."""
+    from registry.exchange.whence import strange_addresses
+
+    for address in strange_addresses(session.registry.core, target):
+        session.console.note(
+            f"{escape.line(address)} is no source here, so what came from it was compared with the "
+            f"lock alone. Whether it is behind: skill-registry sync {quote(escape.line(address))}"
+        )
