@@ -201,5 +201,5 @@ def test_a_route_of_fastapi_returns_what_the_command_prints_and_describes_it(lib
             assert client.get(path).json() == json.loads(shown.stdout)
         told = client.get("/openapi.json").json()
     schemas = told["components"]["schemas"]
-    assert set(schemas) == {"SkillDetail", "SkillFile", "Diagnostic", "Parameter"}
+    assert set(schemas) == {"SkillDetail", "SkillFile", "Diagnostic", "Origin", "Parameter"}
     assert set(schemas["SkillDetail"]["properties"]) == set(json.loads(shown.stdout))
