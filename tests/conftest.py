@@ -136,6 +136,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What lasts longer than a test, and is made before `_home`, is to be nobody's, either.
+    for name in [name for name in os.environ if name.startswith("XDG_")]:
+        del os.environ[name]
     from tests.changes import faults
 
     faults.every_line = config.getoption("--every-line")
