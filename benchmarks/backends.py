@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -26,10 +25,10 @@ sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 import far  # noqa: E402
 import floors  # noqa: E402
 from generate import write_skills  # noqa: E402
+from served import server  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
 from registry.db.queries.filters import Filters  # noqa: E402
-from tests.servers import VARIABLE, Databases, Server  # noqa: E402
 
 CLIENTS, WRITERS = 16, 4
 HEAD = (
@@ -41,17 +40,6 @@ HEAD = (
     "where the file is read in process.",
 )
 WORDS = "docker deploy pdf chart excel email sql review security release notes api service".split()
-
-
-@contextmanager
-def server() -> Iterator[Databases]:
-    named = os.environ.get(VARIABLE)
-    own = None if named else Server(durable=True).start()
-    try:
-        yield Databases(named or own.url)
-    finally:
-        if own is not None:
-            own.stop()
 
 
 def alone(place: str, root: Path) -> dict[str, float]:

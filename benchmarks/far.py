@@ -19,7 +19,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
 from generate import write_skills  # noqa: E402
-from proxy import Proxy  # noqa: E402
+from proxy import Proxy, under_lock  # noqa: E402
+from served import server  # noqa: E402
 from sqlalchemy import make_url  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
@@ -32,16 +33,6 @@ HEAD = (
     "A proxy adds the time to each round trip, and counts them: in all, and while the lock of all\n"
     "writers is held.\n"
 )
-
-
-def under_lock(said: list[bytes]) -> int:
-    """Count the round trips for which the lock of all writers is held."""
-    found, held = 0, False
-    for text in said:
-        held = held or b"pg_advisory_xact_lock" in text
-        found += held
-        held = held and b"COMMIT" not in text and b"ROLLBACK" not in text
-    return found
 
 
 def operations(registry: SkillRegistry) -> dict[str, Callable[[int], object]]:
@@ -154,8 +145,6 @@ def main() -> None:
     if given.writer:
         writer(given.writer[0], given.writer[1], float(given.writer[2]))
         return
-    from backends import server
-
     with server() as databases:
         url = databases.new()
         for line in report(url, given.skills, given.seconds):

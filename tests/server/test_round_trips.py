@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.proxy import Proxy
+from benchmarks.proxy import Proxy, under_lock
 from registry.api import SkillRegistry
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -43,16 +43,6 @@ def library(address: str, root) -> Iterator[SkillRegistry]:
         registry.sync(str(root), name="mine")
         registry.update("skill-1", tags=["first"])
         yield registry
-
-
-def under_lock(said: list[bytes]) -> int:
-    """Count the round trips for which the lock of all writers is held."""
-    found, held = 0, False
-    for text in said:
-        held = held or b"pg_advisory_xact_lock" in text
-        found += held
-        held = held and b"COMMIT" not in text and b"ROLLBACK" not in text
-    return found
 
 
 CHANGES = {

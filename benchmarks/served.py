@@ -1,0 +1,23 @@
+"""The server that is measured: the tests' own, or the one that they are told of."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.servers import VARIABLE, Databases, Server
+
+
+@contextmanager
+def server() -> Iterator[Databases]:
+    """Give the server, with its usual settings; one of our own ends with the block."""
+    named = os.environ.get(VARIABLE)
+    own = None if named else Server(durable=True).start()
+    try:
+        yield Databases(named or own.url)
+    finally:
+        if own is not None:
+            own.stop()
