@@ -192,7 +192,7 @@ def trust(session: Session, *, name: str, revoke: bool, as_json: bool) -> None:
     named with the codes of its errors. What a later version of them does beyond that is held back
     again.
     """
-    from registry.db.queries.sources import suspicious
+    from registry.db.queries.elsewhere import suspicious
     from registry.sync.sources import find
 
     core = session.registry.core

@@ -1,10 +1,10 @@
 """Registered sources, as the database knows them."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from registry.db.interface import Reader, Select
 from registry.disk.paths import ROOT
-from registry.model import SECURITY_CODES, Remote, Severity, Source
+from registry.model import Remote, Source
 
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
@@ -56,26 +56,3 @@ def roots(reader: Reader, host: str) -> list[str]:
     """Return the folders of a host's sources; counts no skills, so it suits what runs often."""
     sql = "SELECT path FROM sources WHERE host = ? ORDER BY strength, name"
     return [row[0] for row in reader.rows(sql, (host,))]
-
-
-class Suspicious(NamedTuple):
-    """A finding about security in a skill; ``held``: agents don't see that skill."""
-
-    ref: str
-    severity: Severity
-    code: str
-    message: str
-    held: bool
-
-
-def suspicious(reader: Reader, source: str) -> list[Suspicious]:
-    """Return the findings about security in a source's skills but for mere notes, errors first."""
-    marks = ", ".join("?" * len(SECURITY_CODES))
-    rows = reader.rows(
-        "SELECT s.ref, d.severity, d.code, d.message, s.held FROM diagnostics d "
-        "JOIN skills s ON s.id = d.skill_id JOIN sources src ON src.id = s.source_id "
-        f"WHERE src.name = ? AND s.live = 1 AND d.severity <> 'info' AND d.code IN ({marks}) "
-        "ORDER BY d.severity, s.ref, d.code",
-        (source, *sorted(SECURITY_CODES)),
-    )
-    return [Suspicious._make((*facts, held == 1)) for *facts, held in rows]
