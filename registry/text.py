@@ -177,6 +177,13 @@ def escaped(text: str) -> str:
     return text if text.isprintable() else repr(text)[1:-1]
 
 
+def in_one_line(error: BaseException) -> str:
+    """Return an error in one line, also one that can't say what it is."""
+    from traceback import format_exception_only
+
+    return " ".join(format_exception_only(error)[-1].split())
+
+
 def shorten(text: str, limit: int, *, whole_words: bool = False) -> str:
     """Return ``text`` in at most ``limit`` characters, ending in an ellipsis where it was cut.
 

@@ -21,7 +21,6 @@ from registry.text import name_key, slug
 
 _NUMBERED: Final = re.compile(r"(.+)-([2-9]|[1-9][0-9]{1,3})")
 _HANDLE: Final = re.compile(r"[^a-z0-9._-]+")
-_VERSION: Final = re.compile(r"0\.0\.([1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +106,6 @@ def contents(browse: Browse, one: Offered) -> list[Kept]:
         for turn in hub.turns(reader, one.stored.uid)
         if _can_be_had(turn, known.get(turn.number))
     ]
-
-
-def is_version(text: str) -> bool:
-    """Tell whether a text is a version as they are given here."""
-    return _VERSION.fullmatch(text) is not None
 
 
 def _can_be_had(turn: Turn, revision: Revision | None) -> bool:

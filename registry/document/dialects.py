@@ -17,6 +17,7 @@ from registry.document.normalise import normalise
 from registry.document.yaml_text import MAX_NESTING, SURROGATES, Reading
 from registry.errors import DialectNotFound, DialectUnusable
 from registry.model import Diagnostic, JsonValue
+from registry.text import in_one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -71,7 +72,7 @@ def _load(name: str, offered: "Mapping[str, Sequence[EntryPoint]]") -> Dialect:
     try:
         translate = point.load()
     except Exception as error:  # whatever its package does when it is imported
-        raise DialectUnusable(name=name, reason=_told(error)) from error
+        raise DialectUnusable(name=name, reason=in_one_line(error)) from error
     if not callable(translate):
         raise DialectUnusable(name=name, reason=f"{point.value} is no function")
     return Dialect(name, translate, point.dist.version if point.dist else "")
@@ -91,7 +92,7 @@ def fill(
             said = dialect.translate(deepcopy(reading.values), folder_name)
             values = None if said is None else _Plain().mapping(said, 1)
         except Exception as error:  # noqa: BLE001  # whatever a package does
-            message = f"the dialect `{dialect.name}` failed: {printable(_told(error))}"
+            message = f"the dialect `{dialect.name}` failed: {printable(in_one_line(error))}"
             fix = "correct or update its package, or take it out of the settings"
             findings.append(finding("dialect-failed", message, None, fix))
             continue
@@ -154,10 +155,3 @@ def _scalar(value: object) -> str:
         case date():
             return value.isoformat()
     raise TypeError(f"it returned a {type(value).__name__}")
-
-
-def _told(error: Exception) -> str:
-    """Return an error in one line, also one that can't say what it is."""
-    from traceback import format_exception_only
-
-    return " ".join(format_exception_only(error)[-1].split())

@@ -21,8 +21,8 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.exchange.archives import NO_DOCUMENT, import_archive
-from registry.exchange.remote.address import Address, parse_address
-from registry.exchange.remote.chosen import skills_of, wanted_files
+from registry.exchange.remote.address import Address, meant
+from registry.exchange.remote.chosen import by_skill, wanted_files
 from registry.exchange.remote.kinds import REPOSITORIES, open_remote
 from registry.exchange.remote.sources import kind_of
 from registry.exchange.remote.tree import Bounds, Tree
@@ -50,7 +50,7 @@ def import_skills(
     """
     home = target_source(core, source)
     check_writable(home)
-    address = parse_address(target, core.settings.hosts, core.settings.source_kinds)
+    address = meant(core.settings, target)
     if address is None or os.path.isfile(os.path.expanduser(target)):
         try:
             if not skills and not every:
@@ -98,17 +98,16 @@ def _files(
 ) -> list[_Brought]:
     is_repository = remote.kind in REPOSITORIES
     wanted, _notices = wanted_files(tree, remote, is_repository=is_repository, bounds=Bounds())
-    folders = skills_of(wanted)
-    if len(folders) > 1 and not every:
-        raise SeveralSkills(path=target, names=[os.path.basename(one) for one in folders])
-    if len(folders) > 1 and name is not None:
+    skills = by_skill(wanted)
+    if len(skills) > 1 and not every:
+        raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])
+    if len(skills) > 1 and name is not None:
         raise UsageProblem(message="a name goes with a single skill")
     data = dict(tree.read(list(wanted)))
     found = []
-    for folder in folders:
-        begin = "" if folder == ROOT else f"{folder}/"
-        files = {path.removeprefix(begin): data[path] for path in wanted if path.startswith(begin)}
-        runs = {path.removeprefix(begin) for path, one in wanted.items() if one.executable}
+    for folder, paths in skills.items():
+        files = {inside: data[path] for inside, path in paths.items()}
+        runs = frozenset(inside for inside, path in paths.items() if wanted[path].executable)
         document = next(one for one in DOCUMENT_NAMES if one in files)
         parsed = parse_document(
             files[document],
@@ -117,7 +116,7 @@ def _files(
         )
         if not parsed.usable:
             raise SkillInvalid(name=folder, problems=parsed.diagnostics)
-        found.append(_Brought(name or parsed.name, parsed.name, files, frozenset(runs & {*files})))
+        found.append(_Brought(name or parsed.name, parsed.name, files, runs))
     return found
 
 

@@ -15,7 +15,8 @@ from registry.disk.private import open_own_folder
 from registry.errors import AddressInvalid, RemoteInvalid, RemoteProblem, RemoteTooLarge
 from registry.exchange.content import Entry, tree_hash
 from registry.exchange.lockfile import Locked
-from registry.exchange.remote.address import Address, parse_address
+from registry.exchange.remote.address import Address, meant
+from registry.exchange.remote.chosen import below
 from registry.exchange.remote.git import open_kept
 from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.sources import kind_of
@@ -97,8 +98,7 @@ def _fetched(core: Core, url: str, commit: str | None, state: str) -> Iterator[T
 
 
 def _address(core: Core, url: str) -> Address:
-    settings = core.settings
-    address = parse_address(url, settings.hosts, settings.source_kinds)
+    address = meant(core.settings, url)
     if address is None:
         raise AddressInvalid(address=url, reason="it is none")
     return address
@@ -128,12 +128,11 @@ def _cache(url: str) -> Iterator[str]:
 
 def _below(tree: Tree, folder: str, url: str, most: int) -> list[Entry]:
     """Return the files of a folder of a tree, sorted by their paths."""
-    begin = "" if folder == ROOT else f"{folder}/"
-    wanted = [path for path in tree.files if path.startswith(begin)]
+    wanted = below(tree.files, folder)
     if len(wanted) > most:
         raise RemoteTooLarge(url=url, reason=f"{folder} has more than {most} files")
-    entries = [
-        Entry(path.removeprefix(begin), data, tree.files[path].executable)
-        for path, data in tree.read(wanted)
+    data = dict(tree.read(list(wanted.values())))
+    return [
+        Entry(inside, data[path], tree.files[path].executable)
+        for inside, path in sorted(wanted.items())
     ]
-    return sorted(entries, key=lambda one: one.path)

@@ -6,10 +6,10 @@ from tempfile import TemporaryDirectory
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill, namesakes
-from registry.disk.paths import ROOT
 from registry.document.differing import difference
 from registry.errors import NoUpstream
 from registry.exchange.content import content_of
+from registry.exchange.remote.chosen import below
 from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.tree import Bounds
 from registry.model import Origin
@@ -50,9 +50,9 @@ def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | No
     ):
         if tree is None:
             return None
-        begin = "" if origin.path == ROOT else f"{origin.path}/"
-        wanted = [path for path in tree.files if path.startswith(begin)]
-        return {path.removeprefix(begin): data for path, data in tree.read(wanted)}
+        wanted = below(tree.files, origin.path)
+        data = dict(tree.read(list(wanted.values())))
+        return {inside: data[path] for inside, path in wanted.items()}
 
 
 def _diff(was: FilesByPath, now: FilesByPath, before: str, after: str) -> str:

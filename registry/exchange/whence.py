@@ -10,7 +10,7 @@ from registry.disk.paths import ROOT
 from registry.errors import RegistryError
 from registry.exchange.choice import owner
 from registry.exchange.lockfile import Locked, read_lock
-from registry.exchange.remote.address import parse_address
+from registry.exchange.remote.address import meant
 from registry.exchange.remote.urls import bare
 from registry.exchange.targets import Target
 from registry.model import Remote, Skill
@@ -83,6 +83,6 @@ def strange_addresses(core: Core, target: Target, names: Sequence[str] | None = 
 
 def _is_address(core: Core, text: str) -> bool:
     try:
-        return parse_address(text, core.settings.hosts, core.settings.source_kinds) is not None
+        return meant(core.settings, text) is not None
     except RegistryError:
         return False

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from registry.disk.paths import check_path
 from registry.errors import AddressInvalid
+from registry.settings import Settings
 
 HOSTS: Final[Mapping[str, str]] = {
     "github": "https://github.com/",
@@ -95,6 +96,11 @@ def parse_address(
         found = replace(found, kind="git", ref=ref, only=(skill,) if skill else found.only)
     _check(found, text)
     return found
+
+
+def meant(settings: Settings, text: str) -> Address | None:
+    """Read what somebody typed with what the settings add; see `parse_address`."""
+    return parse_address(text, settings.hosts, settings.source_kinds)
 
 
 def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Address | None:

@@ -62,11 +62,6 @@ def tree_of(home: str) -> str:
     return os.path.join(home, TREE)
 
 
-def state_of(home: str) -> str:
-    """Return the folder in a checkout in which its kind keeps what it needs."""
-    return os.path.join(home, STATE)
-
-
 def home_of(tree: str, name: str) -> str:
     """Return the checkout whose files lie at ``tree``, which a row of the source ``name`` says.
 

@@ -20,11 +20,12 @@ def wanted_files(
     `RemoteTooLarge`.
     """
     notices: list[str] = []
-    folders = skills_of(tree.files)
     if is_repository:
         manifest = dict(tree.read(manifests(tree.files, remote.part)))
         found = skill_folders(tree.files, remote.part, manifest.__getitem__)
         folders, notices = list(found.folders), list(found.notices)
+    else:
+        folders = skills_of(tree.files)
     if remote.only:
         folders = _named(tree, folders, remote.only)
     if not folders and not may_be_none:
@@ -50,6 +51,23 @@ def skills_of(files: Iterable[str]) -> list[str]:
     """Return the folders among some files that hold a skill file, none inside another."""
     folders = {next(_above(one)) for one in files if os.path.basename(one) in DOCUMENT_NAMES}
     return [one for one in sorted(folders) if one == ROOT or folders.isdisjoint(_above(one))]
+
+
+def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the files of each skill, by its folder and by their paths in it."""
+    known = list(files)
+    found: dict[str, dict[str, str]] = {folder: {} for folder in skills_of(known)}
+    for path in known:
+        home = next((one for one in _above(path) if one in found), None)
+        if home is not None:
+            found[home][path if home == ROOT else path[len(home) + 1 :]] = path
+    return found
+
+
+def below(files: Iterable[str], folder: str) -> dict[str, str]:
+    """Return the files below a folder, by their paths in it."""
+    begin = "" if folder == ROOT else f"{folder}/"
+    return {path[len(begin) :]: path for path in files if path.startswith(begin)}
 
 
 def _named(tree: Tree, folders: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -30,12 +30,15 @@ from registry.errors import (
 from registry.exchange.remote.git import open_git
 from registry.exchange.remote.tree import Blob, Bounds, Tree
 from registry.model import Remote
-from registry.text import folded
+from registry.text import folded, in_one_line
 
 GROUP: Final = "skill_registry.sources"
 
 REPOSITORIES: Final = frozenset({"git", "archive"})
 """Kinds of which only the usual places hold skills (`places`); of the others all folders do."""
+
+MAX_REASON: Final = 500
+"""Characters that are shown of an error of a package."""
 
 Fetch: TypeAlias = Callable[[str, Path, str | None], str | None]
 
@@ -86,7 +89,7 @@ def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
     try:
         fetch: Fetch = offered[name].load()
     except Exception as error:  # whatever its package does when it is imported
-        raise SourceKindUnusable(name=name, reason=_told(error)) from error
+        raise SourceKindUnusable(name=name, reason=in_one_line(error)[:MAX_REASON]) from error
     if not callable(fetch):
         raise SourceKindUnusable(name=name, reason=f"{offered[name].value} is no function")
     return fetch
@@ -118,9 +121,9 @@ def _open_added(
         try:
             version = fetch(url, into, known)
         except (OSError, RegistryError) as error:
-            raise RemoteUnreachable(url=url, reason=_told(error)) from error
+            raise RemoteUnreachable(url=url, reason=in_one_line(error)[:MAX_REASON]) from error
         except Exception as error:  # whatever a package does
-            raise RemoteInvalid(url=url, reason=_told(error)) from error
+            raise RemoteInvalid(url=url, reason=in_one_line(error)[:MAX_REASON]) from error
         if version is None and known is not None:
             yield None
             return
@@ -153,9 +156,3 @@ def _written(into: Path, version: str, url: str, bounds: Bounds) -> _Folder:
                 files[path] = Blob(digest(data), is_program, facts.st_size)
                 seen.add(folded(path))
     return _Folder(version, files, notices, into, bounds)
-
-
-def _told(error: BaseException) -> str:
-    from traceback import format_exception_only
-
-    return " ".join(format_exception_only(error)[-1].split())[:500]

@@ -6,12 +6,11 @@ from difflib import get_close_matches
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.queries.filters import Filters
-from registry.db.queries.listing import listing_of
+from registry.db.queries.elsewhere import skills_in
 from registry.db.queries.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.errors import RegistryError, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
-from registry.exchange.remote.address import Address, parse_address
+from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.sources import remove, sync
 from registry.exchange.remote.urls import bare
 from registry.model import Skill, Source
@@ -22,7 +21,7 @@ def is_address(core: Core, name: str) -> bool:
     if "/" not in name and ":" not in name:
         return False
     with suppress(RegistryError):
-        if parse_address(name, core.settings.hosts, core.settings.source_kinds) is None:
+        if meant(core.settings, name) is None:
             return False
     try:
         resolve(core.reader, name)
@@ -51,7 +50,7 @@ def skills_at(
     `RemoteProblem`.
     """
     known = {one.name: one for one in list_sources(core.reader, counted=False)}
-    asked = parse_address(address, core.settings.hosts, core.settings.source_kinds)
+    asked = meant(core.settings, address)
     source = None if asked is None else _source_of(core, known.values(), asked)
     if source is not None and asked is not None and not _is_own(source, asked):
         skills, part = skills or asked.only, asked.part or ROOT
@@ -115,14 +114,13 @@ def _chosen(
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
     """Return what a source offers below a folder, shadowed or not, and what is held back of it."""
     offered, held = [], []
-    for skill in listing_of(core.reader, Filters(source=source, all=True)):
-        if part != ROOT and not f"{skill.folder}/".startswith(f"{part}/"):
+    for stored in skills_in(core.reader, source):
+        if part != ROOT and not f"{stored.folder}/".startswith(f"{part}/"):
             continue
-        stored = resolve(core.reader, f"{skill.source}/{skill.folder}")
         if stored.held:
-            held.append(skill)
+            held.append(stored.skill)
         elif stored.is_usable:
-            offered.append(skill)
+            offered.append(stored.skill)
     return offered, held
 
 

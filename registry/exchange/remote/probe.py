@@ -5,6 +5,7 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteRefused
+from registry.exchange.remote.address import ARCHIVES
 from registry.exchange.remote.http import NOT_FOUND, Client
 from registry.exchange.remote.hub import SKILLS, find_base, page_of
 from registry.exchange.remote.site import NEW, WELL_KNOWN, find_index
@@ -13,8 +14,6 @@ from registry.exchange.remote.urls import redacted
 from registry.exchange.unpacking import GZIP
 
 Kind: TypeAlias = Literal["archive", "site", "hub"]
-
-ENDINGS: Final = (".zip", ".skill", ".tar", ".tar.gz", ".tgz")
 
 TAR_MAGIC: Final = 257
 """Where a tar says that it is one (POSIX, ustar)."""
@@ -29,7 +28,7 @@ def probe(url: str, bounds: Bounds) -> Kind:
     know who asks; `RemoteUnreachable`.
     """
     client = Client(url, bounds)
-    if urlsplit(client.url).path.lower().endswith(ENDINGS):
+    if urlsplit(client.url).path.lower().endswith(ARCHIVES):
         return "archive"
     refused: list[RemoteProblem] = []
     for kind, answers in _ANSWERS.items():

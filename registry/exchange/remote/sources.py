@@ -10,7 +10,7 @@ from typing import Final
 from registry.core import Core
 from registry.db.queries.sources import list_sources
 from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
-from registry.exchange.remote.address import Address, parse_address
+from registry.exchange.remote.address import Address, meant
 from registry.model import Remote, Scope, Source
 from registry.sync import sources as folders
 from registry.sync.planning import SyncOptions
@@ -223,7 +223,7 @@ def _address_of(core: Core, known: Sequence[Source], target: str) -> Address | N
     if any(target in {one.name, one.path} for one in known):
         return None
     path = os.path.expanduser(target.replace("\0", "\ufffd"))
-    address = parse_address(target, core.settings.hosts, core.settings.source_kinds)
+    address = meant(core.settings, target)
     if address is None or (os.path.isdir(path) and "://" not in target):
         return None
     return address
