@@ -45,6 +45,20 @@ READS = {
 }
 
 
+def heavy_imports(database, toolset):
+    """Return what a process of its own imports to read through a toolset, of what is heavy."""
+    arguments = [database, toolset, json.dumps(READS[toolset]), ",".join(HEAVY)]
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+    )
+    assert run.stderr == ""
+    return run.stdout.strip()
+
+
 @pytest.mark.file
 @pytest.mark.parametrize(
     "toolset",
@@ -55,16 +69,7 @@ def test_reading_through_a_toolset_imports_nothing_heavy(
 ):
     skill("alpha")
     registry.sync(str(root))
-    arguments = [str(database), toolset, json.dumps(READS[toolset]), ",".join(HEAVY)]
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-    )
-    assert run.stderr == ""
-    assert run.stdout.strip() == "[]"
+    assert heavy_imports(str(database), toolset) == "[]"
 
 
 @pytest.mark.server
@@ -75,16 +80,7 @@ def test_reading_from_a_server_imports_no_more(server_database, root, skill, too
     skill("alpha")
     with SkillRegistry.open(server_database, settings=Settings()) as registry:
         registry.sync(str(root), name="mine")
-    arguments = [server_database, toolset, json.dumps(READS[toolset]), ",".join(HEAVY)]
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-    )
-    assert run.stderr == ""
-    assert run.stdout.strip() == "[]"
+    assert heavy_imports(server_database, toolset) == "[]"
     with SkillRegistry.open(server_database, settings=Settings()) as registry:
         # What was read was counted, too.
         assert registry.core.reader.rows("SELECT read FROM usage") == [(1,)]
