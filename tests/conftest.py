@@ -9,13 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import hypothesis
 import pytest
+from sqlalchemy import Dialect, Engine, create_engine, event
 
 from registry.api import SkillRegistry
+from registry.db.postgres import writer as postgres_writer
 from registry.db.sqlite import upgrade
+from registry.db.sqlite import writer as sqlite_writer
 from registry.disk.agents import VARIABLES
 from registry.model import DOCUMENT_NAMES
 from registry.settings import Settings
@@ -278,8 +282,32 @@ def lent_database(
     return lend
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _compiled_once() -> Iterator[None]:
+    """Let the engines of all databases of a kind share what they compiled.
+
+    The program has one engine, which compiles a statement once; a test has a new one each time.
+    """
+    dialects: dict[str, Dialect] = {}
+    compiled: dict[Any, Any] = {}  # the keys tell dialects apart
+
+    def create(url: str, **options: Any) -> Engine:
+        engine = create_engine(url, **options)
+        if url in dialects:
+            engine.dialect = dialects[url]
+        else:  # after its own first look at what it is connected to
+            event.listen(engine, "connect", lambda *_: dialects.setdefault(url, engine.dialect))
+        engine.update_execution_options(compiled_cache=compiled)
+        return engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_writer, "create_engine", create)
+        patch.setattr(postgres_writer, "create_engine", create)
+        yield
+
+
 @pytest.fixture(scope="session")
-def _migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _migrated(_compiled_once: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the schema in place."""
     made = tmp_path_factory.mktemp("migrated") / "registry.db"
     upgrade.ensure_current(str(made))
