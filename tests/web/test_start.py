@@ -115,9 +115,7 @@ def test_a_client_that_has_it_is_told_so_until_something_changes(site, skill, re
         assert site.ask(path, If_None_Match=tag).status == 200
 
 
-def test_what_was_asked_while_a_sync_stages_is_not_the_answer_after_it(
-    site, skill, registry, root
-):
+def test_what_was_asked_while_a_sync_stages_is_not_the_answer_after_it(site, skill, registry, root):
     skill("later", description="Came later.")
     asked = []
 

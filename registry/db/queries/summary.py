@@ -93,16 +93,20 @@ def state_of_skills(reader: Reader) -> str:
     A version is never changed but in what follows from other versions and from sources, and in
     whether it is held back. One that is staged is seen by nobody: it counts from when it is live.
     """
-    parts = (
-        "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1",
+    held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
-        "WHERE src.kind IS NOT NULL AND s.live = 1 AND s.held = 1",
-        "SELECT max(id) FROM diagnostics",
-        "SELECT source_id, folder, code, message FROM diagnostics WHERE skill_id IS NULL "
-        "ORDER BY source_id, folder, code, message",
-        "SELECT id, name, path, scope, strength, enabled, host, project, version FROM sources "
-        "ORDER BY id",
+        "WHERE src.kind IS NOT NULL AND s.live = 1 AND s.held = 1"
     )
+    notices = (
+        "SELECT source_id, folder, code, message FROM diagnostics WHERE skill_id IS NULL "
+        "ORDER BY source_id, folder, code, message"
+    )
+    sources = (
+        "SELECT id, name, path, scope, strength, enabled, host, project, version FROM sources "
+        "ORDER BY id"
+    )
+    live = "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1"
+    parts = (live, held, notices, "SELECT max(id) FROM diagnostics", sources)
     found = reader.many([(sql, ()) for sql in parts])
     return f"{found} {reader.sight.sources}"
 

@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
+from threading import Thread
 from typing import Final
 
 from registry.core import Core
@@ -250,6 +252,8 @@ def _add(
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
     home = new_place(telling)
+    # What stores it takes a quarter of a second to import: the remote takes its time, too.
+    Thread(target=import_module, args=("registry.sync.apply",)).start()
     try:
         got = fetch(core, remote, home, name or address.url)
         source = folders.add(
