@@ -1,7 +1,6 @@
 """Remote sources: added, synced, changed, trusted and removed."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -251,11 +250,11 @@ def _add(
     kind = kind_of(address)
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
-    home = new_place(telling)
     # What stores it takes a quarter of a second to import: the remote takes its time, too.
     Thread(target=import_module, args=("registry.sync.apply",)).start()
-    try:
-        got = fetch(core, remote, home, name or address.url)
+    with new_place(telling) as (draft, home):
+        got = fetch(core, remote, draft, name or address.url)
+        os.rename(draft, home)
         source = folders.add(
             core,
             tree_of(home),
@@ -265,7 +264,4 @@ def _add(
             remote=got.remote,
             telling=telling,
         )
-    except BaseException:
-        shutil.rmtree(home, ignore_errors=True)
-        raise
     return source, got
