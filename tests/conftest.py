@@ -182,6 +182,24 @@ All else is about what lies above the database: rendering, the wording of comman
 of toolsets, files. It would say the same twice; of each file the tests marked ``both`` are enough
 to see that its way to a server is not broken.
 """
+ALIKE = {
+    "changes/test_durable.py": "what is on the disk, and when",
+    "changes/test_fixes.py": "the text of documents",
+    "changes/test_refusals.py": "what is refused before anything is written",
+    "changes/test_state.py": "folders of state, and the trash",
+    "changes/test_unanswering_disk.py": "what a disk fails to say",
+    "sync/test_links.py": "where links lead",
+    "sync/test_report.py": "what is counted of a plan",
+    "web/test_browser.py": "what a browser makes of a page",
+    "web/test_command.py": "how the program begins and ends",
+    "web/test_door.py": "who is let in",
+    "web/test_hostile.py": "how a page says what it was given",
+    "web/test_pages.py": "what pages have in common",
+}
+"""Files in those folders which meet the database by the facade alone, and what they are about.
+
+Of these, too, the tests marked ``both`` are asked.
+"""
 
 
 LONG = """
@@ -200,8 +218,10 @@ def is_for_a_server(item: pytest.Item) -> bool:
         getattr(item, "fixturenames", ())
     ):
         return False
-    place = item.path.relative_to(REPOSITORY / "tests").parts[0]
-    return place in ON_A_SERVER or item.get_closest_marker("both") is not None
+    place = item.path.relative_to(REPOSITORY / "tests")
+    return item.get_closest_marker("both") is not None or (
+        place.parts[0] in ON_A_SERVER and str(place) not in ALIKE
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
