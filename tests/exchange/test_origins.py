@@ -217,6 +217,7 @@ class TestNoSource:
         }
 
     def test_one_of_them_is_compared_by_its_name(self, clone, elsewhere):
+        elsewhere.core.create_database()
         asked = "--db", elsewhere.core.backend.path, "pull", "--check", "--to", str(clone)
         told = run(*asked, "slides", "--json")
         assert told.exit_code == 0, told.stderr
