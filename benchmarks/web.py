@@ -42,6 +42,9 @@ QUESTIONS = [
 EACH = 40
 """Pages of one kind that are asked for, one after the other."""
 
+FROM = 10_000
+"""Skills of a registry that is looked through."""
+
 SKILLS = 400
 """Among which visitors choose: too few, and all of them would be kept."""
 
