@@ -18,11 +18,17 @@ from tests.conftest import write_skill
 from tests.home import git, make_upstream
 
 
+@pytest.fixture(scope="module")
+def _office(tmp_path_factory):
+    made = tmp_path_factory.mktemp("office")
+    make_upstream(made)
+    return made / "upstream" / "office"
+
+
 @pytest.fixture
-def office(tmp_path):
+def office(tmp_path, _office):
     """A repository with two skills, and a third that is held back."""
-    make_upstream(tmp_path)
-    return tmp_path / "upstream" / "office"
+    return shutil.copytree(_office, tmp_path / "upstream" / "office")
 
 
 @pytest.fixture

@@ -56,6 +56,8 @@ WAYS = [
     for name, size in (("wide", WIDE), ("narrow", NARROW))
     for scripts in (True, False)
 ]
+OPPOSITE = [WAYS[0], WAYS[-1]]
+"""Each width and each kind of browser once."""
 
 
 @pytest.mark.parametrize(("size", "scripts"), WAYS)
@@ -87,7 +89,7 @@ def test_find_read_compare_and_copy_the_pull_line(lively, tab, size, scripts):
     fits(page)
 
 
-@pytest.mark.parametrize(("size", "scripts"), WAYS)
+@pytest.mark.parametrize(("size", "scripts"), OPPOSITE)
 def test_what_changed_this_week(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
@@ -99,7 +101,7 @@ def test_what_changed_this_week(lively, tab, size, scripts):
     assert "Sums up" in page.content()
 
 
-@pytest.mark.parametrize(("size", "scripts"), WAYS)
+@pytest.mark.parametrize(("size", "scripts"), OPPOSITE)
 def test_why_mine_is_not_shown(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
@@ -160,27 +162,28 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_stands_in_anybodys_way(lively, chromium, scheme):
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")], ids=["wide", "narrow"]
+)
+def test_nothing_stands_in_anybodys_way(lively, chromium, size, scheme):
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe is not installed"
     )
-    for size in (WIDE, NARROW):
-        context = chromium.new_context(
-            viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme
-        )
-        page = context.new_page()
-        for path in PAGES:
-            page.goto(f"{lively.base}{path}")
-            page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-            found = axe.Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
-            told = [
-                (one["id"], [node["html"][:200] for node in one["nodes"][:3]])
-                for one in found.response["violations"]
-            ]
-            assert told == [], path
-            fits(page)
-        context.close()
+    context = chromium.new_context(
+        viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme
+    )
+    page = context.new_page()
+    for path in PAGES:
+        page.goto(f"{lively.base}{path}")
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        found = axe.Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
+        told = [
+            (one["id"], [node["html"][:200] for node in one["nodes"][:3]])
+            for one in found.response["violations"]
+        ]
+        assert told == [], path
+        fits(page)
+    context.close()
 
 
 def fits(page):
