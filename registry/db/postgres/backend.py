@@ -62,6 +62,8 @@ class PostgresBackend(Backend):
         """Write ``now`` as the last sync of the sources."""
         from registry.db.writes.sources import record_sync
 
+        if not source_ids:  # who only reads has nothing to write, and may not
+            return
         with self.open_writer().transaction() as connection:
             for source_id in source_ids:
                 record_sync(connection, source_id, now, "ok")
