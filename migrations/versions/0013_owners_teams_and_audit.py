@@ -34,7 +34,6 @@ ME = "(SELECT CAST(session_user AS text))"
 ALL_SEEN = "(SELECT registry_sees_all())"
 TEAMS = "CAST((SELECT registry_teams()) AS text[])"
 TEAM_SEEN = f"{ALL_SEEN} OR team IS NULL OR owner = {ME} OR team = ANY ({TEAMS})"
-TEAM_JOINED = f"{ALL_SEEN} OR team IS NULL OR team = ANY ({TEAMS})"
 SOURCE_SEEN = f"{ALL_SEEN} OR source_id IN (SELECT id FROM sources)"
 SOURCE_OWN = f"source_id IN (SELECT id FROM sources WHERE owner = {ME})"
 SKILL_SEEN = f"{ALL_SEEN} OR EXISTS (SELECT 1 FROM skills s WHERE s.id = {{table}}.skill_id)"
@@ -57,12 +56,7 @@ MINE = f"role = {ME}"
 
 # Of each table which rows are seen, and which are added, changed and removed by who is no admin.
 POLICIES = {
-    "sources": (
-        TEAM_SEEN,
-        f"owner = {ME} AND ({TEAM_JOINED})",
-        f"owner = {ME}",
-        f"owner = {ME}",
-    ),
+    "sources": (TEAM_SEEN, f"owner = {ME}", f"owner = {ME}", f"owner = {ME}"),
     "skills": (SOURCE_SEEN, SOURCE_OWN, SOURCE_OWN, SOURCE_OWN),
     "diagnostics": (SOURCE_SEEN, SOURCE_OWN, SOURCE_OWN, SOURCE_OWN),
     "journal": (SOURCE_SEEN, SOURCE_OWN, SOURCE_OWN, SOURCE_OWN),
@@ -216,6 +210,11 @@ BEGIN
     ) THEN
         UPDATE hosts SET role = NEW.owner WHERE host = NEW.host;
     END IF;
+    IF NEW.team <> '' AND (TG_OP = 'INSERT' OR NEW.team IS DISTINCT FROM OLD.team)
+            AND NOT (registry_sees_all() OR NEW.team = ANY (registry_teams())) THEN
+        RAISE EXCEPTION 'this role is not of the team %', NEW.team USING ERRCODE = 'SR002';
+    END IF;
+    NEW.team := nullif(NEW.team, '');
     IF TG_OP = 'UPDATE' AND (NEW.team, NEW.owner) IS DISTINCT FROM (OLD.team, OLD.owner) THEN
         UPDATE gone SET team = NEW.team, owner = NEW.owner
         WHERE source = OLD.name AND owner = OLD.owner;
