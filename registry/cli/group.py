@@ -82,13 +82,13 @@ def session_command(
     def make(function: Callable[..., None]) -> click.Command:
         name = function.__name__.rstrip("_")
         command = click.command(name, cls=Command, examples=examples, **settings)
-        tool = name if group is None else f"{function.__module__.rpartition('.')[2]} {name}"
 
         @wraps(function)
         def run(session: Session, **given: Any) -> None:
             from registry.db.acting import acts
 
-            with acts(tool):
+            # Its path without the program's own name.
+            with acts(click.get_current_context().command_path.partition(" ")[2]):
                 function(session, **given)
 
         made = command(click.pass_obj(run))

@@ -86,7 +86,7 @@ def answers(registry):
         "total": lambda: registry.list(limit=1).total,
         "count": lambda: registry.list(Filters(tags=[SECRET])).total,
         "iter": lambda: [one.ref for one in registry.iter()],
-        "left out": lambda: registry.left_out(),
+        "left out": registry.left_out,
         "tags": lambda: [record(one) for one in registry.tags()],
         "kinds": lambda: [record(one) for one in registry.kinds()],
         "categories": lambda: [record(one) for one in registry.categories()],
@@ -97,7 +97,7 @@ def answers(registry):
         "database": lambda: (registry.database_info().sources, registry.database_info().skills),
         "check": lambda: [repr(one) for one in registry.check()],
         "prompt": lambda: registry.prompt().text,
-        "trash": lambda: registry.trash(),
+        "trash": registry.trash,
     }
     for word in ("pdf", "notes", "plan", SECRET, f"{SECRET} plan notes", "indigos"):
         questions[f"search {word}"] = lambda word=word: [
@@ -235,8 +235,7 @@ def test_no_table_and_no_view_tells_a_reader_of_another_team(world, everything):
         "SELECT 1 FROM pg_stats WHERE most_common_vals::text LIKE '%indigo%'",
         "SELECT 1 FROM search_texts WHERE 1 / (CASE WHEN head @@ 'indigo' THEN 0 ELSE 1 END) = 2",
         "SELECT 1 FROM sources WHERE name LIKE '%indigo%'",
-        "EXPLAIN ANALYZE SELECT registry_teams() WHERE registry_teams()::text LIKE '%indigo%'"
-        " AND false",
+        "SELECT registry_teams()",
     ],
 )
 def test_no_function_and_no_clever_question_does_either(world, everything, sql):

@@ -149,7 +149,8 @@ def prune(
         "OR uid IN (SELECT uid FROM skills WHERE live = 1))"
         + ("" if host is None else " AND owner = session_user")
     )
-    note(connection, "history pruned", None, revisions=len(deleted))
+    if deleted:
+        note(connection, "history pruned", None, revisions=len(deleted))
     if not contents_too:
         return len(deleted), 0
     freed = connection.exec_driver_sql(
