@@ -19,15 +19,15 @@ class World:
     Names of roles are the server's, for all of its databases: here each has an ending of its own.
     """
 
-    def __init__(self, databases: Databases, folder: Path) -> None:
-        self._databases, self.folder = databases, folder
+    def __init__(self, databases: Databases, folder: Path, owner: str = "owner") -> None:
+        self._databases, self.folder, self.owner = databases, folder, owner
         self._base = databases.empty()
         self._ending = secrets.token_hex(4)
         self._made: list[str] = []
         self._opened = ExitStack()
-        self.add("owner")
-        self.as_dba(f"ALTER DATABASE {make_url(self._base).database} OWNER TO {self.name('owner')}")
-        self.open("owner").create_database()
+        self.add(owner)
+        self.as_dba(f"ALTER DATABASE {make_url(self._base).database} OWNER TO {self.name(owner)}")
+        self.open(owner).create_database()
 
     def name(self, role: str) -> str:
         """Return what the server calls a role."""
@@ -43,7 +43,7 @@ class World:
 
     def grant(self, role: str, may: str, team: str | None = None) -> None:
         """Give a role rights, as the command does."""
-        core = self.open("owner").core
+        core = self.open(self.owner).core
         statements = granting(core, self.name(role), may, team)
         if may == "admin":
             self.as_dba("; ".join(statements))
