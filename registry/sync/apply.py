@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from itertools import compress, islice
 from typing import Final, NamedTuple
@@ -81,7 +82,7 @@ def apply_plan(
             if storing is not None:
                 staged.update((one.id, one) for one in storing.result())
                 progress("importing", len(staged), total)
-            storing = pool.submit(_store, writer, batch)
+            storing = pool.submit(copy_context().run, _store, writer, batch)
         if storing is not None:
             staged.update((one.id, one) for one in storing.result())
             progress("importing", len(staged), total)
