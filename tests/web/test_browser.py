@@ -3,7 +3,6 @@
 What is asked of it needs the dependency group ``browser`` and a Chromium on the PATH.
 """
 
-import shutil
 from urllib.parse import quote
 
 import pytest
@@ -12,24 +11,8 @@ from tests.conftest import write_skill
 from tests.web import test_hostile
 from tests.web.conftest import serving
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
-if not CHROMIUM:
-    pytest.skip("there is no Chromium here", allow_module_level=True)
-
 WIDE, NARROW = (1200, 900), (360, 740)
 PULL = "skill-registry pull --global --agent claude-code sums"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with sync_api.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
