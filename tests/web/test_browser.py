@@ -56,6 +56,8 @@ WAYS = [
     for name, size in (("wide", WIDE), ("narrow", NARROW))
     for scripts in (True, False)
 ]
+OPPOSITE = [WAYS[0], WAYS[-1]]
+"""Each width and each kind of browser once."""
 
 
 @pytest.mark.parametrize(("size", "scripts"), WAYS)
@@ -87,7 +89,7 @@ def test_find_read_compare_and_copy_the_pull_line(lively, tab, size, scripts):
     fits(page)
 
 
-@pytest.mark.parametrize(("size", "scripts"), WAYS)
+@pytest.mark.parametrize(("size", "scripts"), OPPOSITE)
 def test_what_changed_this_week(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
@@ -99,7 +101,7 @@ def test_what_changed_this_week(lively, tab, size, scripts):
     assert "Sums up" in page.content()
 
 
-@pytest.mark.parametrize(("size", "scripts"), WAYS)
+@pytest.mark.parametrize(("size", "scripts"), OPPOSITE)
 def test_why_mine_is_not_shown(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
@@ -162,18 +164,22 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_stands_in_anybodys_way(lively, chromium, scheme):
-    for size in (WIDE, NARROW):
-        context = chromium.new_context(
-            viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme
-        )
-        page = context.new_page()
-        for path in PAGES:
-            page.goto(f"{lively.base}{path}")
-            page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-            is_fine(page)
-        context.close()
+OPPOSITE_LOOKS = pytest.mark.parametrize(
+    ("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")], ids=["wide", "narrow"]
+)
+
+
+@OPPOSITE_LOOKS
+def test_nothing_stands_in_anybodys_way(lively, chromium, size, scheme):
+    context = chromium.new_context(
+        viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme
+    )
+    page = context.new_page()
+    for path in PAGES:
+        page.goto(f"{lively.base}{path}")
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        is_fine(page)
+    context.close()
 
 
 def is_fine(page):
@@ -190,8 +196,7 @@ def is_fine(page):
     fits(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@OPPOSITE_LOOKS
 def test_who_is_turned_away_is_told_on_a_page(
     registry, library, chromium, monkeypatch, scheme, size
 ):
