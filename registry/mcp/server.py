@@ -180,8 +180,11 @@ class SkillServer:
         self.notices.publish(*events)
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, partial(work, *arguments))
+        def look() -> T:
+            self._core.look_again()
+            return work(*arguments)
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, look)
 
     async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         offered = await self._run(

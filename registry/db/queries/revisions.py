@@ -64,10 +64,12 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
         "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e WHERE {file_hash} "
-        "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
-        "WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash IS NOT NULL) "
-        f"OR {file_hash} IS NULL), r.role, r.host, r.tool, r.client "
+        # Each is looked up by its hash: a list of all contents would be as long as the registry.
+        f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
+        f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash}) "
+        "AND NOT EXISTS (SELECT 1 FROM skills s "
+        f"WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash = {file_hash})), "
+        "r.role, r.host, r.tool, r.client "
         f"FROM revisions r WHERE {condition}",
         (value,),
     )
