@@ -25,6 +25,7 @@ import mcp_clients
 import quality
 import stages
 import toolsets
+import web
 from generate import real_skills, write_skills
 
 from registry import Settings, SkillRegistry, __version__
@@ -276,6 +277,9 @@ def measure_processes(table: Table, database: Path, select: str, runs: int) -> N
     if size == FULL_SIZE:
         for what, figure, echo in mcp_clients.rows(str(database)):
             table.add(what, figure, echo, "adds <= 10 ms" if what.endswith("p50") else "")
+    if size >= web.FROM:
+        for what, figure, goal, unit in web.rows(str(database)):
+            table.add(f"web: {what}", figure, None, goal, unit=unit)
 
 
 def machine() -> str:

@@ -10,19 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Protocol,
-    Self,
-    TypeAlias,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 from registry.db.asked import Condition, Part, Pattern, Place, Question
 from registry.db.facts import DatabaseInfo
 from registry.db.sight import EVERYTHING, Sight
+from registry.db.stamps import NONE, Stamps
 from registry.errors import DatabaseTooNew, RegistryError
 
 if TYPE_CHECKING:
@@ -32,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KNOWN_REVISIONS: Final = tuple(
-    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012".split()
+    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012 0013".split()
 )
 """All migrations, the oldest first; a test holds them against the migrations folder."""
 
@@ -110,6 +103,9 @@ class Reader(ABC):
 
     index: TextIndex
     """What asks the full-text index of this database."""
+
+    own: str = "1"
+    """1 as SQL for a source ``src`` that belongs to who asks, else 0; in a file each does."""
 
     json_each: str
     """The table of the elements of the JSON array in ``{}``; call it ``e``."""
@@ -310,8 +306,8 @@ class Backend(ABC):
         """Return the lock that a sync on this machine holds."""
 
     @abstractmethod
-    def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
-        """Write ``now`` as the last sync of sources in which nothing was to be done."""
+    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
+        """Write ``now`` as the last sync of sources in which there is nothing new."""
 
     @abstractmethod
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:

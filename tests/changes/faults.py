@@ -70,7 +70,7 @@ every_step = False
 TELLING = frozenset({"commit", "rename", "renameat2", "replace"})
 """Steps that are always tried: what is published by them is there or is not."""
 
-SOME = 3
+SOME = 5
 """Of the other steps each so many-th is tried."""
 
 TRACED = tuple(
@@ -477,13 +477,18 @@ def listen(world: World, change: Callable[[SkillRegistry], None]) -> None:
     assert 0 not in steps
 
 
-def pictures(world: World, work: Callable[[World], None], stride: int = 1) -> list[Path]:
-    """Do something, and return what a kill at each of its steps would have left: copies."""
+def pictures(
+    world: World, work: Callable[[World], None], stride: int = 1, first: int = 0
+) -> list[Path]:
+    """Do something, and return what a kill at each of its steps would have left: copies.
+
+    Or at each ``stride``-th of them, beginning with the ``first``.
+    """
     taken = []
     numbers = count()
 
     def take() -> None:
-        if next(numbers) % stride == 0:
+        if next(numbers) % stride == first % stride:
             picture = world.base.with_name(f"picture-{secrets.token_hex(8)}")
             shutil.copytree(world.base, picture, symlinks=True)
             taken.append(picture)
