@@ -345,6 +345,21 @@ def found(answered: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
+TRIED = """\
+Tried, and not taken, with real skills:
+
+- Two more processes that read: a sixth more CPU time (both import what the first one has, files that
+  recur are looked through in each, versions are handed over), to wait a fifth less at best on two
+  cores, one of which stores already.
+- Hyperscan, asked which of the patterns may match: 32 us a document, and 46 s to compile them.
+- RE2, asked the same: a set of the patterns with their bounds taken off takes 7 ms a document, for
+  its automaton grows too large; its filter by literals 37 us, and leaves 12 behaviours of 71 to be
+  looked for, where the words that each one needs leave 7 and take 91 us. Most of the time goes into
+  finding the places of those words, which either needs as well.
+""".splitlines()
+"""What would not bring an import nearer to its goal."""
+
+
 def staged(tables: list[Table]) -> list[str]:
     """Say where the time of an import goes, to name what stands between it and its goal."""
     told = [row for table in tables for row in table.stages]
@@ -359,6 +374,8 @@ def staged(tables: list[Table]) -> list[str]:
         "| part | measured |",
         "|---|---:|",
         *(f"| {what} | {figure:,.0f} us |" for what, figure in told),
+        "",
+        *TRIED,
         "",
     ]
 
