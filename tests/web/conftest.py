@@ -1,8 +1,10 @@
 """The catalogue at an address of its own, and what asks it over real HTTP."""
 
+import html
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import threading
@@ -83,6 +85,12 @@ class Answer:
         return Page.of(self.text)
 
 
+def commands(answer):
+    """Return the lines of a page that are there to be copied."""
+    found = re.findall(r'<div class="command"><code[^>]*>(.*?)</code>', answer.text, re.DOTALL)
+    return [html.unescape(re.sub(r"</?span>", "", one)) for one in found]
+
+
 class Page(HTMLParser):
     """A page as a browser takes it apart: its elements, and the text between them."""
 
@@ -91,9 +99,9 @@ class Page(HTMLParser):
         self.elements, self.words = [], []
 
     @classmethod
-    def of(cls, html):
+    def of(cls, text):
         page = cls()
-        page.feed(html)
+        page.feed(text)
         page.close()
         return page
 

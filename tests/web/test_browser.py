@@ -3,12 +3,9 @@
 What is asked of it needs the dependency group ``browser`` and a Chromium on the PATH.
 """
 
-from urllib.parse import quote
-
 import pytest
 
 from tests.conftest import write_skill
-from tests.web import test_hostile
 from tests.web.conftest import serving
 
 WIDE, NARROW = (1200, 900), (360, 740)
@@ -309,32 +306,6 @@ def test_nothing_moves_while_a_page_comes(lively, tab):
         page.goto(f"{lively.base}{path}")
         page.wait_for_load_state("networkidle")
         assert page.evaluate("window.moved") < 0.01, path
-
-
-def test_nothing_of_a_stranger_runs_in_a_browser(registry, root, tab):
-    test_hostile.fill(root)
-    registry.sync(str(root), name="mine")
-    with serving(registry) as site:
-        page = tab()
-        page.goto(site.base)
-        hostile = next(one for one in registry.list() if "onerror" in one.name)
-        ref = quote(hostile.ref)
-        paths = ["/", f"/?q={quote(hostile.name)}", f"/skills/{ref}", f"/history/{ref}", "/changes"]
-        paths += [f"/copies/{ref}", "/stats", "/findings", f"/why?q={quote(hostile.name)}"]
-        paths += [
-            f"/files/{ref}?path={quote(file.path)}" for file in registry.get(hostile.ref).files
-        ]
-        for path in paths:
-            page.goto(site.base + path)
-            for link in page.locator("a").all()[:200]:
-                href = link.get_attribute("href") or ""
-                assert not href.lower().startswith(("javascript:", "data:", "vbscript:"))
-        # What is shown of it in its own tab is of no origin, and has no scripts.
-        page.goto(f"{site.base}/raw/{ref}?path=SKILL.md")
-        assert page.evaluate("origin") == "null"
-        shown = page.goto(f"{site.base}/skills/{ref}")
-        assert shown.status == 200
-        assert page.evaluate("document.querySelector('.md script')") is None
 
 
 def test_names_from_right_to_left_turn_nothing_else_around(registry, root, tab):
