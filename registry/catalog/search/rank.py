@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from registry.catalog.search.lexicon import OtherWords, other_words
 from registry.catalog.search.query import Term, joined, parse, stem, unquoted
-from registry.db.asked import Condition, Pattern, Question
+from registry.db.asked import Condition, Pattern, Place, Question
 from registry.db.interface import Reader
 from registry.text import has_unspaced
 
@@ -25,6 +25,9 @@ MAX_BODY_TERMS: Final = 6
 MAX_TEXTS: Final = 3000
 """The rarest words are looked for in bodies, as long as no more texts have to be ranked for them:
 more of them cost more than they tell."""
+
+MAX_KNOWN, MAX_LENGTH = 5000, 60
+"""Patterns of which it is remembered how many skills hold them, and the characters of one."""
 
 RANK: Final = 6
 """How slowly a place in a list loses its worth: after so many others, half of it."""
@@ -94,12 +97,29 @@ def understand(reader: Reader, query: str) -> Asked:
 def counted(reader: Reader, looked_for: Sequence[tuple[Term, Pattern]]) -> list[Word]:
     """Return terms with how many skills hold what is looked for."""
     patterns = [pattern for _, pattern in looked_for]
-    heads = reader.index.counts(reader, "heads", patterns, COMMON)
-    bodies = reader.index.counts(reader, "bodies", patterns, COMMON)
+    heads, bodies = _held(reader, "heads", patterns), _held(reader, "bodies", patterns)
     return [
         Word(typed, pattern, in_heads, in_bodies)
         for (typed, pattern), in_heads, in_bodies in zip(looked_for, heads, bodies, strict=True)
     ]
+
+
+def _held(reader: Reader, place: Place, patterns: Sequence[Pattern]) -> list[int]:
+    """Return how many skills hold each pattern; that is kept until the database changes."""
+
+    def nothing(_: Reader) -> dict[Pattern, int]:
+        return {}
+
+    known = reader.remembered(f"held in {place}", nothing)
+    new = [one for one in dict.fromkeys(patterns) if one not in known]
+    counts = dict(zip(new, reader.index.counts(reader, place, new, COMMON), strict=True))
+    found = [counts[one] if one in counts else known[one] for one in patterns]
+    if len(known) + len(counts) > MAX_KNOWN:
+        known.clear()
+    known.update(
+        (one, count) for one, count in counts.items() if sum(map(len, one.words)) <= MAX_LENGTH
+    )
+    return found
 
 
 def _pattern(term: Term) -> Pattern:
