@@ -47,7 +47,7 @@ def serving(*command: str) -> Iterator[str]:
         port = probe.getsockname()[1]
     process = subprocess.Popen([part.replace("PORT", str(port)) for part in command])
     try:
-        for _ in range(200):
+        for _ in range(1200):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
             time.sleep(0.05)

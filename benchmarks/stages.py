@@ -63,7 +63,7 @@ def rows(root: Path) -> list[tuple[str, float]]:
         ),
         (
             "what could be tidier (a check only)",
-            lambda: (untidy(data, said) for _, data, said in documents if said.usable),
+            lambda: (list(untidy(data, said)) for _, data, said in documents if said.usable),
         ),
         ("compress other files", lambda: (pack("", data) for _, data in files)),
         (

@@ -6,6 +6,7 @@ only noted.
 """
 
 import re
+import string
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -53,7 +54,7 @@ _PROSE: Final = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".
 _UNREAD: Final = (".svg", ".lock", ".csv", ".tsv", ".map", ".xsd", ".min.js", ".min.css", ".css")
 
 _CONTROL = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
-_NOT_A_LETTER = re.compile(r"[^a-z]+")
+_LETTERS: Final = bytes(byte if chr(byte) in string.ascii_lowercase else 32 for byte in range(256))
 _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
 
@@ -119,7 +120,8 @@ class Budget:
 def is_about_defence(name: str, description: str) -> bool:
     """Tell whether a skill is about attacks and defence, and so will quote what it warns of."""
     said = f"{name} {description}"
-    if not threats.ABOUT_DEFENCE.isdisjoint(_NOT_A_LETTER.sub(" ", said.lower()).split()):
+    words = said.lower().encode("ascii", "replace").translate(_LETTERS).split()
+    if not threats.ABOUT_DEFENCE.isdisjoint(words):
         return True
     return not said.isascii() and any(word in said for word in threats.ABOUT_DEFENCE_ELSEWHERE)
 

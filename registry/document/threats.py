@@ -204,10 +204,10 @@ FOREIGN_EXAMPLE: Final = re.compile("恶意|攻击|注入|可疑|危险|漏洞|�
 """What introduces an example of an attack."""
 
 ABOUT_DEFENCE: Final = frozenset(
-    "security injection injections jailbreak jailbreaks malicious malware adversarial pentest"
-    " pentesting penetration vulnerability vulnerabilities exploit exploits exploitation attack"
-    " attacks attacker attackers threat threats ctf forensic forensics phishing hardening"
-    " guardrail guardrails untrusted hacking redteam infosec".split()
+    b"security injection injections jailbreak jailbreaks malicious malware adversarial pentest"
+    b" pentesting penetration vulnerability vulnerabilities exploit exploits exploitation attack"
+    b" attacks attacker attackers threat threats ctf forensic forensics phishing hardening"
+    b" guardrail guardrails untrusted hacking redteam infosec".split()
 )
 ABOUT_DEFENCE_ELSEWHERE: Final = tuple("安全 漏洞 恶意 攻击 注入 渗透 威胁".split())
 """What names and descriptions of skills about attacks and defence say."""
