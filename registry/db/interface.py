@@ -20,7 +20,7 @@ from typing import (
     TypeVar,
 )
 
-from registry.db.asked import Condition, Part, Pattern, Place, Question
+from registry.db.asked import Condition, Part, Pattern, Question
 from registry.db.facts import DatabaseInfo
 from registry.db.sight import EVERYTHING, Sight
 from registry.errors import DatabaseTooNew, RegistryError
@@ -77,9 +77,9 @@ class TextIndex(ABC):
 
     @abstractmethod
     def counts(
-        self, reader: "Reader", place: Place, patterns: Sequence[Pattern], most: int
-    ) -> list[int]:
-        """Return in how many skills each pattern stands, counted up to ``most``."""
+        self, reader: "Reader", patterns: Sequence[Pattern], most: int
+    ) -> list[tuple[int, int]]:
+        """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
 
     @abstractmethod
     def best(

@@ -93,13 +93,8 @@ def understand(reader: Reader, query: str) -> Asked:
 
 def counted(reader: Reader, looked_for: Sequence[tuple[Term, Pattern]]) -> list[Word]:
     """Return terms with how many skills hold what is looked for."""
-    patterns = [pattern for _, pattern in looked_for]
-    heads = reader.index.counts(reader, "heads", patterns, COMMON)
-    bodies = reader.index.counts(reader, "bodies", patterns, COMMON)
-    return [
-        Word(typed, pattern, in_heads, in_bodies)
-        for (typed, pattern), in_heads, in_bodies in zip(looked_for, heads, bodies, strict=True)
-    ]
+    counts = reader.index.counts(reader, [pattern for _, pattern in looked_for], COMMON)
+    return [Word(*one, *held) for one, held in zip(looked_for, counts, strict=True)]
 
 
 def _pattern(term: Term) -> Pattern:
