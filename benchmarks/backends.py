@@ -24,8 +24,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
 import far  # noqa: E402
-import psycopg  # noqa: E402
 import floors  # noqa: E402
+import psycopg  # noqa: E402
 from generate import write_skills  # noqa: E402
 from served import server  # noqa: E402
 
@@ -61,9 +61,11 @@ SENTENCES = (
 def searching(registry: SkillRegistry, place: str) -> dict[str, float]:
     """Search for single words and for sentences, none of them twice; seconds."""
     registry.search("warm up")
-    before, taken = server_seconds(place), []
-    for what in (WORDS, RARE, SENTENCES):
-        taken.append([floors.timed(lambda text=text: registry.search(text)) for text in what])
+    before = server_seconds(place)
+    taken = [
+        [floors.timed(lambda text=text: registry.search(text)) for text in what]
+        for what in (WORDS, RARE, SENTENCES)
+    ]
     asked = [one for some in taken for one in some]
     found = {"search, server's processor": (server_seconds(place) - before) / len(asked)}
     for name, some in zip(("a common word", "a rare word", "a sentence"), taken, strict=True):

@@ -57,13 +57,19 @@ dialects.register("postgresql.skill_registry", __name__, Dialect.__name__)
 def make_engine(address: Address) -> Engine:
     """Return an engine for the database at ``address``, whose connections are not kept.
 
-    Transactions are those of SQLAlchemy.
+    Transactions are those of SQLAlchemy, each told where the schema is.
     """
 
     def connect() -> psycopg.Connection[Any]:
         return remote.connect(address, f"skill-registry {os.getpid()}")
 
-    return create_engine(_DIALECT, creator=connect, poolclass=NullPool)
+    engine = create_engine(_DIALECT, creator=connect, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def settle(connection: Connection) -> None:
+        connection.exec_driver_sql(*remote.settings_of(address, {}))
+
+    return engine
 
 
 def _patient_engine(address: Address) -> Engine:
@@ -110,7 +116,11 @@ class PostgresWriter(Writer):
         The server does so by itself, but minutes later.
         """
         with suppress(DBAPIError), self._engine.connect() as connection:
-            connection.exec_driver_sql(f"VACUUM (ANALYZE) {', '.join(VACUUM_TABLES)}")
+            # It has no transaction in which it could be told where the tables are.
+            schema = "SELECT quote_ident(current_schema())"
+            place = connection.exec_driver_sql(schema).scalar_one()
+            tables = ", ".join(f"{place}.{table}" for table in VACUUM_TABLES)
+            connection.exec_driver_sql(f"VACUUM (ANALYZE) {tables}")
 
     @contextmanager
     def _begun(self, wait: float, *, quiet: bool) -> Iterator[Connection]:
