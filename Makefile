@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where tests may install clients of others, from npm.
 export SKILL_REGISTRY_CLIENTS := $(abspath $(VENV))/clients
 
-.PHONY: demo test test-long chaos lint bench clients docs clean
+.PHONY: demo test test-long chaos lint bench clients docs schema clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -80,6 +80,9 @@ docs: $(READY)  ## write docs/commands.md from --help, and the answers in docs/t
 	$(BIN)/python -m tests.tour docs/agents.md
 	$(BIN)/python -m tests.tour docs/tour.md
 	$(BIN)/python -m tests.tour docs/remote.md
+
+schema: $(READY)  ## write the schema of a new SQLite file, after a migration was added
+	$(BIN)/python -m registry.db.sqlite.upgrade
 
 clean:
 	rm -rf $(VENV) .demo .bench build dist

@@ -180,7 +180,7 @@ def test_a_database_that_is_lost_in_the_middle_is_said(many, database):
 
 
 def test_where_reading_keeps_writers_out_nothing_is_held_open(tmp_path, root, monkeypatch):
-    monkeypatch.setattr("registry.db.sqlite.writer.is_remote", lambda _: True)
+    monkeypatch.setattr("registry.db.sqlite.dialect.is_remote", lambda _: True)
     write_skill(root / "first")
     write_skill(root / "second")
     paging = {"sort": "name", "reverse": False, "limit": 1, "offset": 0}

@@ -11,8 +11,10 @@ from registry.cli.hints import hint
 from registry.db.interface import KNOWN_REVISIONS, SCHEMA_REVISION
 from registry.db.migrate import migrations_folder
 from registry.db.schema import metadata
+from registry.db.sqlite import upgrade
 from registry.db.sqlite.dialect import has_wal_reset_bug
 from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
+from registry.db.sqlite.upgrade import migrate, read_schema, written_by_migrations
 from registry.db.sqlite.writer import make_engine
 from registry.db.writes import names
 from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew, SkillGone
@@ -22,9 +24,28 @@ from tests.program import FORKS
 
 pytestmark = pytest.mark.file
 
+EMPTY = (
+    "SELECT * FROM alembic_version",
+    "SELECT * FROM search_heads_config",
+    "SELECT * FROM search_bodies_config",
+)
+"""What a database without skills holds."""
+
 
 def open_registry(path):
     return SkillRegistry.open(path, settings=Settings())
+
+
+def make_older(path, revision):
+    """Make a database as it was at a revision."""
+    from alembic import command
+
+    real = command.upgrade
+    path.parent.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "upgrade", lambda config, _: real(config, revision))
+        patch.setattr(names, "refresh_names", lambda *_: None)  # of columns that came later
+        migrate(str(path))
 
 
 def test_the_revisions_in_the_code_are_those_in_the_folder():
@@ -38,7 +59,8 @@ def test_the_migrations_build_exactly_the_schema_of_the_code(database):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    ensure_file_current(str(database))
+    database.parent.mkdir()
+    migrate(str(database))
     with make_engine(str(database)).begin() as connection:
         context = MigrationContext.configure(
             connection,
@@ -49,6 +71,22 @@ def test_the_migrations_build_exactly_the_schema_of_the_code(database):
             },
         )
         assert compare_metadata(context, metadata) == []
+
+
+def test_a_new_file_is_made_just_as_the_migrations_make_it(tmp_path):
+    made, migrated = str(tmp_path / "made.db"), str(tmp_path / "migrated.db")
+    ensure_file_current(made)
+    migrate(migrated)
+    assert read_schema() == written_by_migrations(), "run 'make schema'"
+    for sql in ("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name", *EMPTY):
+        one, other = (_rows(path, sql) for path in (made, migrated))
+        assert one == other
+    assert _rows(made, "PRAGMA journal_mode") == [("wal",)]
+
+
+def _rows(path, sql):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(sql).fetchall()
 
 
 def test_a_path_with_a_percent_sign_and_spaces_works(tmp_path):
@@ -72,13 +110,7 @@ def test_a_newer_database_is_refused_and_left_alone(database):
 
 
 def test_an_older_database_is_copied_and_upgraded(database, root, skill, monkeypatch):
-    from alembic import command
-
-    real = command.upgrade
-    monkeypatch.setattr(command, "upgrade", lambda config, _: real(config, KNOWN_REVISIONS[0]))
-    monkeypatch.setattr(names, "refresh_names", lambda *_: None)  # of columns that came later
-    ensure_file_current(str(database))
-    monkeypatch.undo()
+    make_older(database, KNOWN_REVISIONS[0])
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(
             "INSERT INTO sources (name, path, scope, strength, added_at) "
@@ -95,7 +127,19 @@ def test_an_older_database_is_copied_and_upgraded(database, root, skill, monkeyp
         assert copy.execute("SELECT name FROM sources").fetchall() == [("mine",)]
 
 
+def test_a_file_that_could_not_be_made_to_its_end_has_no_tables(database, monkeypatch):
+    ended = f"{read_schema()} SELECT no_such_thing;"
+    monkeypatch.setattr(upgrade, "read_schema", lambda: ended)
+    with pytest.raises(DatabaseProblem, match="no_such_thing"):
+        ensure_file_current(str(database))
+    monkeypatch.undo()
+    assert _rows(database, "SELECT * FROM sqlite_master") == []
+    ensure_file_current(str(database))
+
+
 def test_a_failed_upgrade_leaves_nothing_half_done(database, monkeypatch):
+    make_older(database, "0011")
+    before = _rows(database, "SELECT * FROM sqlite_master")
     from sqlalchemy import Connection
 
     real = Connection.exec_driver_sql
@@ -109,9 +153,9 @@ def test_a_failed_upgrade_leaves_nothing_half_done(database, monkeypatch):
     with pytest.raises(RuntimeError):
         ensure_file_current(str(database))
     monkeypatch.undo()
-    with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    assert _rows(database, "SELECT * FROM sqlite_master") == before
     ensure_file_current(str(database))
+    assert _rows(database, "SELECT * FROM sqlite_master") != before
 
 
 @pytest.mark.parametrize(
@@ -229,13 +273,7 @@ def test_the_history_of_a_skill_begins_with_what_was_there_at_the_upgrade(databa
 def test_projects_of_before_are_seen_in_the_folder_that_an_agents_names_or_their_parent(
     database, monkeypatch
 ):
-    from alembic import command
-
-    real = command.upgrade
-    monkeypatch.setattr(command, "upgrade", lambda config, _: real(config, "0006"))
-    monkeypatch.setattr(names, "refresh_names", lambda *_: None)  # of columns that came later
-    ensure_file_current(str(database))
-    monkeypatch.undo()
+    make_older(database, "0006")
     places = {
         "/work/one/.claude/skills": "/work/one",
         "/work/one/.miniclaw/workspace/skills": "/work/one",

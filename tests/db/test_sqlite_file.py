@@ -100,7 +100,7 @@ def test_an_old_sqlite_is_refused_in_words(tmp_path, monkeypatch):
 
 
 def test_on_a_network_file_system_no_memory_is_shared(tmp_path, monkeypatch):
-    monkeypatch.setattr("registry.db.sqlite.writer.is_remote", lambda _: True)
+    monkeypatch.setattr("registry.db.sqlite.dialect.is_remote", lambda _: True)
     backend = SqliteBackend(str(tmp_path / "far.db"))
     ensure_current(backend.path)
     assert backend.info().journal_mode != "wal"
@@ -109,7 +109,7 @@ def test_on_a_network_file_system_no_memory_is_shared(tmp_path, monkeypatch):
 
 
 def test_another_program_that_writes_makes_the_file_busy(backend, filled, database, monkeypatch):
-    for module in ("writer", "backend", "dialect"):
+    for module in ("backend", "dialect"):
         monkeypatch.setattr(f"registry.db.sqlite.{module}.BUSY_SECONDS", 0.01)
     with closing(sqlite3.connect(database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

@@ -3,6 +3,8 @@
 import pytest
 
 from tests.conftest import write_skill
+from tests.exchange.remote.upstream import Upstream
+from tests.home import SENDER
 from tests.web.conftest import serving
 
 EVERYTHING = ["letters-0", "letters-1", "letters-2", "sums"]
@@ -111,6 +113,34 @@ def test_a_client_that_has_it_is_told_so_until_something_changes(site, skill, re
         skill(f"new-{abs(hash(path))}", description="Something new.")
         registry.sync(str(root))
         assert site.ask(path, If_None_Match=tag).status == 200
+
+
+def test_what_was_asked_while_a_sync_stages_is_not_the_answer_after_it(site, skill, registry, root):
+    skill("later", description="Came later.")
+    asked = []
+
+    def ask(doing, _done, _total):
+        if doing == "publishing":  # it is stored by now, and nobody sees it yet
+            asked.append(site.get("/index.json", q="later"))
+
+    registry.sync(str(root), progress=ask)
+    assert [one.json["total"] for one in asked] == [0]
+    after = site.ask("/index.json?q=later", If_None_Match=asked[0].headers["etag"])
+    assert (after.status, after.json["total"]) == (200, 1)
+
+
+def test_what_a_source_is_trusted_with_is_shown_at_once(site, registry, tmp_path):
+    far = Upstream(tmp_path / "far")
+    far.write("skills/mailer/SKILL.md", SENDER)
+    far.commit()
+    source = registry.add_source(far.url)
+    registry.sync(source.name)
+    tag = site.get("/index.json", q="mailer").headers["etag"]
+    for revoke, total in ((False, 1), (True, 0)):
+        assert registry.trust_source(source.name, revoke=revoke) == 1
+        told = site.ask("/index.json?q=mailer", If_None_Match=tag)
+        assert (told.status, told.json["total"]) == (200, total)
+        tag = told.headers["etag"]
 
 
 def test_all_skills_are_streamed_as_json(site, skill, registry, root):

@@ -90,14 +90,25 @@ def stats(reader: Reader) -> Stats:
 def state_of_skills(reader: Reader) -> str:
     """Return what is another text when skills or sources are others; counts of use are not in it.
 
-    A version is never changed but in what follows from other versions and from sources, and its
-    number is never given again while it is the highest.
+    A version is never changed but in what follows from other versions and from sources, and in
+    whether it is held back. One that is staged is seen by nobody: it counts from when it is live.
     """
-    versions = reader.rows("SELECT max(id), count(*) FROM skills")
-    sources = reader.rows(
-        "SELECT id, name, path, scope, strength, enabled, host, project FROM sources ORDER BY id"
+    held = (
+        "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
+        "WHERE src.kind IS NOT NULL AND s.live = 1 AND s.held = 1"
     )
-    return f"{versions} {sources} {reader.sight.sources}"
+    notices = (
+        "SELECT source_id, folder, code, message FROM diagnostics WHERE skill_id IS NULL "
+        "ORDER BY source_id, folder, code, message"
+    )
+    sources = (
+        "SELECT id, name, path, scope, strength, enabled, host, project, version FROM sources "
+        "ORDER BY id"
+    )
+    live = "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1"
+    parts = (live, held, notices, "SELECT max(id) FROM diagnostics", sources)
+    found = reader.many([(sql, ()) for sql in parts])
+    return f"{found} {reader.sight.sources}"
 
 
 def registered(reader: Reader) -> tuple[str | None, int, int]:

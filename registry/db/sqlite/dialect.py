@@ -9,6 +9,7 @@ from typing import Final
 from registry.db.interface import State
 from registry.db.target import unwritable
 from registry.disk.beneath import WRITE_NEW
+from registry.disk.mounts import is_remote
 from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, RegistryError
 
 BUSY_SECONDS: Final = 5.0
@@ -37,6 +38,20 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
         raise DatabaseProblem(path=path, reason=reason)
     found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     return State.of(found and found[0], path)
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """Connect to the file at ``path`` to write it, as RELIABILITY.md says; nothing is begun."""
+    journal = "TRUNCATE" if is_remote(path) else "WAL"
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    connection.execute(f"PRAGMA journal_mode = {journal}")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA journal_size_limit = 16777216")
+    connection.execute("PRAGMA cache_size = -65536")
+    return connection
 
 
 def check_version(path: str) -> None:

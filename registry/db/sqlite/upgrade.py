@@ -1,11 +1,15 @@
-"""Bring a SQLite file to the newest schema, with a copy kept of what was there."""
+"""Bring a SQLite file to the newest schema, with a copy kept of what was there.
+
+A new file is made by one script, which is what the migrations make of it (`make schema` writes it):
+to run them takes Alembic, a quarter of a second; a first command has better things to do.
+"""
 
 import os
 import sqlite3
+import tempfile
 from contextlib import closing
-
-from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError
+from pathlib import Path
+from typing import Final
 
 from registry.db.interface import State
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
@@ -13,15 +17,27 @@ from registry.db.sqlite.dialect import (
     BUSY_SECONDS,
     ERRORS,
     check_version,
+    connect,
     copy_file,
     schema_state,
     translate,
 )
 from registry.db.sqlite.lock import WriterLock
-from registry.db.sqlite.writer import make_engine
 from registry.db.target import unwritable
 from registry.disk.atomic import make_path
 from registry.errors import DatabaseBusy, DatabaseProblem
+
+SCRIPT: Final = Path(__file__).with_name("newest.sql")
+
+_KEPT_BY_SQLITE: Final = """
+    name LIKE 'sqlite\\_%' ESCAPE '\\'
+    OR EXISTS (
+        SELECT 1 FROM sqlite_master v
+        WHERE v.sql LIKE 'CREATE VIRTUAL TABLE%' AND substr(m.name, 1, length(v.name) + 1)
+            = v.name || '_' AND m.type = 'table'
+    )
+"""
+"""Which tables and indexes come by themselves with others."""
 
 
 def ensure_current(path: str) -> None:
@@ -45,7 +61,10 @@ def ensure_current(path: str) -> None:
                     return
                 if state is State.BEHIND:
                     _keep_copy(connection, path)
-            _upgrade(path)
+            if state is State.EMPTY:
+                _create(path)
+            else:
+                migrate(path)
         except ERRORS as error:
             raise translate(error, path) from error
 
@@ -55,7 +74,19 @@ def _keep_copy(connection: sqlite3.Connection, path: str) -> None:
     copy_file(connection, f"{path}.{revision}.bak")
 
 
-def _upgrade(path: str) -> None:
+def _create(path: str) -> None:
+    """Give an empty file all tables, in one transaction and without importing Alembic."""
+    with closing(connect(path)) as connection:
+        connection.executescript(f"BEGIN IMMEDIATE; {read_schema()} COMMIT;")
+
+
+def migrate(path: str) -> None:
+    """Run the migrations that the file at ``path`` lacks, in one transaction."""
+    from sqlalchemy import event
+    from sqlalchemy.exc import DBAPIError
+
+    from registry.db.sqlite.writer import make_engine
+
     engine = make_engine(path)
 
     # A batch rebuild drops and re-creates tables, which would cascade deletes.
@@ -74,3 +105,28 @@ def _upgrade(path: str) -> None:
         raise translate(error, path) from error
     finally:
         engine.dispose()
+
+
+def read_schema() -> str:
+    """Return the SQL that makes all tables, in a transaction that the caller begins."""
+    return SCRIPT.read_text(encoding="utf-8")
+
+
+def written_by_migrations() -> str:
+    """Run all migrations on a file that goes again, and return its schema as SQL."""
+    with tempfile.TemporaryDirectory(prefix="skill-registry-") as folder:
+        path = os.path.join(folder, "registry.db")
+        migrate(path)
+        with closing(sqlite3.connect(path)) as connection:
+            made = connection.execute(
+                f"SELECT sql FROM sqlite_master m WHERE NOT ({_KEPT_BY_SQLITE}) AND sql != '' "
+                "ORDER BY rowid"
+            )
+            statements = [sql for (sql,) in made]
+            (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    statements.append(f"INSERT INTO alembic_version VALUES ('{revision}')")
+    return "".join(f"{one};\n" for one in statements)
+
+
+if __name__ == "__main__":
+    SCRIPT.write_text(written_by_migrations(), encoding="utf-8")

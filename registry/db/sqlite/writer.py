@@ -1,9 +1,9 @@
 """Writing to a SQLite file: how a connection is opened, and the lock that comes first."""
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -11,9 +11,8 @@ from sqlalchemy.pool import NullPool
 
 from registry.db.forks import busy
 from registry.db.interface import Writer
-from registry.db.sqlite.dialect import BUSY_SECONDS, translate
+from registry.db.sqlite.dialect import connect, translate
 from registry.db.sqlite.lock import WriterLock
-from registry.disk.mounts import is_remote
 from registry.errors import DatabaseBusy, DatabaseProblem, RegistryError
 
 
@@ -24,20 +23,7 @@ def make_engine(path: str) -> Engine:
     leaves half-applied DDL behind (RELIABILITY.md). Connections are not pooled: a change opens
     one, and an idle process holds none.
     """
-    journal = "TRUNCATE" if is_remote(path) else "WAL"
-
-    def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        connection.execute(f"PRAGMA journal_mode = {journal}")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA journal_size_limit = 16777216")
-        connection.execute("PRAGMA cache_size = -65536")
-        return connection
-
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    engine = create_engine("sqlite://", creator=partial(connect, path), poolclass=NullPool)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

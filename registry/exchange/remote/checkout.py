@@ -19,6 +19,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -44,6 +45,11 @@ DRAFT: Final = "new"
 LOCK_SECONDS: Final = 30.0
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAME = re.compile(r"[A-Za-z0-9-]+")
+_DRAFT: Final = "."
+"""Before the name of a checkout that is made just now; it is nobody's yet."""
+
+_BEGUN_SECONDS: Final = 86_400.0
+"""After which what was begun is nobody's any more: a fetch takes minutes at most."""
 
 
 def checkouts() -> Path:
@@ -51,10 +57,32 @@ def checkouts() -> Path:
     return data_folder() / "checkouts"
 
 
-def new_place(telling: str) -> str:
-    """Return the folder of a new checkout, named after the last part of ``telling``."""
+@contextmanager
+def new_place(telling: str) -> Iterator[tuple[str, str]]:
+    """Give the folder in which a new checkout is made, and the one that it gets in the end.
+
+    The second is named after the last part of ``telling``; neither stays where the block raises.
+    """
+    _sweep()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.path.basename(telling))
-    return str(checkouts() / f"{name[:40].strip('-') or 'remote'}-{secrets.token_hex(8)}")
+    home = checkouts() / f"{name[:40].strip('-') or 'remote'}-{secrets.token_hex(8)}"
+    draft = home.with_name(f"{_DRAFT}{home.name}")
+    try:
+        yield str(draft), str(home)
+    except BaseException:
+        for one in (draft, home):
+            shutil.rmtree(one, ignore_errors=True)
+        raise
+
+
+def _sweep() -> None:
+    """Remove what was begun and never ended, by processes that are long gone."""
+    with suppress(OSError):
+        for one in list(os.scandir(checkouts())):
+            if one.name.startswith(_DRAFT) and one.stat(follow_symlinks=False).st_mtime < (
+                time.time() - _BEGUN_SECONDS
+            ):
+                shutil.rmtree(one.path, ignore_errors=True)
 
 
 def tree_of(home: str) -> str:

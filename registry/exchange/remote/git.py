@@ -64,11 +64,18 @@ class GitTree:
 
 @contextmanager
 def open_git(
-    url: str, ref: str | None, state: str, known: str | None, bounds: Bounds
+    url: str,
+    ref: str | None,
+    state: str,
+    known: str | None,
+    bounds: Bounds,
+    *,
+    part: str | None = None,
 ) -> Iterator[GitTree | None]:
     """Give what a repository holds at a ref (None: its default branch), or None: it is ``known``.
 
-    ``state``: a folder of ours for the bare repository. Raises `RemoteProblem`, `AddressInvalid`.
+    ``part``: the folder of it that is of interest. ``state``: a folder of ours for the bare
+    repository. Raises `RemoteProblem`, `AddressInvalid`.
     """
     git = Git(url, os.path.join(state, "busy"), bounds)
     commit = git.find(ref)
@@ -78,11 +85,11 @@ def open_git(
     rest = os.path.join(state, "git")
     git.begin(rest if known is not None else None)
     seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
-    before = git.at(seen)
+    before = git.at(seen) if known is not None else None
     notices: list[str] = []
     if not git.fetch(commit, before):
         notices.append(f"its history was rewritten: {before} is no part of it any more")
-    files, made_at = git.listed(commit, notices)
+    files, made_at = git.listed(commit, notices, part)
     yield GitTree(git, commit, made_at, files, notices)
     git.run("update-ref", seen, commit)
     git.end(rest)
@@ -213,13 +220,20 @@ class Git(GitProgram):
         if self._partial and ids:
             self._fetch(refspecs=ids, settled=False)
 
-    def listed(self, commit: str, notices: list[str]) -> tuple[dict[str, Blob], int | None]:
-        """Return the plain files of a commit, and when it was made; of the rest say what it was."""
+    def listed(
+        self, commit: str, notices: list[str], part: str | None = None
+    ) -> tuple[dict[str, Blob], int | None]:
+        """Return the plain files of a commit, and when it was made; of the rest say what it was.
+
+        ``part``: only those below this folder.
+        """
         files: dict[str, Blob] = {}
         seen: dict[str, str] = {}
         folders: set[str] = set()
         left: dict[str, int] = {}
-        for number, entry in enumerate(self._entries("ls-tree", "-r", "-z", "--full-tree", commit)):
+        below = ["--", f"{part}/"] if part else []
+        listing = self._entries("ls-tree", "-r", "-z", "--full-tree", commit, *below)
+        for number, entry in enumerate(listing):
             facts, _, raw = entry.partition(b"\t")
             mode, _kind, found = facts.decode("ascii", "replace").split(" ", 2)
             path = raw.decode("utf-8", "surrogateescape")

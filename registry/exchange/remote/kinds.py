@@ -53,7 +53,7 @@ def open_remote(
     """
     match remote.kind:
         case "git":
-            return open_git(remote.url, remote.ref, state, known, bounds)
+            return open_git(remote.url, remote.ref, state, known, bounds, part=remote.part)
         case "archive":
             from registry.exchange.remote.archive import open_archive
 

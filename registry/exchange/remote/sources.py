@@ -1,10 +1,11 @@
 """Remote sources: added, synced, changed, trusted and removed."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
+from threading import Thread
 from typing import Final
 
 from registry.core import Core
@@ -249,9 +250,11 @@ def _add(
     kind = kind_of(address)
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
-    home = new_place(telling)
-    try:
-        got = fetch(core, remote, home, name or address.url)
+    # What stores it takes a quarter of a second to import: the remote takes its time, too.
+    Thread(target=import_module, args=("registry.sync.apply",)).start()
+    with new_place(telling) as (draft, home):
+        got = fetch(core, remote, draft, name or address.url)
+        os.rename(draft, home)
         source = folders.add(
             core,
             tree_of(home),
@@ -261,7 +264,4 @@ def _add(
             remote=got.remote,
             telling=telling,
         )
-    except BaseException:
-        shutil.rmtree(home, ignore_errors=True)
-        raise
     return source, got

@@ -10,7 +10,8 @@ import pytest
 from registry.api import SkillRegistry
 from registry.settings import Settings
 from tests.changes.faults import DISK, NEVER, Step, at_step, fail, kill, run_in_child, some
-from tests.exchange.remote.upstream import Upstream, checkout_of, files_of
+from tests.conftest import OLD
+from tests.exchange.remote.upstream import Upstream, all_checkouts, checkout_of, files_of
 
 
 class Scene:
@@ -98,6 +99,23 @@ def test_after_a_fetch_that_broke_anywhere_the_next_sync_brings_all_in_line(scen
             assert left == {"asked.json", "files.json", "lock", "manifest.json", "state", "tree"}
             folders = [one for one in (checkout_of(registry) / "tree").rglob("*") if one.is_dir()]
             assert how != "killed" or all(any(one.iterdir()) for one in folders), step
+
+
+def test_what_a_killed_fetch_of_a_new_address_leaves_is_removed_after_a_day(registry, upstream):
+    def broken() -> None:
+        with at_step(20, kill, frozenset({DISK})):
+            registry.sync(upstream.url)
+
+    assert run_in_child(broken) == -9
+    (left,) = all_checkouts()
+    registry.sync(upstream.url)
+    home = checkout_of(registry)
+    assert all_checkouts() == [left, home]  # it may be somebody's who is fetching just now
+    os.utime(left, (OLD, OLD))
+    registry.sync(f"{upstream.url}/skills/alpha")
+    assert left not in all_checkouts()
+    assert home in all_checkouts()
+    assert registry.sync().complete
 
 
 def test_a_fetch_that_was_killed_in_git_is_not_gone_on_with(scene):
