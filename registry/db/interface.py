@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KNOWN_REVISIONS: Final = tuple(
-    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012".split()
+    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012 0014".split()
 )
 """All migrations, the oldest first; a test holds them against the migrations folder."""
 

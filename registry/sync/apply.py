@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import compress, islice
 from typing import Final, NamedTuple
@@ -27,6 +28,7 @@ from registry.db.writes.versions import (
 from registry.disk.scanned import UNREADABLE, ScannedFolder
 from registry.disk.walk import Walk
 from registry.document.security import is_about_defence
+from registry.errors import DatabaseProblem
 from registry.model import Diagnostic
 from registry.sync.fingerprint import is_current, mark_of, stamp
 from registry.sync.folder import Previous, Reading, is_racy, make_version, read_folder, signed
@@ -70,7 +72,7 @@ def apply_plan(
     `DatabaseProblem`, before anything is published, where the lock of this sync was lost.
     """
     writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
-    clear(writer)  # what a killed sync left
+    clear(writer, lock)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
     # Storing happens inside SQLite, which lets other threads run: the next batch is read and
@@ -103,7 +105,8 @@ def apply_plan(
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)
-    clear(writer)
+    with suppress(DatabaseProblem):  # what is published is published; the next sync clears it away
+        clear(writer, lock)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
     return [staged[new] for new in live]
@@ -123,10 +126,14 @@ def _store(writer: Writer, batch: list[NewVersion]) -> list[PublishedVersion]:
     ]
 
 
-def clear(writer: Writer) -> None:
-    """Delete the versions that nobody sees. Only the holder of the sync lock may call this."""
+def clear(writer: Writer, lock: SyncLock) -> None:
+    """Delete the versions that nobody sees, which only the holder of the sync lock may.
+
+    Raises `DatabaseProblem`, before anything is deleted, where it was lost.
+    """
     while True:
         with writer.transaction() as connection:
+            lock.assert_held(connection)
             if not delete_retired(connection, host=writer.host):
                 return
 

@@ -86,7 +86,7 @@ def test_the_migrated_schema_is_the_one_in_the_code(server_database):
             opts={
                 "compare_type": True,
                 "include_name": lambda name, kind, _: (
-                    not (kind == "table" and name in {"search_texts", "data_version"})
+                    not (kind == "table" and name in {"search_texts", "data_version", "leases"})
                 ),
             },
         )

@@ -250,4 +250,4 @@ CREATE TABLE tokens (
 	CONSTRAINT pk_tokens PRIMARY KEY (number), 
 	CONSTRAINT uq_tokens_hash UNIQUE (hash)
 );
-INSERT INTO alembic_version VALUES ('0012');
+INSERT INTO alembic_version VALUES ('0014');
