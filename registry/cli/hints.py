@@ -83,8 +83,8 @@ def _database_refused(error: errors.RegistryError) -> str:
 def _remote_refused(error: errors.RegistryError) -> str:
     if error.facts["status"] in {401, 403}:
         return (
-            "Only what is open to everybody is fetched from web addresses; a private repository "
-            "is fetched by git, with your credentials."
+            "Put the user and the password for this host into ~/.netrc, which nobody else may "
+            "read; a private repository is fetched by git, with your credentials."
         )
     return "Is the address right? What is private may be called missing to whoever is not known."
 

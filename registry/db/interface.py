@@ -10,19 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Protocol,
-    Self,
-    TypeAlias,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 from registry.db.asked import Condition, Part, Pattern, Question
 from registry.db.facts import DatabaseInfo
 from registry.db.sight import EVERYTHING, Sight
+from registry.db.stamps import NONE, Stamps
 from registry.errors import DatabaseTooNew, RegistryError
 
 if TYPE_CHECKING:
@@ -310,8 +303,8 @@ class Backend(ABC):
         """Return the lock that a sync on this machine holds."""
 
     @abstractmethod
-    def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
-        """Write ``now`` as the last sync of sources in which nothing was to be done."""
+    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
+        """Write ``now`` as the last sync of sources in which there is nothing new."""
 
     @abstractmethod
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:

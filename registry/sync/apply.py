@@ -20,7 +20,7 @@ from registry.db.writes.versions import (
     add_notices,
     delete_retired,
     publish,
-    refresh_fingerprints,
+    refresh_stamps,
     replace_notices,
     replace_unread,
     stage,
@@ -30,8 +30,8 @@ from registry.disk.walk import Walk
 from registry.document.security import is_about_defence
 from registry.errors import DatabaseProblem
 from registry.model import Diagnostic
-from registry.sync.fingerprint import is_current, mark_of, stamp
-from registry.sync.folder import Previous, Reading, is_racy, make_version, read_folder, signed
+from registry.sync.fingerprint import is_current, mark_of, stamps_of
+from registry.sync.folder import Previous, Reading, make_version, read_folder
 from registry.sync.hashing import KnownHashes
 from registry.sync.planning import Plan
 from registry.sync.recent import Recent
@@ -248,16 +248,7 @@ def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
 
 
 def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
-    touches = ((p, folder, known) for p in plan.sources for folder, known in p.touches.items())
-    while some := list(islice(touches, BATCH)):
-        rows: list[tuple[str, int, int]] = []
-        files: list[tuple[int | str, ...]] = []
-        for part, folder, known in some:
-            found = part.look(folder)
-            if found is not None:
-                rows.append((stamp(found, part.mark), int(is_racy(found, scan_ns)), known))
-                for path, *facts, inode in found.files:
-                    files.append((*facts, signed(inode), known, path))
-        if rows:
-            with writer.transaction() as connection:
-                refresh_fingerprints(connection, rows, files)
+    touched = plan.touched
+    while (stamps := stamps_of(islice(touched, BATCH), scan_ns)).versions:
+        with writer.transaction() as connection:
+            refresh_stamps(connection, stamps)

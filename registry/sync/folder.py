@@ -25,13 +25,10 @@ from registry.document.security import (
 )
 from registry.model import Diagnostic, Document, SkillFile, record
 from registry.settings import Limits
-from registry.sync.fingerprint import MARK, mark_of, stamp
+from registry.sync.fingerprint import MARK, is_racy, mark_of, signed, stamp
 from registry.sync.hashing import KnownHashes, hash_files, tree_hash
 from registry.sync.recent import Recent
 from registry.text import name_key, utc_text
-
-RACY_NS = 2_000_000_000
-"""Timestamps this close to the scan's start may hide a later change of the same size."""
 
 _SAID: Final = "name description kind version license author compatibility".split()
 """Columns that are fields of a `Document`."""
@@ -63,11 +60,6 @@ class Reading:
     unread: tuple[Diagnostic, ...] = ()
     contents: tuple[Packed, ...] = ()
     mark: str = MARK
-
-
-def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
-    """Tell whether the folder's times prove nothing, seen from the scan's start ``scan_ns``."""
-    return found.newest_ns >= scan_ns - RACY_NS
 
 
 def read_folder(
@@ -213,11 +205,6 @@ def make_version(
 def _nothing(found: ScannedFolder) -> Document:
     """Return what a folder says whose document is not there, or can't be read."""
     return Document(text="", body="", body_line=1, front_matter={}, name=found.name, description="")
-
-
-def signed(inode: int) -> int:
-    """Return the number of an inode as a database holds it, in 64 bits with a sign."""
-    return inode if inode < 1 << 63 else inode - (1 << 64)
 
 
 def _status(reading: Reading) -> str:

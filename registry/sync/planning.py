@@ -1,12 +1,13 @@
 """The plan of a whole sync: what to do in each source, what moved, what is held back."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from registry.db.interface import Reader
 from registry.db.queries.known import RemovedSkill, removed_skills
+from registry.disk.scanned import ScannedFolder
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.fingerprint import MARK
@@ -43,8 +44,17 @@ class Plan:
     """What those are by now, of sources that are not synced (source id, folder, notice)."""
 
     @property
+    def touched(self) -> Iterator[tuple[int, ScannedFolder, str]]:
+        """The versions whose content is unchanged, with their folders and the rules of reading."""
+        for part in self.sources:
+            for folder, version in part.touches.items():
+                found = part.look(folder)
+                if found is not None:
+                    yield version, found, part.mark
+
+    @property
     def is_idle(self) -> bool:
-        """Whether nothing has to be written but the time."""
+        """Whether nothing has to be written but times."""
         work = self.moves, self.removed, self.settled
         return not any(work) and all(part.is_idle for part in self.sources)
 

@@ -9,12 +9,13 @@ from registry.core import Core
 from registry.db.interface import SyncLock
 from registry.db.queries.known import links_outside
 from registry.db.queries.skills import refs_of
+from registry.db.stamps import NONE
 from registry.disk.links import Leads, follow, known
 from registry.disk.paths import is_safe_relative, join, storable
 from registry.errors import SyncRunning
 from registry.model import Scope, Source
 from registry.sync.contents import store_contents
-from registry.sync.fingerprint import mark_of
+from registry.sync.fingerprint import mark_of, stamps_of
 from registry.sync.planning import Plan, SyncOptions, make_plan
 from registry.sync.report import Fetched, Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
@@ -24,6 +25,9 @@ WAIT_SECONDS = 3600.0
 
 PATIENCE_SECONDS = 1.0
 """A sync by a watcher is over in less: nobody should hear of it."""
+
+MAX_TOUCHED = 400
+"""Skills whose times alone are new, and are written at once, without what changes need."""
 
 
 def sync(
@@ -138,8 +142,12 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     if not core.backend.writable:
         for part in plan.sources:
             part.touches.clear()  # what they would save the next sync can't be kept
-    if plan.is_idle and all(part.outcome == "ok" for part in plan.sources):
-        core.backend.mark_unchanged([part.source.id for part in plan.sources], utc_now())
+    touched = sum(len(part.touches) for part in plan.sources)
+    is_ok = all(part.outcome == "ok" for part in plan.sources)
+    if plan.is_idle and is_ok and touched <= MAX_TOUCHED:
+        stamps = stamps_of(plan.touched, lock.now_ns()) if touched else NONE
+        ids = [part.source.id for part in plan.sources]
+        core.backend.mark_unchanged(ids, utc_now(), stamps)
         return report
     from registry.sync.apply import apply_plan
 

@@ -115,12 +115,11 @@ class SourcePlan:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to write, but for skills that went."""
+        """Whether there is nothing to write but times, and skills that went."""
         work = (
             self.new,
             self.placeholders,
             self.updates,
-            self.touches,
             self.unread,
             self.gone_placeholders,
         )

@@ -1,14 +1,17 @@
 """The program around the commands: global options, errors, exit statuses, broken pipes."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
 from registry import __version__, errors
 from registry.cli.run import exit_status
 from tests.cli.conftest import REPOSITORY
+from tests.conftest import OLD
 
 HEAVY = ["sqlalchemy", "alembic", "rich", "mcp", "yaml"]
 READING = [
@@ -53,6 +56,30 @@ def test_a_read_command_imports_nothing_heavy(library, database, command):
         cwd=REPOSITORY,
     )
     assert ran.stderr.endswith("[]")
+
+
+@pytest.mark.file
+def test_a_sync_that_finds_new_times_alone_keeps_them_and_imports_nothing_heavy(
+    library, database, root
+):
+    document = root / "haiku" / "SKILL.md"
+    os.utime(document, ns=(OLD * 10**9, OLD * 10**9 + 7))
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, "sqlalchemy,alembic,rich", "sync"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "SKILL_REGISTRY_DB": str(database)},
+        cwd=REPOSITORY,
+    )
+    assert " 0 updated, " in ran.stdout
+    assert ran.stderr.endswith("[]")
+    with closing(sqlite3.connect(database)) as connection:
+        (kept,) = connection.execute(
+            "SELECT mtime_ns FROM skill_files f JOIN skills s ON s.id = f.skill_id "
+            "WHERE s.name = 'haiku' AND f.path = 'SKILL.md'"
+        ).fetchone()
+    assert kept == OLD * 10**9 + 7
 
 
 def test_help_imports_no_command_and_no_service():

@@ -10,7 +10,7 @@ from registry.disk.files import digest
 from registry.errors import FileChanging
 from registry.settings import Limits, Settings
 from registry.sync import apply, hashing
-from registry.sync.folder import signed
+from registry.sync.fingerprint import signed
 from tests.conftest import OLD, write_skill
 
 

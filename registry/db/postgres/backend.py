@@ -12,6 +12,7 @@ from registry.db.postgres.dialect import load_driver, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
 from registry.db.queries.summary import problems, registered
 from registry.db.remote.address import parse_url
+from registry.db.stamps import NONE, Stamps
 from registry.db.target import copy_target, unwritable
 from registry.db.usage import statements
 from registry.errors import DatabaseBusy
@@ -58,11 +59,13 @@ class PostgresBackend(Backend):
         doing = f"the sync of process {os.getpid()} on {self.host}"
         return ServerLock(self._address, self.host, doing)
 
-    def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
+    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
         """Write ``now`` as the last sync of the sources."""
         from registry.db.writes.sources import record_sync
+        from registry.db.writes.versions import refresh_stamps
 
         with self.open_writer().transaction() as connection:
+            refresh_stamps(connection, stamps)
             for source_id in source_ids:
                 record_sync(connection, source_id, now, "ok")
 

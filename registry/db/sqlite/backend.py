@@ -18,6 +18,7 @@ from registry.db.sqlite.dialect import (
 )
 from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
+from registry.db.stamps import NONE, Stamps
 from registry.db.target import copy_target
 from registry.db.usage import statements
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
@@ -62,13 +63,13 @@ class SqliteBackend(Backend):
         """Return the lock beside the file."""
         return SyncLockFile(self.path)
 
-    def mark_unchanged(self, source_ids: Sequence[int], now: str) -> None:
+    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
         """Write ``now`` as the last sync of the sources, where anything can be written."""
         if not self.writable:
             return
         sql = "UPDATE sources SET last_sync_at = ?, last_result = 'ok' WHERE id = ?"
         rows = [(now, source_id) for source_id in source_ids]
-        if not self._write([(sql, rows)], BUSY_SECONDS):
+        if not self._write([*stamps.statements, (sql, rows)], BUSY_SECONDS):
             raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:

@@ -26,6 +26,7 @@ from registry.db.schema import (
     skills,
     sources,
 )
+from registry.db.stamps import Stamps
 from registry.db.writes.gone import record_gone
 from registry.db.writes.indexed import UNINDEXED, Indexed, how_indexed
 from registry.db.writes.names import refresh_names
@@ -192,27 +193,10 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
     return len(chosen)
 
 
-def refresh_fingerprints(
-    connection: Connection,
-    rows: Sequence[tuple[str, int, int]],
-    files: Sequence[tuple[int | str, ...]],
-) -> None:
-    """Store new stat facts of versions whose content is unchanged.
-
-    ``rows``: fingerprint, racy, the version's id; ``files``: mode, size, mtime_ns, ctime_ns,
-    inode, the version's id, path.
-    """
-    execute_many(
-        connection,
-        "UPDATE skills SET fingerprint = ?, racy = ? WHERE id = ? AND live = 1",
-        rows,
-    )
-    execute_many(
-        connection,
-        "UPDATE skill_files SET mode = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ? "
-        "WHERE skill_id = ? AND path = ?",
-        files,
-    )
+def refresh_stamps(connection: Connection, stamps: Stamps) -> None:
+    """Store new stat facts of versions whose content is unchanged."""
+    for sql, rows in stamps.statements:
+        execute_many(connection, sql, rows)
 
 
 def replace_notices(

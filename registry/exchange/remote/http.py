@@ -2,8 +2,8 @@
 
 Where a server redirects to, and what an index names, may not be a private address unless the first
 address was one of that kind: nobody outside makes this machine ask its own network. The address
-that is checked is the one that is connected to. User name and password of the first address are
-sent to its host alone and shown nowhere.
+that is checked is the one that is connected to. User name and password of the first address, or
+those that ``~/.netrc`` has for its host, are sent to its host alone and shown nowhere.
 """
 
 import http.client
@@ -34,7 +34,7 @@ from registry.exchange.remote.urls import (
     resolved,
     split,
 )
-from registry.exchange.remote.wire import connect, cut_off, login_of, reason_of, tunnel
+from registry.exchange.remote.wire import connect, cut_off, login_at, login_of, reason_of, tunnel
 from registry.settings import APPLICATION
 
 TIMEOUT: Final = 15.0
@@ -80,7 +80,7 @@ class Client:
         self._room = bounds.bytes
         self._lock = Lock()
         self._first_place: str | None = None
-        self._login = login_of(split(url))
+        self._login = login_at(split(url))
         self.url = resolved(url)
 
     def json(self, url: str) -> tuple[Any, Answer]:

@@ -2,6 +2,8 @@
 
 import base64
 import http.client
+import netrc
+import os
 import socket
 import ssl
 from contextlib import suppress
@@ -31,8 +33,26 @@ def login_of(parts: SplitResult) -> str | None:
     """Return the value of the header that names the user of an address, if it names one."""
     if parts.username is None:
         return None
-    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-    return f"Basic {base64.b64encode(login).decode()}"
+    return _basic(unquote(parts.username), unquote(parts.password or ""))
+
+
+def login_at(parts: SplitResult) -> str | None:
+    """Return the value of the header for an address: by its own user, else by ``~/.netrc``.
+
+    ``NETRC`` names another file, as for curl. One that can't be read, or that others may read, is
+    as if it were not there: what is open to everybody needs none.
+    """
+    own = login_of(parts)
+    if own is not None or parts.hostname is None:
+        return own
+    found = None
+    with suppress(OSError, ValueError, netrc.NetrcParseError):
+        found = netrc.netrc(os.environ.get("NETRC")).hosts.get(parts.hostname)
+    return _basic(found[0], found[2]) if found and found[2] else None
+
+
+def _basic(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def connect(proxy: SplitResult, seconds: float) -> socket.socket:

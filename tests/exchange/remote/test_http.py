@@ -3,11 +3,13 @@
 import base64
 import gzip
 import ipaddress
+import os
 import socket
 import ssl
 import struct
 import subprocess
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
@@ -174,6 +176,15 @@ class TestPlacesOfOurs:
         assert place_of(ipaddress.ip_address(address)) == place
 
 
+@pytest.fixture
+def netrc():
+    """The user's file of passwords, with one for this machine."""
+    file = Path(os.environ["HOME"], ".netrc")
+    file.write_text("machine 127.0.0.1 login ann password s3cret/@\n")
+    file.chmod(0o600)
+    return file
+
+
 class TestPasswords:
     def test_user_and_password_of_the_address_are_sent(self, server, fetch):
         server.put("/a", b"found")
@@ -181,6 +192,34 @@ class TestPasswords:
         assert fetch(url) == b"found"
         assert server.headers[0]["Authorization"] == LOGIN
         assert "ann" not in server.headers[0]["Host"]
+
+    @pytest.mark.parametrize("named", [True, False])
+    def test_those_of_the_netrc_file_are_sent(self, server, fetch, netrc, named, monkeypatch):
+        if named:
+            monkeypatch.setenv("NETRC", str(netrc.rename(netrc.with_name("mine"))))
+        server.put("/a", b"found")
+        fetch(f"{server.url}/a")
+        assert server.headers[0]["Authorization"] == LOGIN
+
+    def test_another_server_never_sees_those_of_the_netrc_file(self, make_server, fetch, netrc):
+        netrc.write_text("machine localhost login ann password s3cret/@\n")
+        one, other = make_server(), make_server()
+        one.redirect("/a", f"http://localhost:{other.port}/b")
+        other.put("/b", b"found")
+        fetch(f"{one.url}/a")
+        assert [one.get("Authorization") for one in (*one.headers, *other.headers)] == [None, None]
+
+    @pytest.mark.parametrize(
+        ("text", "mode"),
+        [(None, 0o644), ("machine 127.0.0.1 login", 0o600), (b"\xff\xfe machine", 0o600)],
+    )
+    def test_a_netrc_file_that_is_no_good_stops_nobody(self, server, fetch, netrc, text, mode):
+        if text is not None:
+            netrc.write_bytes(text if isinstance(text, bytes) else text.encode())
+        netrc.chmod(mode)
+        server.put("/a", b"found")
+        assert fetch(f"{server.url}/a") == b"found"
+        assert "Authorization" not in server.headers[0]
 
     def test_a_redirect_on_the_same_host_keeps_them(self, server, fetch):
         server.redirect("/a", "/b")
