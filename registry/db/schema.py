@@ -52,6 +52,7 @@ sources = Table(
     Column("priority", Integer, nullable=False, server_default=text("0")),
     # Rank of the scope and priority in one number, the lowest is the strongest.
     Column("strength", Integer, nullable=False),
+    # 0: not; 1: its skills are seen; 2: see `sight.ARRIVING`.
     Column("enabled", Integer, nullable=False, server_default=text("1")),
     # The machine that has the folder; in a SQLite file empty, for whoever opens it.
     Column("host", Text, nullable=False, server_default=""),

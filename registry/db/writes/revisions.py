@@ -42,6 +42,8 @@ LEVEL = 1
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     """Record the content of versions that just went live."""
+    if not versions:
+        return
     sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES, origin=ORIGIN)
     execute(connection, sql, list(versions))
     execute(connection, _TURN, list(versions))

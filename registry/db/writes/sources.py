@@ -1,8 +1,11 @@
 """Add, change and remove sources."""
 
-from sqlalchemy import Connection, insert, select, update
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, exists, func, insert, select, update
 
 from registry.db.schema import diagnostics, skills, sources
+from registry.db.sight import ARRIVING
 from registry.db.writes.gone import record_gone
 from registry.db.writes.names import refresh_names
 from registry.db.writes.revisions import store_documents
@@ -122,6 +125,41 @@ def distrust_source(connection: Connection, source_id: int) -> int:
     connection.execute(update(skills).where(*found).values(held=1))
     refresh_names(connection, names)
     return len(names)
+
+
+def hide_until_complete(connection: Connection, source_ids: Sequence[int]) -> set[int]:
+    """Show nothing of sources of which nothing is seen yet; return those of which that is so.
+
+    What becomes live in them is seen when `show_all` is told.
+    """
+    connection.execute(
+        update(sources)
+        .where(
+            sources.c.id.in_(source_ids),
+            sources.c.enabled == 1,
+            ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1),
+        )
+        .values(enabled=ARRIVING)
+    )
+    hidden = select(sources.c.id).where(sources.c.id.in_(source_ids), sources.c.enabled == ARRIVING)
+    return set(connection.scalars(hidden))
+
+
+def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
+    """Show what sources hold that were hidden until they are complete."""
+    hidden = sources.c.id.in_(source_ids), sources.c.enabled == ARRIVING
+    shown = update(sources).where(*hidden).values(enabled=1).returning(sources.c.id)
+    if not connection.scalars(shown).all():
+        return
+    # One pass over an index: to look each name up takes the wrong one as long as the server has not
+    # counted what it holds.
+    shared = (
+        select(skills.c.name)
+        .where(skills.c.live == 1)
+        .group_by(skills.c.name)
+        .having(func.min(skills.c.source_id) != func.max(skills.c.source_id))
+    )
+    refresh_names(connection, list(connection.scalars(shared)))
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:

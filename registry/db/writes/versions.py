@@ -109,9 +109,10 @@ def stage(
     insert_rows(connection, skill_files, files)
     insert_rows(connection, skill_tags, tags)
     insert_rows(connection, diagnostics, findings)
-    add_contents(connection, [packed for version in batch for packed in version.contents])
     if found:
         dialect_of(connection).add_to_index(connection, found)
+    # Last: on a server who stores the same bytes waits until this is committed.
+    add_contents(connection, [packed for version in batch for packed in version.contents])
     return [version.columns["id"] for version in batch]
 
 
