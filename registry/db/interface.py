@@ -107,6 +107,9 @@ class Reader(ABC):
     json_each: str
     """The table of the elements of the JSON array in ``{}``; call it ``e``."""
 
+    digest: str | None = None
+    """The aggregate of texts ``{}`` by which to tell whether they are others; None: read them."""
+
     json_item: str
     """The element number ``{}``, as text, of the array that ``e`` is at."""
 
