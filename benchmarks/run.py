@@ -24,6 +24,7 @@ import floors
 import mcp_clients
 import quality
 import toolsets
+import web
 from generate import real_skills, write_skills
 
 from registry import Settings, SkillRegistry, __version__
@@ -223,6 +224,9 @@ def measure_processes(table: Table, database: Path, runs: int) -> None:
     if size == 10_000:
         for what, figure, echo in mcp_clients.rows(str(database)):
             table.add(what, figure, echo, "adds <= 10 ms" if what.endswith("p50") else "")
+    if size >= web.FROM:
+        for what, figure, goal, unit in web.rows(str(database)):
+            table.add(f"web: {what}", figure, None, goal, unit=unit)
 
 
 def machine() -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from registry.db.queries.revisions import Revision
     from registry.db.queries.skills import StoredSkill
     from registry.exchange.export import Export
+    from registry.exchange.remote.sources import SourceChange
     from registry.exchange.told import Pulled
     from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
@@ -448,15 +449,13 @@ class SkillRegistry:
 
         return History.of(self.core, name)
 
-    def prune(self, *, keep: int = 20, before: str | None = None) -> tuple[int, int]:
-        """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.
+    def prune(
+        self, *, keep: int = 20, before: str | None = None, as_admin: bool = False
+    ) -> tuple[int, int]:
+        """Forget revisions beyond the newest ``keep`` of each skill; see `changes.prune.prune`."""
+        from registry.changes.prune import prune
 
-        The current one stays. Returns how many revisions, and contents that only they had, went.
-        """
-        from registry.db.writes.revisions import prune
-
-        with self.core.writer.transaction() as connection:
-            return prune(connection, keep=keep, before=before)
+        return prune(self.core, keep=keep, before=before, as_admin=as_admin)
 
     # In and out
 
@@ -636,24 +635,18 @@ class SkillRegistry:
 
         return add(self.core, path, name=name, scope=scope, priority=priority)
 
-    def update_source(
-        self,
-        name: str,
-        *,
-        new_name: str | None = None,
-        scope: Scope | None = None,
-        priority: int | None = None,
-        ref: str | None = None,
-    ) -> Source:
+    def update_source(self, name: str, **change: Unpack["SourceChange"]) -> Source:
         """Change a source; ``ref`` pins a repository to a branch, tag or commit (empty: to none).
 
-        The next sync fetches that. Raises `SourceNotFound`, `SourceExists`, `AddressInvalid`.
+        The next sync fetches that. On a server ``team`` says who sees it (empty: everybody), and an
+        admin gives it another ``owner``. Raises `SourceNotFound`, `SourceExists`, `AddressInvalid`,
+        and `SourceNotYours`, or `AdminNeeded` where it is to be done ``as_admin``.
         """
         from registry.exchange.remote.sources import update
 
-        return update(self.core, name, scope=scope, priority=priority, new_name=new_name, ref=ref)
+        return update(self.core, name, **change)
 
-    def trust_source(self, name: str, *, revoke: bool = False) -> int:
+    def trust_source(self, name: str, *, revoke: bool = False, as_admin: bool = False) -> int:
         """Show agents what was held back of a source; return how many skills that were.
 
         Those are skills of a remote source with security errors; ``revoke`` holds them back again.
@@ -661,7 +654,7 @@ class SkillRegistry:
         """
         from registry.exchange.remote.sources import trust
 
-        return trust(self.core, name, revoke=revoke)
+        return trust(self.core, name, revoke=revoke, as_admin=as_admin)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
         """Return sources with what their remotes say by now: whether they are ``behind``."""
@@ -669,23 +662,24 @@ class SkillRegistry:
 
         return asked(self.core, sources)
 
-    def adopt_source(self, name: str) -> Source:
+    def adopt_source(self, name: str, *, as_admin: bool = False) -> Source:
         """Sync and change here a source that was added elsewhere under this host's name.
 
-        Only on a server: a file needs none. Raises `SourceNotFound`, `SourceElsewhere`.
+        Only on a server: a file needs none. ``as_admin``: another role's becomes one's own. Raises
+        `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
         from registry.sync.sources import adopt
 
-        return adopt(self.core, name)
+        return adopt(self.core, name, as_admin=as_admin)
 
-    def remove_source(self, name: str) -> Source:
-        """Forget a source and its skills. Raises `SourceNotFound`.
+    def remove_source(self, name: str, *, as_admin: bool = False) -> Source:
+        """Forget a source and its skills. Raises `SourceNotFound`, `SourceNotYours`, `AdminNeeded`.
 
         The disk stays as it is, but for our checkout of a remote source, which goes.
         """
         from registry.exchange.remote.sources import remove
 
-        return remove(self.core, name)
+        return remove(self.core, name, as_admin=as_admin)
 
     def discover(self, home: str, project: str | None = None) -> "Sequence[Discovered]":
         """Return the well-known skill folders that exist below ``home`` and ``project``."""

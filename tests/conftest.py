@@ -9,13 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import hypothesis
 import pytest
+from sqlalchemy import Dialect, Engine, create_engine, event
 
 from registry.api import SkillRegistry
+from registry.db.postgres import writer as postgres_writer
 from registry.db.sqlite import upgrade
+from registry.db.sqlite import writer as sqlite_writer
 from registry.disk.agents import VARIABLES
 from registry.model import DOCUMENT_NAMES
 from registry.settings import Settings
@@ -178,6 +182,24 @@ All else is about what lies above the database: rendering, the wording of comman
 of toolsets, files. It would say the same twice; of each file the tests marked ``both`` are enough
 to see that its way to a server is not broken.
 """
+ALIKE = {
+    "changes/test_durable.py": "what is on the disk, and when",
+    "changes/test_fixes.py": "the text of documents",
+    "changes/test_refusals.py": "what is refused before anything is written",
+    "changes/test_state.py": "folders of state, and the trash",
+    "changes/test_unanswering_disk.py": "what a disk fails to say",
+    "sync/test_links.py": "where links lead",
+    "sync/test_report.py": "what is counted of a plan",
+    "web/test_browser.py": "what a browser makes of a page",
+    "web/test_command.py": "how the program begins and ends",
+    "web/test_door.py": "who is let in",
+    "web/test_hostile.py": "how a page says what it was given",
+    "web/test_pages.py": "what pages have in common",
+}
+"""Files in those folders which meet the database by the facade alone, and what they are about.
+
+Of these, too, the tests marked ``both`` are asked.
+"""
 
 
 LONG = """
@@ -196,8 +218,10 @@ def is_for_a_server(item: pytest.Item) -> bool:
         getattr(item, "fixturenames", ())
     ):
         return False
-    place = item.path.relative_to(REPOSITORY / "tests").parts[0]
-    return place in ON_A_SERVER or item.get_closest_marker("both") is not None
+    place = item.path.relative_to(REPOSITORY / "tests")
+    return item.get_closest_marker("both") is not None or (
+        place.parts[0] in ON_A_SERVER and str(place) not in ALIKE
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -278,8 +302,32 @@ def lent_database(
     return lend
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _compiled_once() -> Iterator[None]:
+    """Let the engines of all databases of a kind share what they compiled.
+
+    The program has one engine, which compiles a statement once; a test has a new one each time.
+    """
+    dialects: dict[str, Dialect] = {}
+    compiled: dict[Any, Any] = {}  # the keys tell dialects apart
+
+    def create(url: str, **options: Any) -> Engine:
+        engine = create_engine(url, **options)
+        if url in dialects:
+            engine.dialect = dialects[url]
+        else:  # after its own first look at what it is connected to
+            event.listen(engine, "connect", lambda *_: dialects.setdefault(url, engine.dialect))
+        engine.update_execution_options(compiled_cache=compiled)
+        return engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_writer, "create_engine", create)
+        patch.setattr(postgres_writer, "create_engine", create)
+        yield
+
+
 @pytest.fixture(scope="session")
-def _migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _migrated(_compiled_once: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the schema in place."""
     made = tmp_path_factory.mktemp("migrated") / "registry.db"
     upgrade.ensure_current(str(made))

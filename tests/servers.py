@@ -248,6 +248,7 @@ class Databases:
 
     def __init__(self, url: str) -> None:
         self._url = make_url(url).set(drivername="postgresql")
+        self.server = self._url.render_as_string(hide_password=False)
         self._template: str | None = None
         self._as_made = ""
         self._filled: dict[str, list[tuple[object, ...]]] = {}
@@ -337,8 +338,7 @@ class Databases:
         )
 
     def _do(self, sql: str) -> None:
-        address = self._url.render_as_string(hide_password=False)
-        with psycopg.connect(address, autocommit=True) as connection:
+        with psycopg.connect(self.server, autocommit=True) as connection:
             connection.execute(sql)
 
 

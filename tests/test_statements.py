@@ -143,6 +143,22 @@ def test_a_change_of_a_tag_on_a_server_sends_few_statements(new_database, root, 
 
         monkeypatch.setattr(psycopg.Connection, "commit", end)
         registry.update("alpha", tags=["second"])
-    settled = [one for one in sent if one.startswith("SELECT set_config")]
-    assert 0 < len(settled) <= 6  # one a transaction, which travels with its first statement
+    settled = [one for one in sent if one.startswith("SELECT set_config(")]
+    assert 0 < len(settled) <= 8  # of a transaction, which travel with its first statement
     assert len(sent) - len(settled) <= 35, "\n".join(sent)
+
+
+def test_the_history_of_a_skill_is_found_without_going_through_all_contents(library, monkeypatch):
+    """Of many skills there are as many contents."""
+    reader = type(library.core.backend.reader)
+    rows, plans = reader.rows, []
+
+    def ask(self, sql, parameters=()):
+        if "FROM revisions" in sql:
+            plans.extend(step for *_, step in rows(self, f"EXPLAIN QUERY PLAN {sql}", parameters))
+        return rows(self, sql, parameters)
+
+    monkeypatch.setattr(reader, "rows", ask)
+    assert library.history("skill-1")
+    assert any(step.startswith("SEARCH c USING") for step in plans), plans
+    assert [step for step in plans if step.startswith("SCAN") and "VIRTUAL" not in step] == []

@@ -22,8 +22,9 @@ from registry.document.mend import untidy
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.folder import Reading, read_folder
+from registry.sync.owned import check_own, is_here
 from registry.sync.recent import Recent
-from registry.sync.sources import check_own, is_here, own_sources, walk_of
+from registry.sync.sources import own_sources, walk_of
 from registry.text import is_path, name_key
 
 

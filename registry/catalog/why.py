@@ -19,7 +19,8 @@ from registry.disk.walk import DEPTH_SEEN
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
 from registry.sync.fingerprint import is_same
-from registry.sync.sources import is_here, own_sources, walk_of
+from registry.sync.owned import is_here
+from registry.sync.sources import own_sources, walk_of
 
 
 @dataclass(frozen=True, slots=True)

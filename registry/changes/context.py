@@ -12,7 +12,7 @@ from registry.db.queries.sources import list_sources
 from registry.disk.beneath import Folder
 from registry.errors import ChangeRefused, RegistryError, RootMissing
 from registry.model import Source
-from registry.sync.sources import check_own, check_writable, is_here
+from registry.sync.owned import check_ours, check_writable, is_here
 
 LOCK_SECONDS: Final = 30.0
 
@@ -39,12 +39,12 @@ class ChangeContext:
         """Open a source to change it, with the lock of its state folder held.
 
         ``inside``: the roots that have their state folder in them. Raises `SourceElsewhere`,
-        `OwnFileUnusable`, `SkillInaccessible`, and `ChangeRefused` when the lock stays taken, or
-        something can't be had or is not ours.
+        `SourceNotYours`, `OwnFileUnusable`, `SkillInaccessible`, and `ChangeRefused` when the lock
+        stays taken, or something can't be had or is not ours.
         """
         known = list_sources(core.reader, counted=False)
         source = next(one for one in known if one.id == source_id)
-        check_own(core, source.name, source.host, source.path)
+        check_ours(core, source)
         check_writable(source)
         roots = tuple(one.path for one in known if is_here(core, one.host, one.path))
         seal = Seal.of(core, source)

@@ -41,7 +41,7 @@ from registry.errors import (
 )
 from registry.model import Parameter, SkillDetail
 from registry.sync.hashing import whole_hash
-from registry.sync.sources import check_own
+from registry.sync.owned import check_own
 
 USUAL: Final = 0o644
 """The mode of a new file."""

@@ -1,6 +1,7 @@
 """Commands that end their help with examples, take the session, and take the global options too."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import click
@@ -81,7 +82,16 @@ def session_command(
     def make(function: Callable[..., None]) -> click.Command:
         name = function.__name__.rstrip("_")
         command = click.command(name, cls=Command, examples=examples, **settings)
-        made = command(click.pass_obj(function))
+
+        @wraps(function)
+        def run(session: Session, **given: Any) -> None:
+            from registry.db.acting import acts
+
+            # Its path without the program's own name.
+            with acts(click.get_current_context().command_path.partition(" ")[2]):
+                function(session, **given)
+
+        made = command(click.pass_obj(run))
         if group is not None:
             group.add_command(made)
         return made

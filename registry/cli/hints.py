@@ -124,6 +124,19 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
     errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: _source_not_adopted,
+    errors.SourceNotYours: "Ask them; who is an admin says --as-admin.",
+    errors.AdminNeeded: "'skill-registry db grant ROLE --admin --print' says how one is made.",
+    errors.HostTaken: (
+        "Give this machine another name: SKILL_REGISTRY_HOST, or the setting host. An admin frees "
+        "one with: skill-registry db revoke ROLE"
+    ),
+    errors.RoleNotFound: lambda error: (
+        f"Make one, on the server: createuser {quote(escape.line(error.facts['name']))}"
+    ),
+    errors.RightMissing: (
+        "An admin gives it: skill-registry db grant ROLE --read, or --write; with --print it says "
+        "what a DBA would run."
+    ),
     errors.LockMissing: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
     errors.NotPulled: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
     errors.LockNotMet: "'skill-registry pull --check' says what is different.",

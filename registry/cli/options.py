@@ -94,6 +94,13 @@ format_options: Final = stack(
     click.option("--json", "style", flag_value="json", help="Short for --format json."),
 )
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+as_admin_option: Final = click.option(
+    "--as-admin", is_flag=True, help="Another role's or host's, too; for admins of the server."
+)
+rights_options: Final = stack(
+    click.option("--yes", is_flag=True, help="Don't ask."),
+    click.option("--print", "printed", is_flag=True, help="Print the SQL, and do nothing."),
+)
 personality_option: Final = click.option(
     "--personality",
     metavar="NAME",

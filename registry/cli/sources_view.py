@@ -32,12 +32,22 @@ def _behind(source: Source, here: Collection[int]) -> str | None:
     return {True: "behind", False: "newest", None: "away"}[source.remote.behind]
 
 
-def asked_columns(here: Collection[int]) -> Sequence[Column[Source]]:
+def columns_of(sources: Sequence[Source]) -> Sequence[Column[Source]]:
+    """Return the columns of a list: owners and teams only where there are several."""
+    owner = Column[Source]("OWNER", lambda one: one.owner, only="table", drop=3)
+    team = Column[Source]("TEAM", lambda one: one.team, only="table", drop=3)
+    owners, teams = ({getattr(one, fact) for one in sources} for fact in ("owner", "team"))
+    added = [column for column, held in ((owner, owners), (team, teams)) if len(held) > 1]
+    return [*SOURCES[:OWNER_AT], *added, *SOURCES[OWNER_AT:]]
+
+
+def asked_columns(sources: Sequence[Source], here: Collection[int]) -> Sequence[Column[Source]]:
     """Return the columns where the remotes of these sources were asked."""
+    columns = columns_of(sources)
     return [
-        *SOURCES[:REMOTE_AT],
+        *columns[:REMOTE_AT],
         Column("REMOTE", lambda one: _behind(one, here), only="table"),
-        *SOURCES[REMOTE_AT:],
+        *columns[REMOTE_AT:],
         Column("ADDRESS", lambda one: _address(one.remote) if one.remote else "-", only="plain"),
         Column("REMOTE", lambda one: _behind(one, here) or "-", only="plain"),
     ]
@@ -63,6 +73,9 @@ SOURCES: Final[Sequence[Column[Source]]] = (
     Column("FOLDER", place_of, only="table", flexible=True, cut="start"),
     Column("FOLDER", lambda source: source.path, only="plain"),
 )
+
+OWNER_AT: Final = 5
+"""After which columns it is told whose they are."""
 
 REMOTE_AT: Final = 2
 """After which columns it is told what the remotes said."""

@@ -72,6 +72,8 @@ class _Copy:
     def run(self) -> Copied:
         from registry.db import schema
 
+        # First: the target notes by itself what follows.
+        self._whole(schema.audit, "id", _numbered_anew)
         sources = self._whole(schema.sources, "id", self._placed)
         skills = self._skills()
         notices = f"(skill_id IS NULL OR skill_id IN {_LIVE})"
@@ -156,3 +158,7 @@ class _Copy:
             dialect_of(self._connection).add_to_index(self._connection, indexed)
             self._progress("copying skills", start + len(skills), len(ids))
         return len(ids)
+
+
+def _numbered_anew(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != "id"}

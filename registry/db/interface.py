@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KNOWN_REVISIONS: Final = tuple(
-    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012 0014".split()
+    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012 0013 0014".split()
 )
 """All migrations, the oldest first; a test holds them against the migrations folder."""
 
@@ -103,6 +103,9 @@ class Reader(ABC):
 
     index: TextIndex
     """What asks the full-text index of this database."""
+
+    own: str = "1"
+    """1 as SQL for a source ``src`` that belongs to who asks, else 0; in a file each does."""
 
     json_each: str
     """The table of the elements of the JSON array in ``{}``; call it ``e``."""

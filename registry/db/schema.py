@@ -1,7 +1,6 @@
 """What is stored (DESIGN.md, What is stored). Migrations build it; a test holds both together.
 
-The views that people read it by (docs/database.md) stand in the migration that made them: nothing
-here asks them.
+The views for people (docs/database.md) stand in the migrations that made them.
 
 A row of ``skills`` is one version of a skill: a sync stages new versions with ``live`` 0, which no
 reader sees, and then makes all of them live at once. ``uid`` is what stays the same.
@@ -42,6 +41,11 @@ def _skill_id() -> Column[int]:
     return Column("skill_id", skill, primary_key=True, nullable=False)
 
 
+def _texts(names: str) -> list[Column[Any]]:
+    """Return columns of texts that may be missing."""
+    return [Column(name, Text) for name in names.split()]
+
+
 sources = Table(
     "sources",
     metadata,
@@ -52,25 +56,21 @@ sources = Table(
     Column("priority", Integer, nullable=False, server_default=text("0")),
     # Rank of the scope and priority in one number, the lowest is the strongest.
     Column("strength", Integer, nullable=False),
-    # 0: not; 1: its skills are seen; 2: see `sight.ARRIVING`.
     Column("enabled", Integer, nullable=False, server_default=text("1")),
     # The machine that has the folder; in a SQLite file empty, for whoever opens it.
     Column("host", Text, nullable=False, server_default=""),
     # The folder in which a project's skills are seen; of all other scopes none.
     Column("project", Text),
     Column("added_at", Text, nullable=False),
-    Column("last_sync_at", Text),
-    Column("last_result", Text),
+    *_texts("last_sync_at last_result"),
     # What the folder is a checkout of, how that is read, and what of it was asked for (`chosen`:
     # names of skills, one a line); of a folder of this machine's own none.
-    Column("kind", Text),
-    Column("url", Text),
-    Column("pin", Text),
-    Column("part", Text),
-    Column("chosen", Text),
+    *_texts("kind url pin part chosen"),
     # What was fetched last, and when.
-    Column("version", Text),
-    Column("fetched_at", Text),
+    *_texts("version fetched_at"),
+    # On a server the role that added it, as the server itself says; and who sees it: all, or those
+    # of a team. A file knows neither.
+    *_texts("owner team"),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
 )
@@ -95,20 +95,13 @@ skills = Table(
     Column("name", Text, nullable=False),
     Column("name_key", Text, nullable=False),
     Column("description", Text, nullable=False),
-    Column("kind", Text),
-    Column("category", Text),
-    Column("version", Text),
-    Column("license", Text),
-    Column("author", Text),
-    Column("compatibility", Text),
+    *_texts("kind category version license author compatibility"),
     # The tags again, one a line, so that a listing needs no second query.
     Column("tags", Text, nullable=False, server_default=""),
     Column("created_at", Text, nullable=False),
     Column("updated_at", Text, nullable=False),
     Column("indexed_at", Text, nullable=False),
-    Column("content_hash", Text),
-    Column("tree_hash", Text),
-    Column("document", Text),
+    *_texts("content_hash tree_hash document"),
     Column("bytes", BigInteger, nullable=False),
     Column("file_count", Integer, nullable=False),
     Column("fingerprint", Text, nullable=False),
@@ -128,6 +121,7 @@ Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
 # The order of listings: a page needs no sort, however many skills there are.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
+Index("ix_skills_unseen", skills.c.source_id, sqlite_where=skills.c.live == 0)
 Index("ix_skills_name", skills.c.name)
 Index("ix_skills_ref", skills.c.ref)
 Index("ix_skills_uid", skills.c.uid)
@@ -204,11 +198,9 @@ journal = Table(
     Column("folder", Text, nullable=False),
     Column("target", Text, nullable=False),
     Column("staged", Text, nullable=False),
-    Column("base", Text),
-    Column("new", Text),
+    *_texts("base new"),
     Column("exchange", Integer, nullable=False),
-    Column("uid", Text),
-    Column("created_at", Text),
+    *_texts("uid created_at"),
     Column("started_at", Text, nullable=False),
 )
 
@@ -221,9 +213,7 @@ usage = Table(
     Column("listed", BigInteger, nullable=False),
     Column("found", BigInteger, nullable=False),
     Column("read", BigInteger, nullable=False),
-    Column("last_listed_at", Text),
-    Column("last_found_at", Text),
-    Column("last_read_at", Text),
+    *_texts("last_listed_at last_found_at last_read_at"),
 )
 
 # The same by the UTC day on which it was written down, of the last `writes.usage.DAYS`.
@@ -266,6 +256,9 @@ revisions = Table(
     Column("origin", Text),
     # The place in the order in which contents were current; NULL: the number, it never came back.
     Column("turn", Integer),
+    # Who brought it about: the server's word for the role; the host, the tool and its client are
+    # what they said of themselves.
+    *_texts("role host tool client"),
     UniqueConstraint("uid", "number"),
     UniqueConstraint("uid", "tree_hash"),
 )
@@ -282,8 +275,8 @@ gone = Table(
     Column("folder", Text, nullable=False),
     Column("created_at", Text, nullable=False),
     Column("since", Text, nullable=False),
-    Column("tree_hash", Text),
-    Column("trash", Text),
+    *_texts("tree_hash trash"),
+    *_texts("owner team"),
 )
 Index("ix_gone_name", gone.c.name)
 
@@ -300,10 +293,10 @@ changes = Table(
     Column("name", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("folder", Text, nullable=False),
-    Column("before", Text),
-    Column("after", Text),
+    *_texts("before after"),
     Column("made_at", Text, nullable=False),
     Column("signature", Text, nullable=False),
+    *_texts("role tool client"),
     UniqueConstraint("number"),
 )
 Index("ix_changes_uid", changes.c.uid)
@@ -320,10 +313,23 @@ tokens = Table(
     Column("source", Text),
     Column("write", Integer, nullable=False),
     Column("created_at", Text, nullable=False),
-    Column("expires_at", Text),
-    Column("used_at", Text),
+    *_texts("expires_at used_at"),
     Column("signature", Text, nullable=False),
+    # On a server whose it is.
+    Column("role", Text),
     UniqueConstraint("hash"),
+)
+
+# Who changed sources, rights, trust, tokens and the past: rows are added and never changed, on a
+# server by the server itself. `detail`: JSON, what `subject` was like or became.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Text, nullable=False),
+    *_texts("role host tool client"),
+    Column("what", Text, nullable=False),
+    *_texts("subject detail"),
 )
 
 SEARCH_TABLES = "search_"

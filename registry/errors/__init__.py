@@ -25,6 +25,7 @@ from registry.errors.database import DatabaseRefused as DatabaseRefused
 from registry.errors.database import DatabaseTooNew as DatabaseTooNew
 from registry.errors.database import DatabaseUnreachable as DatabaseUnreachable
 from registry.errors.database import NotWritable as NotWritable
+from registry.errors.database import RightMissing as RightMissing
 from registry.errors.exchange import AddressInvalid as AddressInvalid
 from registry.errors.exchange import ArchiveRefused as ArchiveRefused
 from registry.errors.exchange import ExportRefused as ExportRefused
@@ -76,10 +77,14 @@ from registry.errors.skills import SkillInaccessible as SkillInaccessible
 from registry.errors.skills import SkillInvalid as SkillInvalid
 from registry.errors.skills import SkillMissing as SkillMissing
 from registry.errors.skills import SkillNotVisible as SkillNotVisible
+from registry.errors.sources import AdminNeeded as AdminNeeded
+from registry.errors.sources import HostTaken as HostTaken
+from registry.errors.sources import RoleNotFound as RoleNotFound
 from registry.errors.sources import SourceElsewhere as SourceElsewhere
 from registry.errors.sources import SourceExists as SourceExists
 from registry.errors.sources import SourceInvalid as SourceInvalid
 from registry.errors.sources import SourceNotAdopted as SourceNotAdopted
 from registry.errors.sources import SourceNotFound as SourceNotFound
+from registry.errors.sources import SourceNotYours as SourceNotYours
 from registry.errors.sources import SourceUnclear as SourceUnclear
 from registry.errors.sources import SyncRunning as SyncRunning

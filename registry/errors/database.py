@@ -44,6 +44,13 @@ class DatabaseRefused(DatabaseProblem):
     unknown: str | None = None
 
 
+class RightMissing(DatabaseProblem):
+    """The server does not let this user do this: ``path``, ``reason``."""
+
+    code = "right_missing"
+    sentence = "The server does not allow this user that, in {path}: {reason}."
+
+
 class DatabaseBusy(DatabaseProblem, Unavailable):
     """Another process held the write lock past the wait: ``path``, ``seconds``."""
 

@@ -67,6 +67,47 @@ class SourceNotAdopted(SourceElsewhere):
     )
 
 
+class SourceNotYours(RegistryError):
+    """Only its owner, on its machine, or an admin may do this: ``name``, ``owner``, ``host``."""
+
+    sentence = (
+        "The source {name:q} belongs to {owner:q} on {host:q}: only they, there, or an admin of the"
+        " registry may do this."
+    )
+
+    name: str
+    owner: str
+    host: str
+
+
+class AdminNeeded(RegistryError):
+    """Only an admin of the registry may do this: ``path`` of the database."""
+
+    sentence = (
+        "Only an admin of the registry {path} may do this: the role that owns its tables, or a"
+        " member of it."
+    )
+
+    path: str
+
+
+class RoleNotFound(NotFound):
+    """The server knows no role of this ``name``."""
+
+    sentence = "The server knows no role {name:q}."
+
+    name: str
+
+
+class HostTaken(Conflict):
+    """Another role used this machine's name first: ``host``, ``role``."""
+
+    sentence = "The host name {host:q} is used by the role {role:q} already; nobody else may."
+
+    host: str
+    role: str
+
+
 class SourceExists(Conflict):
     """A source of that name or path is registered already: ``name``, ``path``."""
 

@@ -27,7 +27,7 @@ from registry.exchange.remote.kinds import REPOSITORIES, open_remote
 from registry.exchange.remote.sources import kind_of
 from registry.exchange.remote.tree import Bounds, Tree
 from registry.model import DOCUMENT_NAMES, Remote, SkillDetail, Source
-from registry.sync.sources import check_writable
+from registry.sync.owned import check_writable
 from registry.sync.target import target_source
 
 

@@ -190,10 +190,16 @@ def _without_skill(work: Standing, whence: Whence, folder: str, entry: Locked) -
     return replace(told, reason=told.reason or whence.reason(entry))
 
 
-def check(core: Core, skills: Sequence[Skill] | None, target: Target) -> list[Pulled]:
+def check(
+    core: Core,
+    skills: Sequence[Skill] | None,
+    target: Target,
+    names: Sequence[str] | None = None,
+) -> list[Pulled]:
     """Say how what is there differs from the registry, for these skills or (None) all of the lock.
 
-    Raises `PullClash`, `PullRefused` and `LockFileInvalid` as `pull`.
+    ``names``: only these folders of the lock. Raises `PullClash`, `PullRefused` and
+    `LockFileInvalid` as `pull`.
     """
     with told_as_refused(target.path), ExitStack() as stack:
         standing = Standing(core, stack, target)
@@ -204,6 +210,8 @@ def check(core: Core, skills: Sequence[Skill] | None, target: Target) -> list[Pu
             return [standing.check(folder, skill) for folder, skill in places.items()] + refused
         whence, found = Whence(core), []
         for folder, entry in sorted(standing.locked.items()):
+            if names is not None and folder not in names:
+                continue
             skill = whence.skill(entry)
             found.append(
                 _without_skill(standing, whence, folder, entry)

@@ -20,6 +20,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from registry import __version__
+from registry.db.acting import acts
 from registry.errors import DatabaseProblem, UsageProblem
 from registry.mcp.extension import SkillsExtension, paged
 from registry.mcp.notices import (
@@ -179,8 +180,11 @@ class SkillServer:
         self.notices.publish(*events)
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, partial(work, *arguments))
+        def look() -> T:
+            self._core.look_again()
+            return work(*arguments)
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, look)
 
     async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         offered = await self._run(
@@ -189,7 +193,7 @@ class SkillServer:
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in offered])
 
     async def _call_tool(
-        self, _context: Any, params: types.CallToolRequestParams
+        self, context: Any, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         toolset = self._homes.get(params.name)
         if toolset is None:
@@ -199,7 +203,8 @@ class SkillServer:
             raise MCPError(types.INVALID_PARAMS, message)
         arguments = params.arguments or {}
         try:
-            answer, text = await self._run(self._answer, toolset, params.name, arguments)
+            what = toolset, params.name, arguments
+            answer, text = await self._run(self._answer, _client(context), *what)
         except DatabaseProblem as error:
             return failure(str(error))
         except Exception:
@@ -215,8 +220,10 @@ class SkillServer:
         if self._roots.forget():
             self.notices.publish(ToolsListChanged(), ResourcesListChanged())
 
-    def _answer(self, toolset: Toolset, tool: str, arguments: Any) -> tuple[Json, str]:
-        with self._registry.core.explained():
+    def _answer(
+        self, client: str | None, toolset: Toolset, tool: str, arguments: Any
+    ) -> tuple[Json, str]:
+        with acts(client=client), self._registry.core.explained():
             answer = toolset.call(tool, arguments)
             return answer, json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
@@ -306,3 +313,9 @@ class SkillServer:
             has_more=len(values) > MAX_COMPLETIONS,
         )
         return types.CompleteResult(completion=completion)
+
+
+def _client(context: Any) -> str | None:
+    """Return what a client calls itself, if it does."""
+    said = context.session.client_params
+    return None if said is None else f"{said.client_info.name} {said.client_info.version}".strip()

@@ -161,11 +161,13 @@ class Source(Value):
 
     ``host`` is the machine that has the folder; empty in a SQLite file, whose folders are here.
     ``remote``: what the folder is a checkout of; such a source is read-only. ``held``: how many of
-    its skills agents don't see until it is trusted.
+    its skills agents don't see until it is trusted. On a server ``owner`` is the role that may
+    change it, ``own``: who asks is that, and ``team``: who else sees it; None: everybody.
     """
 
     KEYS: ClassVar = tuple(
-        "name path scope priority enabled skills last_sync_at last_result host remote held".split()
+        "name path scope priority enabled skills last_sync_at last_result host remote held owner "
+        "team".split()
     )
 
     id: int
@@ -180,6 +182,9 @@ class Source(Value):
     host: str = ""
     remote: Remote | None = None
     held: int = 0
+    owner: str | None = None
+    team: str | None = None
+    own: bool = True
 
     @property
     def last_sync(self) -> datetime | None:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
-from itertools import compress, islice
+from itertools import islice
 from typing import Final, NamedTuple
 
 from registry.core import Core
@@ -12,23 +13,15 @@ from registry.db.interface import SyncLock, Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.writes.changes import drop_old_changes
-from registry.db.writes.revisions import record_revisions
-from registry.db.writes.sources import (
-    hide_until_complete,
-    record_remote,
-    record_sync,
-    show_all,
-)
+from registry.db.writes.sources import record_remote, record_sync
 from registry.db.writes.usage import drop_old_days
 from registry.db.writes.versions import (
     NewVersion,
     add_notices,
-    delete_retired,
     publish,
     refresh_stamps,
     replace_notices,
     replace_unread,
-    stage,
 )
 from registry.disk.scanned import UNREADABLE, ScannedFolder
 from registry.disk.walk import Walk
@@ -42,26 +35,12 @@ from registry.sync.planning import Plan
 from registry.sync.recent import Recent
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan
+from registry.sync.storing import STATISTICS_AFTER, PublishedVersion, Store, clear
 from registry.text import utc_now
 
 BATCH: Final = 400
 BATCH_CHARACTERS: Final = 8_000_000
 """A batch ends at whichever comes first, so that memory stays flat for files of any size."""
-
-PART: Final = 200
-"""Of a first import so many versions are published while others wait."""
-
-STATISTICS_AFTER: Final = 500
-"""So many new versions change what the database should know of itself."""
-
-
-class PublishedVersion(NamedTuple):
-    """A version that a sync made live."""
-
-    id: int
-    replaces: int | None
-    folder: str
-    status: str
 
 
 class Unread(NamedTuple):
@@ -83,7 +62,7 @@ def apply_plan(
     clear(writer, lock)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
-    store = _Store(core, lock, plan)
+    store = Store(core, lock, plan)
     # Storing happens inside SQLite, which lets other threads run: the next batch is read and
     # parsed meanwhile. At most one batch waits, so memory stays flat.
     with ThreadPoolExecutor(1, "registry-store") as pool:
@@ -92,7 +71,7 @@ def apply_plan(
             if storing is not None:
                 staged.update((one.id, one) for one in storing.result())
                 progress("importing", len(staged), total)
-            storing = pool.submit(store.add, batch)
+            storing = pool.submit(copy_context().run, store.add, batch)
         if storing is not None:
             staged.update((one.id, one) for one in storing.result())
             progress("importing", len(staged), total)
@@ -100,6 +79,7 @@ def apply_plan(
     removed = [one.id for one in plan.removed]
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
+    store.tidy()
     with writer.transaction() as connection:
         lock.assert_held(connection)
         for part in plan.sources:
@@ -107,8 +87,7 @@ def apply_plan(
                 record_remote(connection, part.source.id, part.source.remote)
         waiting = [one for one in staged if one not in store.published]
         live = publish(connection, waiting, removed, plan.settled)
-        if first := [part.source.id for part in plan.sources if part.source.last_sync_at is None]:
-            show_all(connection, first)
+        store.show(connection)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)
             if part.unread:
@@ -119,66 +98,9 @@ def apply_plan(
         drop_old_days(connection, now)
     with suppress(DatabaseProblem):  # what is published is published; the next sync clears it away
         clear(writer, lock)
-    live = [*store.live, *live]
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
-    return [staged[new] for new in live]
-
-
-class _Store:
-    """Stores what a sync has read, unseen, in the thread that does so.
-
-    What a source of which nothing was seen yet holds is published in parts on a server, where all
-    others wait for each: the source is hidden until the last. ``live``: what was; ``published``:
-    that, and what lost to a change made meanwhile.
-    """
-
-    def __init__(self, core: Core, lock: SyncLock, plan: Plan) -> None:
-        self._writer, self._lock = core.writer, lock
-        self.live: list[int] = []
-        self.published: set[int] = set()
-        self._hidden: set[int] = set()
-        large = [
-            part.source.id
-            for part in plan.sources
-            if part.source.last_sync_at is None and len(part.new) > BATCH
-        ]
-        if large and core.backend.shared:
-            with self._writer.transaction() as connection:
-                lock.assert_held(connection)
-                self._hidden = hide_until_complete(connection, large)
-
-    def add(self, batch: list[NewVersion]) -> list[PublishedVersion]:
-        """Store a batch, and return what it is in the database."""
-        # Nobody sees what is staged: on a server others may write meanwhile.
-        first = self._writer.reserve(len(batch))
-        with self._writer.transaction(quiet=first is not None) as connection:
-            ids = stage(connection, batch, first=first)
-            if first is not None:  # what is done here is not done while all others wait
-                brand_new = (v.columns["replaces"] is None for v in batch)
-                record_revisions(connection, list(compress(ids, brand_new)))
-        hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
-        for start in range(0, len(hidden), PART):
-            with self._writer.transaction() as connection:
-                self._lock.assert_held(connection)
-                self.live += publish(connection, hidden[start : start + PART], [])
-        self.published.update(hidden)
-        return [
-            PublishedVersion(*(version.columns[name] for name in PublishedVersion._fields))
-            for version in batch
-        ]
-
-
-def clear(writer: Writer, lock: SyncLock) -> None:
-    """Delete the versions that nobody sees, which only the holder of the sync lock may.
-
-    Raises `DatabaseProblem`, before anything is deleted, where it was lost.
-    """
-    while True:
-        with writer.transaction() as connection:
-            lock.assert_held(connection)
-            if not delete_retired(connection, host=writer.host):
-                return
+    return [staged[new] for new in (*store.live, *live)]
 
 
 def _jobs(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:

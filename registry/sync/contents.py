@@ -13,7 +13,7 @@ from registry.core import Core
 from registry.db.queries.revisions import missing_contents
 from registry.disk.files import digest, open_home, read_inside
 from registry.errors import RegistryError
-from registry.sync.sources import is_here
+from registry.sync.owned import is_here
 
 if TYPE_CHECKING:
     from registry.db.writes.revisions import Packed

@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 from registry.core import Core
-from registry.db.adopted import forget, is_adopted, remember
+from registry.db.adopted import forget, remember
 from registry.db.queries.sources import count_below, list_sources, roots
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
@@ -15,12 +15,12 @@ from registry.errors import (
     SourceElsewhere,
     SourceExists,
     SourceInvalid,
-    SourceNotAdopted,
     SourceNotFound,
-    SourceReadOnly,
+    SourceNotYours,
     UsageProblem,
 )
 from registry.model import DOCUMENT_NAMES, Remote, Scope, Source
+from registry.sync.owned import check_admin, check_ours, check_owner, is_here, is_ours
 from registry.sync.places import MAX_NAME, project_of, resolved, suggest_name
 from registry.text import utc_now
 
@@ -51,14 +51,14 @@ def choose(
     if not targets:
         if name or scope:
             raise UsageProblem(message="--name and --scope go with a folder to sync")
-        return [one for one in known if one.enabled and is_here(core, one.host, one.path)]
+        return [one for one in known if one.enabled and is_ours(core, one)]
     if name and len(targets) > 1:
         raise UsageProblem(message="--name goes with a single folder")
     chosen: dict[str, Source] = {}
     for target in targets:
         source = _existing(known, target, host)
         if source is not None:
-            check_own(core, source.name, source.host, source.path)
+            check_ours(core, source)
         if source is None:
             source = _new(core, known, target, scope or "personal", name, register=register)
             known = [*known, source]
@@ -89,39 +89,16 @@ def nesting(core: Core, target: str) -> list[Nesting]:
     return found
 
 
-def is_here(core: Core, host: str, path: str) -> bool:
-    """Tell whether a source's folder is this machine's, and this user's to read and change.
-
-    A file as the database has no hosts and needs no adoption: it indexes only into itself. On a
-    server the host is a claim; only what this user added or adopted is here.
-    """
-    return host == core.host and (not core.host or is_adopted(core.backend, path))
-
-
 def own_sources(core: Core) -> list[Source]:
     """Return the sources whose folders are on this machine, the strongest first, not counted."""
     known = list_sources(core.reader, counted=False)
-    return [one for one in known if is_here(core, one.host, one.path)]
+    return [one for one in known if is_ours(core, one)]
 
 
 def unadopted_sources(core: Core) -> list[Source]:
     """Return the sources under this host's name that this user did not add, not counted."""
     known = list_sources(core.reader, counted=False)
     return [one for one in known if one.host == core.host and not is_here(core, one.host, one.path)]
-
-
-def check_own(core: Core, name: str, host: str, path: str) -> None:
-    """Raise `SourceElsewhere` or `SourceNotAdopted` for a source that is not here."""
-    if host != core.host:
-        raise SourceElsewhere(name=name, host=host)
-    if not is_here(core, host, path):
-        raise SourceNotAdopted(name=name, host=host)
-
-
-def check_writable(source: Source) -> None:
-    """Raise `SourceReadOnly` for a checkout of what lies elsewhere."""
-    if source.remote is not None:
-        raise SourceReadOnly(name=source.name, url=source.remote.url)
 
 
 def walk_of(core: Core, root: str) -> Walk:
@@ -174,36 +151,58 @@ def add(
     )
 
 
-def update(
-    core: Core,
-    name: str,
-    *,
-    scope: Scope | None = None,
-    priority: int | None = None,
-    new_name: str | None = None,
-) -> Source:
-    """Change what a source is called, or how strong it is; see `SkillRegistry.update_source`."""
-    from registry.db.writes.sources import change_source, rename_source
+class Change(TypedDict, total=False):
+    """What of a source is to be different.
+
+    ``team``: who sees it, empty for everybody; ``owner``: whose it is, which an admin alone says;
+    ``as_admin``: though it is another role's, or elsewhere.
+    """
+
+    new_name: str | None
+    scope: Scope | None
+    priority: int | None
+    team: str | None
+    owner: str | None
+    as_admin: bool
+
+
+def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
+    """Change what a source is called, how strong it is, or whose; see `Change`."""
+    from registry.db.writes.sources import change_source, rename_source, set_owner, set_team
 
     known = list_sources(core.reader, counted=False)
     source = found_in(core, known, name)
-    check_own(core, source.name, source.host, source.path)
+    check_ours(core, source, as_admin=change.get("as_admin", False))
+    new_name, team, owner = (change.get("new_name"), change.get("team"), change.get("owner"))
+    if not core.host and (team is not None or owner is not None):
+        raise UsageProblem(message="owners and teams are of a server; a file has neither")
+    if owner is not None:
+        check_admin(core)
     if new_name is not None and new_name != source.name:
         _check_name(new_name, [one for one in known if one.id != source.id])
-    scope, priority = scope or source.scope, source.priority if priority is None else priority
+    scope, priority = change.get("scope") or source.scope, change.get("priority")
+    priority = source.priority if priority is None else priority
     with core.writer.transaction() as connection:
         if new_name is not None:
-            rename_source(connection, source.id, new_name)
+            rename_source(connection, source.id, source.name, new_name)
+        if team is not None:
+            set_team(connection, source.id, team or None)
+        if owner is not None:
+            set_owner(connection, source.id, owner)
         project = project_of(scope, source.path)
         change_source(connection, source.id, scope, priority, project)
     return next(one for one in list_sources(core.reader) if one.id == source.id)
 
 
-def remove(core: Core, name: str) -> Source:
+def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
     """Forget a source; see `SkillRegistry.remove_source`."""
     from registry.db.writes.sources import remove_source
 
     wanted = find(core, name)
+    if as_admin:
+        check_admin(core)
+    elif core.host and (wanted.host != core.host or not wanted.own):
+        raise SourceNotYours(name=wanted.name, owner=wanted.owner, host=wanted.host)
     source = next(one for one in list_sources(core.reader) if one.id == wanted.id)
     with core.writer.transaction() as connection:
         remove_source(connection, source.id)
@@ -212,12 +211,20 @@ def remove(core: Core, name: str) -> Source:
     return source
 
 
-def adopt(core: Core, name: str) -> Source:
+def adopt(core: Core, name: str, *, as_admin: bool = False) -> Source:
     """Take a source under this host's name as one's own; see `SkillRegistry.adopt_source`."""
     source = find(core, name)
     if source.host != core.host:
         raise SourceElsewhere(name=source.name, host=source.host)
     if core.host:
+        if as_admin:
+            from registry.db.writes.sources import set_owner
+
+            check_admin(core)
+            with core.writer.transaction() as connection:
+                set_owner(connection, source.id, None)
+            source = find(core, name)
+        check_owner(core, source)
         remember(core.backend, source.path)
     return source
 

@@ -8,7 +8,8 @@ from registry.db.queries.skills import places_of_name
 from registry.db.queries.sources import list_sources, sources_and
 from registry.errors import SkillExists, SourceNotAdopted, SourceUnclear
 from registry.model import Source
-from registry.sync.sources import found_in, is_here
+from registry.sync.owned import is_ours
+from registry.sync.sources import found_in
 
 
 def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
@@ -35,7 +36,7 @@ def target_of_new(core: Core, source: str | None, name: str) -> Source:
 def _target(
     core: Core, every: Sequence[Source], name: str | None, *, to_read: bool = False
 ) -> Source:
-    known = [one for one in every if is_here(core, one.host, one.path)]
+    known = [one for one in every if is_ours(core, one)]
     known = known or (list(every) if to_read else [])
     foreign = [] if to_read else [one.name for one in known if one.remote is not None]
     if not to_read:

@@ -140,6 +140,7 @@ class Watcher:
 
     def _sources(self) -> list[Source]:
         """Return the sources whose folders exist, without what a sync changes of them."""
+        self._core.look_again()
         return [
             replace(one, last_sync_at=None, last_result=None, skills=0)
             for one in own_sources(self._core)

@@ -19,7 +19,7 @@ from registry.disk.links import Leads, follow
 from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES
-from registry.sync.sources import is_here
+from registry.sync.owned import is_here
 from registry.sync.target import target_source
 from registry.toolsets.base import Context, Json, Tool, schema, shown, text
 from registry.toolsets.toolset import Toolset

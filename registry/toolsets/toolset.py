@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from registry.db.acting import acts
 from registry.toolsets.base import Context, Json, Tool
 from registry.toolsets.schemas import Style, described, given, own
 
@@ -45,7 +46,8 @@ class Toolset(ABC):
         if offered is None:
             return self._unknown(tool)
         sent = _parsed(arguments) if isinstance(arguments, str) else arguments
-        return self._run(offered.name, given(offered.parameters, sent))
+        with acts(f"{self.name} {offered.name}"):
+            return self._run(offered.name, given(offered.parameters, sent))
 
     async def acall(self, tool: str, arguments: Any) -> Json:
         """Run one tool as `call` does, in a thread, so that the event loop goes on meanwhile.

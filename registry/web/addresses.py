@@ -7,15 +7,18 @@ from registry.disk.paths import ROOT
 
 JSON: Final = ".json"
 
+_DOTS: Final = {".", ".."}
+
 
 def of_ref(ref: str) -> str:
     """Return a ref as the end of a URL's path, which is not that of its JSON.
 
-    A browser takes a dot at the end for nothing.
+    A browser takes a dot at the end for nothing, and two between slashes for a way up, however they
+    are written; not where the slashes are quoted.
     """
     if ref.endswith(f"/{ROOT}"):
         ref = ref[: -len(ROOT)]
-    path = quote(ref, safe="/", errors="replace")
+    path = _quoted(ref)
     return f"{path.removesuffix(JSON)}%2Ejson" if path.endswith(JSON) else path
 
 
@@ -56,8 +59,14 @@ def facet(name: str, value: str) -> str:
 
 def as_json(path: str, query: str = "") -> str:
     """Return where the facts of a page are, as JSON."""
-    base = "/index" if path == "/" else quote(path, safe="/", errors="replace")
+    kind, slash, ref = path[1:].partition("/")
+    base = f"/{kind or 'index'}{slash}{_quoted(ref)}"
     return f"{base}{JSON}" + (f"?{query}" if query else "")
+
+
+def _quoted(path: str) -> str:
+    is_plain = _DOTS.isdisjoint(path.split("/"))
+    return quote(path, safe="/" if is_plain else "", errors="replace")
 
 
 def _query(**given: str | int) -> str:

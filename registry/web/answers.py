@@ -15,11 +15,14 @@ from starlette.responses import Response
 from registry import errors
 from registry.errors import RegistryError
 from registry.model.values import record
+from registry.text import utc_now
 from registry.web import addresses
 from registry.web.addresses import JSON
 from registry.web.asked import Asked
-from registry.web.desk import Desk, Visitor
+from registry.web.desk import Desk, Edition, Visitor
 from registry.web.rendering import render
+
+OK: Final = 200
 
 COMPRESSED: Final = 1000
 """Bytes from which an answer is compressed."""
@@ -45,23 +48,29 @@ TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Not now"}
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a page says: a template with its ``facts``, and the same as JSON (``record``)."""
+    """What a page says: a template with its ``facts``, or the same as JSON (``record``).
+
+    Only what was asked for is made.
+    """
 
     template: str
-    facts: Mapping[str, Any]
-    record: Any
+    facts: Callable[[], Mapping[str, Any]]
+    record: Callable[[], Any]
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request by one visitor; `kept` holds for an ``edition``, ``path`` has no ``.json``."""
+    """One request by one visitor; ``path`` has no ``.json``.
+
+    `kept` holds for an ``edition``; None where the database could not be asked for it.
+    """
 
     desk: Desk
     request: Request
     visitor: Visitor
-    edition: str
+    edition: Edition | None
     path: str
     as_json: bool
 
@@ -75,16 +84,20 @@ class Visit:
         """The address by which the visitor knows this server, without a slash at its end."""
         return self.desk.base or str(self.request.base_url).rstrip("/")
 
-    def kept(self, what: object, load: Callable[[], Any]) -> Any:
-        """Return what was worked out for visitors who see the same, until the database changes."""
+    def kept(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
+        """Return what was worked out for visitors who see the same, until skills or sources change.
+
+        ``of_use``: until anything in the database does.
+        """
+        edition = self.edition and (self.edition.instant if of_use else self.edition.skills)
         limits = self.visitor.personality, self.visitor.source
-        return self.desk.kept((self.edition, limits, what), load)
+        return self.desk.facts.of((edition, limits, what), load)
 
 
 Handler = Callable[[Visit], Told | Response]
 
 
-def visit_of(request: Request, edition: str) -> Visit:
+def visit_of(request: Request, edition: Edition | None = None) -> Visit:
     """Return the visit that a request is."""
     path = request.scope["path"]
     # Of a skill whose ref ends so the dot is written in another way (`addresses.of_ref`).
@@ -108,14 +121,20 @@ def page(
         try:
             now = await desk.edition()
         except RegistryError as error:
-            visit = visit_of(request, "")
-            return await desk.run(_sent, visit, refusal(error), None)
-        edition = now.instant if of_use else now.skills
-        visit = visit_of(request, edition)
-        tag = None if of_disk else _named(edition, visit.visitor, request.url)
-        if tag is not None and is_known(request, tag):
+            return await desk.run(_sent, visit_of(request), refusal(error), None)
+        visit = visit_of(request, now)
+        if of_disk:
+            return await desk.run(_answer, handler, visit, None)
+        tag = _named(now.instant if of_use else now.skills, visit)
+        if is_known(request, tag):
             return Response(status_code=304, headers=_kept_by_client(tag))
-        return await desk.run(_answer, handler, visit, tag)
+        key = tag, takes_gzip(request)
+        answer = desk.answers.get(key)
+        if answer is None:
+            answer = await desk.run(_answer, handler, visit, tag)
+            if answer.status_code == OK:
+                desk.answers.keep(key, answer)
+        return answer
 
     return endpoint
 
@@ -136,13 +155,13 @@ def refusal(error: RegistryError) -> Told:
     told = {"code": error.code, "message": message, "choices": near}
     return Told(
         "error.html",
-        {
+        lambda: {
             "title": TITLES.get(status_of(error), "Not done"),
             "message": message,
             "choices": near,
             "asked": Asked(),
         },
-        {"error": told},
+        lambda: {"error": told},
         status=status_of(error),
     )
 
@@ -156,7 +175,7 @@ def status_of(error: RegistryError) -> int:
 
 def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
     if visit.as_json:
-        body, kind = as_json(told.record), "application/json"
+        body, kind = as_json(told.record()), "application/json"
     else:
         surroundings = {
             "visitor": visit.visitor,
@@ -164,10 +183,10 @@ def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
             "here": visit.path,
             "json_url": addresses.as_json(visit.path, visit.request.url.query),
         }
-        html = render(told.template, {**told.facts, **surroundings})
+        html = render(told.template, {**told.facts(), **surroundings})
         body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
-    if told.status != 200:  # noqa: PLR2004
+    if told.status != OK:
         headers = {"cache-control": "no-store", **told.headers}
         return compressed(visit.request, body, kind, headers, told.status)
     tag = tag or hashlib.sha256(body).hexdigest()[:32]
@@ -187,11 +206,15 @@ def compressed(
     """Return a response, compressed where the client takes that and it is worth it."""
     given = {**headers, "content-type": kind}
     given["vary"] = "Accept-Encoding, Authorization, Cookie"
-    accepted = request.headers.get("accept-encoding", "")
-    if len(body) >= COMPRESSED and "gzip" in accepted:
+    if len(body) >= COMPRESSED and takes_gzip(request):
         body = gzip.compress(body, 4, mtime=0)
         given["content-encoding"] = "gzip"
     return Response(body, status, given)
+
+
+def takes_gzip(request: Request) -> bool:
+    """Tell whether the client takes what is compressed."""
+    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 def as_json(value: Any) -> bytes:
@@ -210,8 +233,9 @@ def is_known(request: Request, tag: str) -> bool:
     return given == "*" or tag in _TAG.findall(given)
 
 
-def _named(edition: str, visitor: Visitor, url: object) -> str:
-    said = f"{edition} {visitor.personality} {visitor.source} {visitor.is_local} {url}"
+def _named(edition: str, visit: Visit) -> str:
+    """Return what names an answer: it is the same for who sees the same, on one day."""
+    said = f"{edition} {utc_now()[:10]} {visit.visitor} {visit.request.url}"
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
 
 

@@ -55,7 +55,7 @@ def endpoint(handler: Handler) -> Callable[[Request], Any]:
 
     async def answer(request: Request) -> Response:
         desk: Desk = request.app.state.desk
-        return await desk.run(_answer, handler, visit_of(request, ""))
+        return await desk.run(_answer, handler, visit_of(request))
 
     return answer
 

@@ -3,15 +3,15 @@
 import asyncio
 import hashlib
 import secrets
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from registry.web.digests import Digests
+from starlette.responses import Response
+
+from registry.web.kept import Kept
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -22,8 +22,17 @@ T = TypeVar("T")
 WORKERS: Final = 4
 """Threads that answer: each keeps a connection to the database, and more only wait for another."""
 
-KEPT: Final = 256
-"""Answers that are kept until the database changes. None grows with the number of skills."""
+FACTS: Final = 256
+"""Of so many questions what was worked out is kept. None of it grows with the number of skills."""
+
+ANSWERS: Final = 16 << 20
+"""Bytes of answers that are kept, as they were sent."""
+
+TEXTS: Final = 16 << 20
+"""Characters of texts of skills that are kept as HTML."""
+
+DIGESTS: Final = 10_000
+"""Digests of archives that are kept; a skill with several files has to be packed to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +73,10 @@ class Desk:
         self._begun = secrets.token_hex(4)
         self._edition: Edition | None = None
         self._looks: dict[tuple[str | None, str | None], Browse] = {}
-        self._kept: OrderedDict[Hashable, object] = OrderedDict()
-        self._lock = threading.Lock()
-        self.digests = Digests()
+        self.facts: Kept[Any] = Kept(FACTS)
+        self.answers: Kept[Response] = Kept(ANSWERS, lambda answer: len(answer.body))
+        self.texts: Kept[str | None] = Kept(TEXTS, lambda text: len(text or ""))
+        self.digests: Kept[str] = Kept(DIGESTS)
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call what reads the database or the disk in a thread."""
@@ -92,19 +102,6 @@ class Desk:
         if limits not in self._looks:
             self._looks[limits] = self.registry.browse(*limits)
         return self._looks[limits]
-
-    def kept(self, key: Hashable, load: Callable[[], T]) -> T:
-        """Return what was worked out for a key, which names the edition that it was true of."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return cast("T", self._kept[key])
-        made = load()
-        with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return made
 
     def close(self) -> None:
         """End the threads."""

@@ -66,6 +66,12 @@ def lines(text: str, name: str) -> list[str]:
     return marked.removesuffix("\n").split("\n")
 
 
+def numbered(text: str, name: str) -> str:
+    """Return a file as HTML, each line an element that can be linked to."""
+    marked = enumerate(lines(text, name), 1)
+    return "".join(f'<span class="l" id="L{place}">{line}</span>' for place, line in marked)
+
+
 def _lexer(language: str, name: str) -> Any:
     try:
         if language:

@@ -44,7 +44,7 @@ def history(visit: Visit) -> Told:
         diffs = list(_diffs(visit, handle, *pair))
     return Told(
         "history.html",
-        {
+        lambda: {
             "title": f"History of {named['name']}",
             "skill": named,
             "revisions": revisions,
@@ -52,8 +52,13 @@ def history(visit: Visit) -> Told:
             "new": new,
             "diffs": diffs,
         },
-        {**named, "revisions": record(list(revisions)), "old": old, "new": new}
-        | {"diffs": record(diffs)},
+        lambda: {
+            **named,
+            "revisions": record(list(revisions)),
+            "old": old,
+            "new": new,
+            "diffs": record(diffs),
+        },
     )
 
 

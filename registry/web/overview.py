@@ -1,6 +1,8 @@
 """Pages about all skills together: sources, findings, changes, statistics, personalities."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -8,7 +10,9 @@ from typing import Any, Final
 from registry.db.queries.facets import Facets
 from registry.db.queries.filters import Filters
 from registry.db.queries.recent import Change
+from registry.db.queries.summary import Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, UsageProblem
+from registry.model import Source
 from registry.model.values import record
 from registry.text import utc_now
 from registry.web import charts
@@ -24,12 +28,18 @@ READ: Final = 20
 
 def sources(visit: Visit) -> Told:
     """Say where skills come from."""
-    found = visit.kept(("sources",), visit.look.sources)
+    found = _sources(visit)
     told = [one.to_dict() for one in found]
     if not visit.visitor.is_local:
         for one in told:
             del one["path"]
-    return Told("sources.html", {"title": "Sources", "sources": found}, {"sources": told})
+    facts = {"title": "Sources", "sources": found}
+    return Told("sources.html", lambda: facts, lambda: {"sources": told})
+
+
+def _sources(visit: Visit) -> Sequence[Source]:
+    found: Sequence[Source] = visit.kept(("sources",), visit.look.sources, of_use=True)
+    return found
 
 
 def findings(visit: Visit) -> Told:
@@ -39,7 +49,7 @@ def findings(visit: Visit) -> Told:
     page = number_of(visit.request.query_params, "page") or 1
     facts: dict[str, Any] = {"title": "Findings", "counts": counts, "code": code, "page": page}
     if code is None:
-        return Told("findings.html", facts, {"counts": record(counts)})
+        return Told("findings.html", lambda: facts, lambda: {"counts": record(counts)})
     known = [one for one in counts if one.code == code]
     if not known:
         similar = sorted({one.code for one in counts})[:READ]
@@ -51,8 +61,8 @@ def findings(visit: Visit) -> Told:
     )
     pages = -(-total // PAGE)
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
-    said = {"code": code, "total": total, "page": page, "pages": pages, "findings": record(found)}
-    return Told("finding.html", facts, said)
+    said = {"code": code, "total": total, "page": page, "pages": pages}
+    return Told("finding.html", lambda: facts, lambda: said | {"findings": record(found)})
 
 
 def changes(visit: Visit) -> Told:
@@ -64,8 +74,13 @@ def changes(visit: Visit) -> Told:
     ]
     return Told(
         "changes.html",
-        {"title": "Changes", "days": by_day, "asked_days": days, "is_cut": len(found) == CHANGES},
-        {"changes": record(list(found))},
+        lambda: {
+            "title": "Changes",
+            "days": by_day,
+            "asked_days": days,
+            "is_cut": len(found) == CHANGES,
+        },
+        lambda: {"changes": record(found)},
     )
 
 
@@ -92,10 +107,10 @@ def stats(visit: Visit) -> Told:
     look = visit.look
     counts: Facets = visit.kept(("facets", "", Filters()), lambda: look.facets("", Filters()))
     sizes = visit.kept(("sizes",), look.sizes)
-    read = visit.kept(("read",), lambda: look.most_read(READ))
-    unread = visit.kept(("unread",), look.count_unread)
+    read = visit.kept(("read",), lambda: look.most_read(READ), of_use=True)
+    unread = visit.kept(("unread",), look.count_unread, of_use=True)
     total = sum(one.skills for one in sizes)
-    bytes_ = visit.kept(("stats",), visit.desk.registry.stats) if look.is_whole else None
+    totals = _totals(visit) if look.is_whole else None
     tables = [
         ("Sources", "source", counts.sources),
         ("Tags", "tag", counts.tags[:READ]),
@@ -105,10 +120,10 @@ def stats(visit: Visit) -> Told:
     ]
     return Told(
         "stats.html",
-        {
+        lambda: {
             "title": "Statistics",
             "total": total,
-            "stats": bytes_,
+            "stats": totals,
             "growth": charts.growth(counts.created),
             "first": counts.created[0].value if counts.created else "",
             "last": counts.created[-1].value if counts.created else "",
@@ -118,15 +133,23 @@ def stats(visit: Visit) -> Told:
             "read": read,
             "unread": unread,
         },
-        {
+        lambda: {
             "total": total,
             "facets": record(counts),
             "sizes": record(sizes),
             "most_read": record(read),
             "never_read": unread,
-            "stats": record(bytes_),
+            "stats": record(totals),
         },
     )
+
+
+def _totals(visit: Visit) -> Stats:
+    """Return the counts of everything; when it was synced changes while they do not."""
+    counted: Stats = visit.kept(("stats",), visit.desk.registry.stats)
+    synced = sorted(one.last_sync_at for one in _sources(visit) if one.last_sync_at)
+    oldest, newest = (synced[0], synced[-1]) if synced else (None, None)
+    return replace(counted, oldest_sync=oldest, newest_sync=newest)
 
 
 def personalities(visit: Visit) -> Told:
@@ -142,7 +165,7 @@ def personalities(visit: Visit) -> Told:
         for one in known.values()
     ]
     facts = {"title": "Personalities", "personalities": told}
-    return Told("personalities.html", facts, {"personalities": told})
+    return Told("personalities.html", lambda: facts, lambda: {"personalities": told})
 
 
 def personality(visit: Visit) -> Told:
@@ -169,7 +192,7 @@ def personality(visit: Visit) -> Told:
         "pages": pages,
     }
     said = {"name": name, "rules": rules, "page": page, "pages": pages, "skills": found}
-    return Told("personality.html", facts, said)
+    return Told("personality.html", lambda: facts, lambda: said)
 
 
 def _known(visit: Visit) -> dict[str, Any]:

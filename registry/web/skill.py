@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from registry.db.queries.skills import StoredSkill
 from registry.disk.agents import agents
+from registry.disk.files import digest
 from registry.errors import FileNotFoundInSkill, FileTooLarge, RegistryError
 from registry.model import SkillDetail
 from registry.model.values import record
 from registry.web import addresses, markdown
 from registry.web.answers import Told, Visit
 from registry.web.asked import Asked
-from registry.web.highlight import lines
+from registry.web.highlight import numbered
 
 SHOWN_FILES: Final = 200
 """Files that are listed on a page; all are in its JSON."""
@@ -23,6 +24,9 @@ SHOWN_COPIES: Final = 200
 
 SHOWN_TEXT: Final = 400_000
 """Characters of a file that are shown on a page; all are in its raw view."""
+
+IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+MARKDOWN: Final = (".md", ".markdown")
 
 AGENTS: Final = "claude-code codex cursor gemini-cli github-copilot opencode".split()
 """Those whose lines stand on the page; ``pull`` knows many more."""
@@ -51,25 +55,13 @@ def skill(visit: Visit) -> Told:
     copies = look.shown(detail.copies)
     origin = getattr(detail, "origin", None)
     revisions = visit.desk.registry.history(stored.place)
-    said = {
-        **detail.to_dict(),
-        "copies": list(copies),
-        "origin": record(origin),
-        "listed": why.listed,
-        "reasons": record(why.reasons),
-        "usage": record(usage),
-        "revisions": [
-            {"number": one.number, "seen_at": one.seen_at, "tree_hash": one.tree_hash}
-            for one in revisions
-        ],
-    }
     return Told(
         "skill.html",
-        {
+        lambda: {
             "title": detail.name,
             "skill": detail,
             "copies": copies,
-            "body": rendered_body(detail),
+            "body": rendered_body(visit, detail),
             "front": list(front_matter(detail.front_matter)),
             "files": detail.files[:SHOWN_FILES],
             "more_files": len(detail.files) - SHOWN_FILES,
@@ -84,15 +76,35 @@ def skill(visit: Visit) -> Told:
             "mcp": mcp_snippet(visit.base),
             "scoped": f"{visit.base}/s/{addresses.of_ref(detail.ref)}",
         },
-        said,
+        lambda: {
+            **detail.to_dict(),
+            "copies": list(copies),
+            "origin": record(origin),
+            "listed": why.listed,
+            "reasons": record(why.reasons),
+            "usage": record(usage),
+            "revisions": [
+                {"number": one.number, "seen_at": one.seen_at, "tree_hash": one.tree_hash}
+                for one in revisions
+            ],
+        },
     )
 
 
-def rendered_body(detail: SkillDetail) -> str | None:
+def rendered_body(visit: Visit, detail: SkillDetail) -> str | None:
     """Return a skill's Markdown as safe HTML; None: there is none, or it is too long."""
-    if detail.body is None:
-        return None
-    return markdown.rendered(detail.body, detail.ref, {file.path for file in detail.files})
+    return None if detail.body is None else as_html(visit, detail.body, detail)
+
+
+def as_html(visit: Visit, text: str, detail: SkillDetail, folder: str = "") -> str | None:
+    """Return Markdown of a skill as safe HTML; as `markdown.rendered`, and kept."""
+    paths = sorted(file.path for file in detail.files)
+    key = _digest("md", detail.ref, folder, *paths, text)
+    return visit.desk.texts.of(key, lambda: markdown.rendered(text, detail.ref, paths, folder))
+
+
+def _digest(*texts: str) -> str:
+    return digest("\0".join(texts).encode("utf-8", "surrogatepass"))
 
 
 def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -135,25 +147,29 @@ def file(visit: Visit) -> Told:
         text = None
     if text is not None and ("\0" in text or len(text) > SHOWN_TEXT):
         text = None
-    folder, _, name = path.rpartition("/")
-    is_image = name.lower().endswith((".png", ".jpg", ".jpeg", ".gif", ".webp"))
-    is_markdown = name.lower().endswith((".md", ".markdown")) and text is not None
-    paths = {one.path for one in detail.files}
-    said = {**record(listed), "ref": detail.ref, "text": text}
     return Told(
         "file.html",
-        {
+        lambda: {
             "title": f"{path} · {detail.name}",
             "skill": detail,
             "file": listed,
-            "lines": None if text is None else lines(text, name),
-            "is_image": is_image,
-            "rendered": markdown.rendered(text, detail.ref, paths, folder)
-            if is_markdown and text is not None and path not in _documents(detail)
-            else None,
+            "is_image": path.lower().endswith(IMAGES),
+            **_shown(visit, detail, path, text),
         },
-        said,
+        lambda: {**record(listed), "ref": detail.ref, "text": text},
     )
+
+
+def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> dict[str, str | None]:
+    """Return the text of a file as HTML: its ``source``, and if it is Markdown ``rendered``."""
+    if text is None:
+        return {"source": None, "rendered": None}
+    folder, _, name = path.rpartition("/")
+    is_rendered = name.lower().endswith(MARKDOWN) and path not in _documents(detail)
+    return {
+        "source": visit.desk.texts.of(_digest("lines", name, text), lambda: numbered(text, name)),
+        "rendered": as_html(visit, text, detail, folder) if is_rendered else None,
+    }
 
 
 def bytes_of(visit: Visit, stored: StoredSkill, detail: SkillDetail, path: str) -> bytes:
@@ -180,8 +196,12 @@ def near(visit: Visit) -> Told:
     groups = visit.kept(("copies", stored.place), lambda: _copies(visit, stored))
     return Told(
         "copies.html",
-        {"title": f"Copies of {stored.skill.name}", "skill": stored.skill, "groups": groups},
-        {"ref": stored.skill.ref, "copies": record(groups)},
+        lambda: {
+            "title": f"Copies of {stored.skill.name}",
+            "skill": stored.skill,
+            "groups": groups,
+        },
+        lambda: {"ref": stored.skill.ref, "copies": record(groups)},
     )
 
 
@@ -213,7 +233,7 @@ def why(visit: Visit) -> Told:
             problem = str(error)
     return Told(
         "why.html",
-        {
+        lambda: {
             "title": "Why is it not shown?",
             "subject": subject,
             "found": found,
@@ -222,5 +242,5 @@ def why(visit: Visit) -> Told:
             "personalities": sorted(registry.settings.personalities) if visitor.is_local else (),
             "asked": Asked(),
         },
-        {"subject": subject, "explanations": record(list(found)), "problem": problem},
+        lambda: {"subject": subject, "explanations": record(list(found)), "problem": problem},
     )

@@ -56,18 +56,12 @@ def start(visit: Visit) -> Told:
     counts: Facets = visit.kept(("facets", asked.q, filters), lambda: look.facets(asked.q, filters))
     broken = visit.kept(("broken",), lambda: _broken(visit))
     pages = -(-found.total // asked.limit)
-    said: dict[str, Any] = {
-        "total": found.total,
-        "page": asked.page,
-        "pages": pages,
-        "skills": [one.to_dict() for one in found],
-        "facets": record(counts),
-    }
+    said: dict[str, Any] = {"total": found.total, "page": asked.page, "pages": pages}
     if asked.q:
         said |= {"confidence": found.confidence, "missing": list(found.missing)}
     return Told(
         "start.html",
-        {
+        lambda: {
             "title": asked.q or "Skills",
             "asked": asked,
             "found": found,
@@ -84,7 +78,7 @@ def start(visit: Visit) -> Told:
             "shown": SHOWN,
             "broken": broken,
         },
-        said,
+        lambda: said | {"skills": [one.to_dict() for one in found], "facets": record(counts)},
     )
 
 
@@ -100,7 +94,7 @@ def _broken(visit: Visit) -> int:
 async def every_skill(request: Request) -> Response:
     """Stream all skills that fit what is asked, as a JSON array; a search is a page of the best."""
     desk = request.app.state.desk
-    visit = visit_of(request, "")
+    visit = visit_of(request)
     try:
         asked = Asked.of(request.query_params)
         filters = await desk.run(visit.look.filters, asked.filters)
@@ -108,7 +102,7 @@ async def every_skill(request: Request) -> Response:
         first = await desk.run(_some, skills)
     except RegistryError as error:
         told = refusal(error)
-        body = json.dumps(told.record).encode()
+        body = json.dumps(told.record()).encode()
         return Response(body, status_of(error), media_type="application/json")
 
     async def write() -> Any:

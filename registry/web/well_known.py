@@ -32,7 +32,7 @@ STEP: Final = 20
 
 async def index(request: Request) -> Response:
     """Answer the index of all skills, or of those that the path names; written as it is made."""
-    visit = visit_of(request, "")
+    visit = visit_of(request)
     desk = visit.desk
     try:
         skills = await desk.run(_meant, visit)

@@ -70,7 +70,7 @@ every_step = False
 TELLING = frozenset({"commit", "rename", "renameat2", "replace"})
 """Steps that are always tried: what is published by them is there or is not."""
 
-SOME = 3
+SOME = 5
 """Of the other steps each so many-th is tried."""
 
 TRACED = tuple(
@@ -422,7 +422,7 @@ def edit(world: World) -> None:
 
 def stride() -> int:
     """Return how far it is from one step that is tried to the next, where they have no names."""
-    return 1 if every_step or every_line else 2
+    return 1 if every_step or every_line else 3
 
 
 def some(steps: list[Step], what: str) -> list[Step]:

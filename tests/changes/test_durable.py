@@ -102,6 +102,7 @@ def test_the_folders_of_a_first_change_are_on_the_disk(registry, root, tmp_path,
     assert made - watch.before == set()
 
 
+@pytest.mark.both
 def test_an_edit_that_is_put_aside_is_on_the_disk(registry, root, tmp_path, monkeypatch):
     """It slipped in before the rename, and its place is taken after it."""
     alpha, synced = write_skill(root / "alpha"), set()

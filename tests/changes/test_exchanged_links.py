@@ -20,7 +20,7 @@ from registry.settings import Settings
 from tests.changes.planted import seen
 from tests.conftest import write_skill
 
-WRITES = int(os.environ.get("SKILL_REGISTRY_TEST_WRITES", "500"))
+WRITES = int(os.environ.get("SKILL_REGISTRY_TEST_WRITES", "200"))
 """Writes against exchanges, at least; `make test-long` asks for more."""
 
 EXCHANGER = """

@@ -44,6 +44,7 @@ def test_what_is_shown_is_done_and_nothing_else(registry, root, tea):
     assert registry.fixes([str(root)]) == []
 
 
+@pytest.mark.both
 def test_of_a_registered_skill_it_is_a_change_that_can_be_undone(registry, root, tea):
     registry.sync(str(root), name="mine")
     [fix] = registry.fixes()

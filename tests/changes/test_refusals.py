@@ -47,6 +47,7 @@ def untouched(registry, root):
     return (report.added, report.updated, report.removed) == ((), (), ())
 
 
+@pytest.mark.both
 def test_a_source_that_another_process_changes_is_refused_with_its_name(
     registry, root, alpha, monkeypatch
 ):
@@ -104,6 +105,7 @@ def test_the_root_of_a_source_is_changed_one_file_at_a_time(registry, tmp_path):
     assert (tmp_path / "whole" / "a").read_bytes() == b"a"
 
 
+@pytest.mark.both
 def test_a_hash_that_was_seen_is_compared_with_the_disk_as_it_is(registry, root, alpha):
     seen = registry.get("alpha").content_hash
     write_skill(alpha, description="By hand.", age=OLD + 9)
@@ -238,6 +240,7 @@ def test_a_folder_that_holds_another_file_system_says_so(registry, root, alpha, 
     assert not (root / "beta").exists()
 
 
+@pytest.mark.both
 def test_what_the_disk_neither_confirms_nor_denies_is_not_called_undone(
     registry, root, alpha, monkeypatch
 ):
@@ -285,6 +288,7 @@ def test_a_change_in_folders_that_are_not_there_yet_makes_them(registry, root, a
     assert untouched(registry, root)
 
 
+@pytest.mark.both
 def test_what_another_machine_has_is_not_changed_here(registry, root, alpha):
     with registry.core.writer.transaction() as connection:
         connection.exec_driver_sql("UPDATE sources SET host = 'elsewhere'")

@@ -221,6 +221,7 @@ class TestTrash:
         meta.write_text(signed)
         assert registry.restore(trashed.id).folder == "alpha"
 
+    @pytest.mark.both
     def test_what_is_not_listed_is_counted_and_said_where_it_lies(
         self, registry, root, alpha, database
     ):
@@ -238,6 +239,7 @@ class TestTrash:
         assert "1 folder in the trash can't be restored by this registry" in ran.stderr
         assert str(state_of(root, "trash")) in ran.stderr
 
+    @pytest.mark.both
     def test_what_one_database_deleted_another_of_this_user_restores(
         self, registry, root, alpha, tmp_path
     ):
@@ -262,6 +264,7 @@ def synced(monkeypatch):
     return noted
 
 
+@pytest.mark.both
 def test_a_deleted_skill_is_on_the_disk_in_the_trash_before_it_is_gone_from_its_source(
     registry, root, alpha, monkeypatch
 ):

@@ -103,6 +103,7 @@ def test_an_updated_document_that_can_not_be_read_buries_nothing(
         assert journal(again) == 0
 
 
+@pytest.mark.both
 def test_a_rename_that_the_disk_does_not_confirm_is_not_called_undone(
     registry, root, source, monkeypatch
 ):
@@ -112,6 +113,7 @@ def test_a_rename_that_the_disk_does_not_confirm_is_not_called_undone(
     assert registry.get("beta").description == "New."
 
 
+@pytest.mark.both
 def test_a_disk_that_fails_while_unfinished_changes_are_ended_is_a_refusal(
     registry, alpha, monkeypatch
 ):

@@ -13,15 +13,22 @@ from registry.exchange.pull import How, put_back
 from registry.exchange.targets import Target
 from registry.exchange.whence import strange_addresses
 from registry.settings import Settings, data_folder
+from tests.cli.conftest import run
 from tests.conftest import write_skill
 from tests.home import git, make_upstream
 
 
+@pytest.fixture(scope="module")
+def _office(tmp_path_factory):
+    made = tmp_path_factory.mktemp("office")
+    make_upstream(made)
+    return made / "upstream" / "office"
+
+
 @pytest.fixture
-def office(tmp_path):
+def office(tmp_path, _office):
     """A repository with two skills, and a third that is held back."""
-    make_upstream(tmp_path)
-    return tmp_path / "upstream" / "office"
+    return shutil.copytree(_office, tmp_path / "upstream" / "office")
 
 
 @pytest.fixture
@@ -214,6 +221,18 @@ class TestNoSource:
             "minutes": ("missing", no_source),
             "slides": ("edited", "SKILL.md differs"),
         }
+
+    def test_one_of_them_is_compared_by_its_name(self, clone, elsewhere):
+        elsewhere.core.create_database()
+        asked = "--db", elsewhere.core.backend.path, "pull", "--check", "--to", str(clone)
+        told = run(*asked, "slides", "--json")
+        assert told.exit_code == 0, told.stderr
+        assert [(one["ref"], one["state"]) for one in json.loads(told.stdout)] == [
+            ("slides", "unchanged")
+        ]
+        (clone / "slides" / "SKILL.md").write_text("Mine.")
+        assert run(*asked, "slides").exit_code == 1
+        assert "no skill" in run(*asked, "nothing").stderr.lower()
 
     def test_a_source_of_one_skill_tells_nothing_of_the_others(self, clone, elsewhere, office):
         elsewhere.sync(f"file://{office}#main@slides", name="one")

@@ -55,6 +55,17 @@ def test_a_client_lists_searches_reads_creates_updates_deletes_and_restores(talk
     talk(conversation, way)
 
 
+@pytest.mark.both
+def test_what_a_client_changes_is_kept_with_its_name(talk, library, registry, way):
+    async def conversation(client):
+        await tool(client, "create_skill", name="fresh", description="New.")
+
+    talk(conversation, way)
+    (first,) = registry.history("fresh")
+    assert first.tool == "native create_skill"
+    assert first.client.startswith("mcp ")
+
+
 @pytest.mark.reads
 def test_the_annotations_are_truthful(talk, library):
     async def conversation(client):

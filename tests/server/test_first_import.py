@@ -9,7 +9,7 @@ from registry.api import SkillRegistry
 from registry.db.queries.filters import Filters
 from registry.errors import SkillNotFound
 from registry.settings import Settings
-from registry.sync import apply
+from registry.sync import apply, storing
 from tests.changes.faults import run_in_child
 from tests.conftest import write_skill
 
@@ -21,7 +21,7 @@ SKILLS = 23
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     monkeypatch.setattr(apply, "BATCH", 10)
-    monkeypatch.setattr(apply, "PART", 4)
+    monkeypatch.setattr(storing, "PART", 4)
 
 
 @pytest.fixture
@@ -51,22 +51,23 @@ def seen(registry):
 
 def each_part(monkeypatch, work):
     """Do something after each part is published; return how many versions each had."""
-    real, sizes = apply.publish, []
+    real, sizes = storing.publish, []
 
     def publish(connection, staged, *rest):
         found = real(connection, staged, *rest)
         sizes.append(len(staged))
         return found
 
+    monkeypatch.setattr(storing, "publish", publish)
     monkeypatch.setattr(apply, "publish", publish)
-    stored = apply._Store.add
+    stored = storing.Store.add
 
     def add(self, batch):
         found = stored(self, batch)
         work()
         return found
 
-    monkeypatch.setattr(apply._Store, "add", add)
+    monkeypatch.setattr(storing.Store, "add", add)
     return sizes
 
 
@@ -143,7 +144,9 @@ def test_what_was_killed_before_it_was_shown_is_shown_by_a_sync_that_finds_nothi
 ):
     def work():
         with SkillRegistry.open(server_database, settings=Settings()) as registry:
-            monkeypatch.setattr(apply, "show_all", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+            monkeypatch.setattr(
+                storing, "show_all", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+            )
             registry.sync(str(large), name="large")
 
     assert run_in_child(work) == -signal.SIGKILL

@@ -87,6 +87,7 @@ def test_links_that_still_lead_out_stay_errors_with_the_way_out(homes, tmp_path)
     assert "register the folder it leads to" in finding.fix
 
 
+@pytest.mark.both
 def test_a_source_that_holds_but_links_by_now_lost_nothing(homes):
     for number in range(12):
         write_skill(homes.claude / f"s{number}", body=f"Number {number}.\n")
@@ -173,6 +174,7 @@ def test_a_link_that_leads_elsewhere_since_the_sync_is_not_told(homes):
     assert homes.registry.links("pdf") == []
 
 
+@pytest.mark.both
 def test_a_linked_skill_is_changed_by_name_and_dangling_links_are_named(homes):
     homes.link("pdf")
     homes.sync(homes.claude)
@@ -193,6 +195,7 @@ def test_a_linked_skill_is_changed_by_name_and_dangling_links_are_named(homes):
     assert homes.codes() == []
 
 
+@pytest.mark.both
 def test_what_a_stranger_wrote_of_links_is_checked_on_the_disk(homes, tmp_path):
     homes.link("pdf")
     homes.sync(homes.claude, homes.agents)

@@ -30,6 +30,7 @@ def source(report):
 
 
 @pytest.mark.usefixtures("settled")
+@pytest.mark.both
 def test_what_stays_what_changes_and_what_is_invalid_is_counted(library, root, skill):
     report = library.sync()
     assert (report.unchanged, report.invalid, source(report)) == (4, 1, ("ok", 4, 0, ["dead"]))
@@ -59,6 +60,7 @@ def test_a_sync_that_finds_nothing_new_is_still_the_last_sync(library, monkeypat
     assert (stored.last_sync_at, stored.last_result) == ("2030-01-02T03:04:05Z", "ok")
 
 
+@pytest.mark.both
 def test_a_source_that_comes_back_is_well_again(library, root):
     root.rename(root.with_name("away"))
     report = library.sync()
@@ -191,6 +193,7 @@ def test_the_folders_above_a_skill_are_its_category_unless_it_names_one(
     assert registry.get("one").category == "mine"
 
 
+@pytest.mark.both
 def test_findings_say_in_which_file_and_line_they_are(registry, root):
     (root / "alpha").mkdir()
     (root / "alpha" / "SKILL.md").write_text("---\nname: alpha\ndescription: [\n---\n\nText.\n")

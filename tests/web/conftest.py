@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import shutil
 import socket
 import threading
 from contextlib import contextmanager
@@ -175,6 +176,20 @@ def serving(registry, *, trusted=None, mcp=False, host="127.0.0.1", public=None)
             server.should_exit = True
             thread.join(30)
             assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A real browser: needs the dependency group ``browser`` and a Chromium on the PATH."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("there is no Chromium here")
+    with sync_api.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

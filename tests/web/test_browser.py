@@ -3,7 +3,6 @@
 What is asked of it needs the dependency group ``browser`` and a Chromium on the PATH.
 """
 
-import shutil
 from urllib.parse import quote
 
 import pytest
@@ -12,24 +11,8 @@ from tests.conftest import write_skill
 from tests.web import test_hostile
 from tests.web.conftest import serving
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
-if not CHROMIUM:
-    pytest.skip("there is no Chromium here", allow_module_level=True)
-
 WIDE, NARROW = (1200, 900), (360, 740)
 PULL = "skill-registry pull --global --agent claude-code sums"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with sync_api.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -73,6 +56,8 @@ WAYS = [
     for name, size in (("wide", WIDE), ("narrow", NARROW))
     for scripts in (True, False)
 ]
+OPPOSITE = [WAYS[0], WAYS[-1]]
+"""Each width and each kind of browser once."""
 
 
 @pytest.mark.parametrize(("size", "scripts"), WAYS)
@@ -104,7 +89,7 @@ def test_find_read_compare_and_copy_the_pull_line(lively, tab, size, scripts):
     fits(page)
 
 
-@pytest.mark.parametrize(("size", "scripts"), WAYS)
+@pytest.mark.parametrize(("size", "scripts"), OPPOSITE)
 def test_what_changed_this_week(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
@@ -116,7 +101,7 @@ def test_what_changed_this_week(lively, tab, size, scripts):
     assert "Sums up" in page.content()
 
 
-@pytest.mark.parametrize(("size", "scripts"), WAYS)
+@pytest.mark.parametrize(("size", "scripts"), OPPOSITE)
 def test_why_mine_is_not_shown(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
@@ -177,27 +162,28 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_stands_in_anybodys_way(lively, chromium, scheme):
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")], ids=["wide", "narrow"]
+)
+def test_nothing_stands_in_anybodys_way(lively, chromium, size, scheme):
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe is not installed"
     )
-    for size in (WIDE, NARROW):
-        context = chromium.new_context(
-            viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme
-        )
-        page = context.new_page()
-        for path in PAGES:
-            page.goto(f"{lively.base}{path}")
-            page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-            found = axe.Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
-            told = [
-                (one["id"], [node["html"][:200] for node in one["nodes"][:3]])
-                for one in found.response["violations"]
-            ]
-            assert told == [], path
-            fits(page)
-        context.close()
+    context = chromium.new_context(
+        viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme
+    )
+    page = context.new_page()
+    for path in PAGES:
+        page.goto(f"{lively.base}{path}")
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        found = axe.Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
+        told = [
+            (one["id"], [node["html"][:200] for node in one["nodes"][:3]])
+            for one in found.response["violations"]
+        ]
+        assert told == [], path
+        fits(page)
+    context.close()
 
 
 def fits(page):

@@ -72,6 +72,7 @@ def tokens(registry, library):
     return registry.tokens()
 
 
+@pytest.mark.both
 def test_a_token_lets_in_and_one_that_is_revoked_or_over_does_not(registry, tokens):
     token, shown = tokens.create("anna")
     with serving(registry, host="0.0.0.0") as site:
@@ -119,6 +120,7 @@ def test_over_tls_the_cookie_is_never_sent_in_the_clear(registry, tokens):
         assert site.ask("/", Host="skills.example.org").status == 200
 
 
+@pytest.mark.both
 def test_a_token_of_a_source_shows_nothing_else(registry, tokens, tmp_path):
     from tests.conftest import write_skill
 

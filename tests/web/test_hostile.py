@@ -189,6 +189,7 @@ def test_a_table_without_end_is_not_rendered_but_can_be_had(hostile):
     assert len(hostile.get("/raw/table", path="large.md").body) > 10_000_000
 
 
+@pytest.mark.both
 def test_the_feed_and_the_json_hold_what_is_said_and_nothing_more(hostile):
     from xml.etree import ElementTree as ET
 

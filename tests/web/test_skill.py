@@ -204,3 +204,19 @@ def test_links_lead_to_pages_that_are_there(site):
     assert "/skills/sums" in seen
     assert f"/files/sums?path={quote('scripts/sum.py', safe='')}" in seen
     assert "/changes.atom" in seen
+
+
+@pytest.mark.parametrize("name", ["a/../../sums", "../../../logout", "./b", "a/./b/..", "a/../b."])
+def test_a_name_with_a_way_up_in_it_is_an_address_of_that_skill(registry, root, name):
+    write_skill(root / "up", name=name)
+    write_skill(root / "sums")
+    registry.sync(str(root))
+    ref = next(one.ref for one in registry.list() if one.name == name)
+    with serving(registry) as site:
+        skills = [link for link in site.get("/").page.links if link.startswith("/skills/")]
+        (link,) = {*skills} - {"/skills/sums"}
+        # As a browser has it (WHATWG URL, 4.4): a segment of dots, quoted or not, is no name.
+        assert not {".", ".."} & set(link.lower().replace("%2e", ".").split("/"))
+        assert site.get(f"{link}.json").json["ref"] == ref
+        pages = [given["href"] for tag, given in site.get(link).page.elements if tag == "link"]
+        assert f"{link}.json" in pages

@@ -1,13 +1,15 @@
 """`skill-registry db`: the database file itself."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from registry.cli import escape, options, words
+from registry.cli.column import Column
 from registry.cli.group import Group, session_command
-from registry.cli.listing import draw_facts
+from registry.cli.listing import draw_facts, emit
 from registry.cli.progress import waiting
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -16,6 +18,8 @@ from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.facts import DatabaseInfo
+    from registry.db.queries.audit import Audited
+    from registry.db.remote.rights import May
 
 
 @click.group(
@@ -160,16 +164,138 @@ def upgrade(session: Session) -> None:
     "--before",
     help="Forget only what was seen before then: 2026-01-31, a timestamp, or an age such as 90d.",
 )
-def prune(session: Session, *, keep: int, before: str | None) -> None:
+@options.as_admin_option
+def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) -> None:
     """Forget old revisions of skills, and the contents that only they had.
 
     What is on disk now stays as it is, and can be read. Of a skill that is gone the last content
     stays too, unless it was gone before --before; what was removed from the trash for good goes.
+    On a server that are your own sources on this host, with --as-admin all.
     """
     with waiting(session.console, "forgetting"):
-        gone, freed = session.registry.prune(keep=keep, before=before)
+        gone, freed = session.registry.prune(keep=keep, before=before, as_admin=as_admin)
     revisions, contents = words.count(gone, "revision"), words.count(freed, "content")
     session.console.write([f"Forgot {revisions} and {contents}."])
+
+
+@session_command(
+    "skill-registry db grant alice --write",
+    "skill-registry db grant readers --read --team red",
+    "skill-registry db grant bob --admin --print      # for a DBA to run",
+    group=command,
+)
+@click.argument("role")
+@click.option("--read", "may", flag_value="read", help="Read everything, or what --team sees.")
+@click.option("--write", "may", flag_value="write", help="And add sources, which are its own.")
+@click.option("--admin", "may", flag_value="admin", help="Do everything, and give rights.")
+@click.option("--team", metavar="T", help="Of sources with a team it sees only those of this one.")
+@options.rights_options
+def grant(
+    session: Session, *, role: str, may: "May | None", team: str | None, yes: bool, printed: bool
+) -> None:
+    """Give a role of the server rights in the registry.
+
+    The role is there already (CREATE ROLE), a user or a group. Run again, it changes what is
+    different. With --team a role sees the sources of that team, of those that it was let into
+    before, and of none; without, those of all. Nobody changes what belongs to another role.
+    """
+    from registry.changes.rights import granting
+
+    if may is None:
+        raise click.UsageError("Say what it may do: --read, --write or --admin.")
+    statements = granting(session.registry.core, role, may, team)
+    sees = f", of team {team} and of none" if team else ""
+    does = {
+        "read": "read",
+        "write": "read all, and write its own sources",
+        "admin": "do everything",
+    }
+    _give(session, statements, f"{role} may {does[may]}{sees}", yes=yes, printed=printed)
+
+
+@session_command(
+    "skill-registry db revoke alice", "skill-registry db revoke alice --print", group=command
+)
+@click.argument("role")
+@options.rights_options
+def revoke(session: Session, *, role: str, yes: bool, printed: bool) -> None:
+    """Take all rights in the registry from a role of the server.
+
+    Its sources stay; an admin takes them with "source adopt", or gives them to somebody with
+    "source update --owner". The names of its machines are free for others.
+    """
+    from registry.changes.rights import revoking
+
+    statements = revoking(session.registry.core, role)
+    _give(session, statements, f"{role} may nothing any more", yes=yes, printed=printed)
+
+
+def _give(
+    session: Session, statements: Sequence[str], then: str, *, yes: bool, printed: bool
+) -> None:
+    """Carry out what changes rights, once it was shown and agreed to."""
+    lines = [f"{escape.line(one)};" for one in statements]
+    if printed:
+        session.console.write(lines)
+        return
+    from registry.changes.rights import carry_out
+
+    then = escape.line(then)
+    if not yes:
+        for line in lines:
+            session.console.note(f"  {line}")
+        if not session.console.err_is_terminal or not sys.stdin.isatty():
+            raise click.UsageError(f"{then}; --yes does it, --print prints the SQL alone.")
+        click.confirm(f"{then}: do it?", abort=True, err=True)
+    carry_out(session.registry.core, statements)
+    session.console.write([f"{then}."])
+
+
+@session_command(
+    "skill-registry db audit", "skill-registry db audit --limit 1000 --json", group=command
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="So many of the last.",
+)
+@options.format_options
+def audit(session: Session, *, limit: int, style: str | None) -> None:
+    """List who changed sources, rights, trust, tokens and the past, the latest first.
+
+    On a server it notes these itself, with the role that asked; nobody changes what is noted, and
+    "db prune" leaves it. An admin sees all, others see what they did themselves. What is changed
+    of skills is in "history --who". In a pipe each line is a time, the role, what and of what.
+    """
+    from registry.db.queries.audit import audited
+
+    emit(session.console, style, audited(session.registry.core.reader, limit), AUDITED)
+
+
+def _detail(one: "Audited") -> str:
+    told = one.detail if isinstance(one.detail, dict) else {}
+    pairs = {key: value for key, value in told.items() if value is not None}
+    changed = (
+        f"{key}: {' → '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in pairs.items()
+    )
+    return ", ".join(changed)
+
+
+AUDITED: Final[Sequence[Column["Audited"]]] = (
+    Column("WHEN", lambda one: one.at, time=True),
+    Column("ROLE", lambda one: one.role, only="table"),
+    Column("ROLE", lambda one: one.role or "-", only="plain"),
+    Column("HOST", lambda one: one.host, only="table", drop=3),
+    Column("TOOL", lambda one: one.tool, only="table", drop=4),
+    Column("WHAT", lambda one: one.what, style="bold"),
+    Column("OF WHAT", lambda one: one.subject, only="table"),
+    Column("OF WHAT", lambda one: one.subject or "-", only="plain"),
+    Column("DETAIL", _detail, only="table", flexible=True, drop=5),
+)
 
 
 def _facts(info: "DatabaseInfo") -> Iterator[tuple[str, str]]:

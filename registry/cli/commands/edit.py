@@ -73,10 +73,11 @@ def _editor(environ: Mapping[str, str]) -> list[str]:
 
 def _writable(session: Session, skill: SkillDetail) -> str:
     """Return the file to edit. Raises `ChangeRefused`, `SourceElsewhere`."""
-    from registry.sync.sources import check_own, check_writable, find
+    from registry.sync.owned import check_ours, check_writable
+    from registry.sync.sources import find
 
     source = find(session.registry.core, skill.source)
-    check_own(session.registry.core, source.name, source.host, source.path)
+    check_ours(session.registry.core, source)
     check_writable(source)
     path = os.path.realpath(skill.location)
     if os.path.isdir(path):

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     "skill-registry restore code-review --revision 1",
 )
 @click.argument("name", shell_complete=complete.names)
+@click.option("--who", is_flag=True, help="Say who brought each about.")
 @options.format_options
-def history(session: Session, *, name: str, style: str | None) -> None:
+def history(session: Session, *, name: str, who: bool, style: str | None) -> None:
     """List what a skill was like: each content that the registry has seen.
 
     The newest comes first. A revision is kept until "db prune", also its supporting files, unless
     the setting "store_files: false" says otherwise. Of a skill that is gone the name that it had
-    will do.
+    will do. With --who: the role (a server's word), and the host, tool and client as they said.
     """
     from registry.changes.history import History
 
     found = History.of(session.registry.core, name)
-    emit(session.console, style, found.revisions, COLUMNS)
+    emit(session.console, style, found.revisions, [*COLUMNS, *WHO] if who else COLUMNS)
     if found.gone is not None:
         session.console.note(escape.text(_where(found.gone)))
 
@@ -113,4 +114,11 @@ COLUMNS: Final[Sequence[Column["Revision"]]] = (
     Column("STATE", _state),
     Column("COMMIT", _commit, only="table", drop=2),
     Column("TREE HASH", lambda one: one.tree_hash, drop=1),
+)
+
+WHO: Final[Sequence[Column["Revision"]]] = (
+    Column("ROLE", lambda one: one.role or "-"),
+    Column("HOST", lambda one: one.host or "-"),
+    Column("TOOL", lambda one: one.tool or "-"),
+    Column("CLIENT", lambda one: one.client or "-"),
 )

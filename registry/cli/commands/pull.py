@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
+from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -273,14 +275,11 @@ def _done(
             return adopt(core, target, how)
         if "frozen" in doing:
             return pulling.put_back(core, target, how)
-        chosen = None
-        if is_named or is_check or not names or given["personality"] is not None:
-            dry_run = is_check or how.dry_run
-            chosen = chosen_skills(session, target=target, dry_run=dry_run, **given)
         if is_check:
-            if chosen is None:
-                pulling.check_locked(target)
-            return pulling.check(core, chosen, target)
+            return _checked(session, target, given)
+        chosen = None
+        if is_named or not names or given["personality"] is not None:
+            chosen = chosen_skills(session, target=target, dry_run=how.dry_run, **given)
     if not is_named and (chosen is not None or (names and not pulling.is_locked(target))):
         raise click.UsageError(WHERE)
     with SyncProgress(session.console) as progress:
@@ -289,6 +288,19 @@ def _done(
             return pulling.pull(core, chosen, target, how)
         folders = pulling.folders_of(target, names) if names else None
         return pulling.update(core, target, folders, how)
+
+
+def _checked(session: Session, target: "Target", given: Mapping[str, Any]) -> "Sequence[Pulled]":
+    from registry.exchange import pull as pulling
+
+    core, names = session.registry.core, given["names"]
+    if names and not given["tags"] and given["personality"] is None:
+        with suppress(NotPulled, LockMissing):  # else it is compared with what is to be had
+            return pulling.check(core, None, target, pulling.folders_of(target, names))
+    chosen = chosen_skills(session, target=target, dry_run=True, **given)
+    if chosen is None:
+        pulling.check_locked(target)
+    return pulling.check(core, chosen, target)
 
 
 DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})

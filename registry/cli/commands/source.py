@@ -12,7 +12,7 @@ from registry.cli.listing import emit
 from registry.cli.nested import tell_nesting
 from registry.cli.progress import waiting
 from registry.cli.session import Session
-from registry.cli.sources_view import DISCOVERED, SOURCES, asked_columns, place_of
+from registry.cli.sources_view import DISCOVERED, asked_columns, columns_of, place_of
 from registry.model import SCOPES, Scope
 
 
@@ -48,12 +48,13 @@ def list_(session: Session, *, remote: bool, style: str | None) -> None:
     with --remote also the address, and whether the source is behind, newest, or its remote is away;
     a hyphen for what is neither, and for both of a folder of your own.
     """
-    sources, columns = session.registry.sources(), SOURCES
+    sources = session.registry.sources()
+    columns = columns_of(sources)
     if remote:
         with waiting(session.console, "asking"):
             sources = session.registry.sources_asked(sources)
         here = {one.id for one in session.registry.own_sources()}
-        columns = asked_columns(here)
+        columns = asked_columns(sources, here)
     emit(session.console, style, sources, columns)
     if not sources:
         session.console.note(
@@ -118,13 +119,15 @@ def add(
 )
 @click.argument("name", shell_complete=complete.sources)
 @click.option("--yes", is_flag=True, help="Don't ask.")
+@options.as_admin_option
 @options.json_option
-def adopt(session: Session, *, name: str, yes: bool, as_json: bool) -> None:
+def adopt(session: Session, *, name: str, yes: bool, as_admin: bool, as_json: bool) -> None:
     """Take a source of this host as yours.
 
     On a server everybody who may write there can register a folder under this host's name; the
     next sync here would upload it. So a sync leaves out what you did not add on this machine
-    yourself, until you adopt it. A file as the database needs none of this.
+    yourself, until you adopt it. A file as the database needs none of this. With --as-admin you
+    become the owner of another role's.
     """
     from registry.sync.sources import find
 
@@ -135,7 +138,7 @@ def adopt(session: Session, *, name: str, yes: bool, as_json: bool) -> None:
             raise click.UsageError(f"{shown} is {path} ({source.scope}); --yes adopts it.")
         question = f"Read, sync and upload {path} as the source {shown} ({source.scope})?"
         click.confirm(question, abort=True, err=True)
-    source = session.registry.adopt_source(name)
+    source = session.registry.adopt_source(name, as_admin=as_admin)
     done = f"Adopted the source {shown} ({source.scope}): {path}"
     session.console.answer(source, [done], as_json=as_json)
 
@@ -152,6 +155,9 @@ def adopt(session: Session, *, name: str, yes: bool, as_json: bool) -> None:
 @click.option(
     "--ref", metavar="REF", help="The branch, tag or commit to pin it to; empty: to none of them."
 )
+@click.option("--team", metavar="T", help="The team that sees it, on a server; empty: everybody.")
+@click.option("--owner", metavar="ROLE", help="Whose it becomes, on a server; an admin says so.")
+@options.as_admin_option
 @options.json_option
 def update(
     session: Session,
@@ -161,13 +167,25 @@ def update(
     priority: int | None,
     new_name: str | None,
     ref: str | None,
+    team: str | None,
+    owner: str | None,
+    as_admin: bool,
     as_json: bool,
 ) -> None:
-    """Change what a source is called, how strong it is, or what it is pinned to."""
-    if all(one is None for one in (scope, priority, new_name, ref)):
-        raise click.UsageError("Say what to change: --scope, --priority, --name or --ref.")
+    """Change what a source is called, how strong it is, what it is pinned to, or who sees it."""
+    if all(one is None for one in (scope, priority, new_name, ref, team, owner)):
+        raise click.UsageError(
+            "Say what to change: --scope, --priority, --name, --ref, --team or --owner."
+        )
     source = session.registry.update_source(
-        name, new_name=new_name, scope=scope, priority=priority, ref=ref
+        name,
+        new_name=new_name,
+        scope=scope,
+        priority=priority,
+        ref=ref,
+        team=team,
+        owner=owner,
+        as_admin=as_admin,
     )
     shown = escape.line(source.name)
     strong = f"{source.scope}, priority {source.priority}"
@@ -184,8 +202,9 @@ def update(
 )
 @click.argument("name", shell_complete=complete.sources)
 @click.option("--revoke", is_flag=True, help="Hold back all with security errors again.")
+@options.as_admin_option
 @options.json_option
-def trust(session: Session, *, name: str, revoke: bool, as_json: bool) -> None:
+def trust(session: Session, *, name: str, revoke: bool, as_admin: bool, as_json: bool) -> None:
     """Show agents the skills of a source that were held back.
 
     Those are skills from elsewhere with security errors, which "sync" and "check" tell; each is
@@ -200,7 +219,7 @@ def trust(session: Session, *, name: str, revoke: bool, as_json: bool) -> None:
     for one in suspicious(core.reader, find(core, name).name):
         if one.severity == "error" and one.held != revoke:
             codes.setdefault(one.ref, set()).add(one.code)
-    changed = session.registry.trust_source(name, revoke=revoke)
+    changed = session.registry.trust_source(name, revoke=revoke, as_admin=as_admin)
     for ref, found in codes.items():
         session.console.note(f"{escape.line(ref)}: {escape.line(', '.join(sorted(found)))}")
     are = "is" if changed == 1 else "are"
@@ -213,14 +232,15 @@ def trust(session: Session, *, name: str, revoke: bool, as_json: bool) -> None:
 
 @session_command("skill-registry source remove work", group=command)
 @click.argument("name", shell_complete=complete.sources)
+@options.as_admin_option
 @options.json_option
-def remove(session: Session, *, name: str, as_json: bool) -> None:
+def remove(session: Session, *, name: str, as_admin: bool, as_json: bool) -> None:
     """Forget a source and its skills.
 
     The folder and the skills in it stay as they are, but for the checkout of what lies elsewhere.
-    NAME is the source's name or path.
+    NAME is the source's name or path. On a server only its owner does so, on its host.
     """
-    source = session.registry.remove_source(name)
+    source = session.registry.remove_source(name, as_admin=as_admin)
     name, path = escape.line(source.name), escape.line(source.path)
     held = words.count(source.skills, "skill")
     rest = f"{path} stays as it is."

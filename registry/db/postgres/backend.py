@@ -64,6 +64,8 @@ class PostgresBackend(Backend):
         from registry.db.writes.sources import record_sync
         from registry.db.writes.versions import refresh_stamps
 
+        if not source_ids:  # who only reads has nothing to write, and may not
+            return
         with self.open_writer().transaction() as connection:
             refresh_stamps(connection, stamps)
             for source_id in source_ids:

@@ -1,5 +1,6 @@
 """What both lanes to a PostgreSQL server agree on: its address, its revision and its errors."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -13,6 +14,9 @@ from registry.errors import (
     DatabaseProblem,
     DatabaseRefused,
     DatabaseUnreachable,
+    HostTaken,
+    RegistryError,
+    RightMissing,
 )
 from registry.text import Fact
 
@@ -31,6 +35,11 @@ BUSY: Final = frozenset({"55P03", "40P01"})
 
 REFUSING: Final = frozenset({"28P01", "28000"})
 """SQLSTATEs of a server that does not let this user in."""
+
+NO_DATABASE: Final = "3D000"
+HOST_TAKEN: Final = "SR001"
+FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
+"""SQLSTATEs of what this user may not do; those of our own are raised by migration 0013."""
 
 _REFUSALS: Final[Mapping[str, str]] = {
     'password authentication failed for user "(?P<user>.*)"': (
@@ -112,36 +121,46 @@ def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State
     return State.of(revision, path)
 
 
-def translate(error: Exception, path: str, seconds: float) -> DatabaseProblem:
+def translate(error: Exception, path: str, seconds: float) -> RegistryError:
     """Turn an error of psycopg, or of SQLAlchemy around it, into ours.
 
     ``seconds``: how long a lock was waited for.
     """
     import psycopg
 
-    origin = getattr(error, "orig", None) or error
+    origin: Any = getattr(error, "orig", None) or error
     state = getattr(origin, "sqlstate", None)
-    lines = str(origin).strip().splitlines()
-    reason = lines[0].strip() if lines else type(origin).__name__
     if state in BUSY:
         return DatabaseBusy(path=path, seconds=seconds)
+    if state == HOST_TAKEN:
+        return HostTaken(**json.loads(origin.diag.message_detail))
     is_unsaid = state is None and isinstance(origin, psycopg.OperationalError)
-    if is_unsaid or state == "3D000":
-        found = re.search(_NO_DATABASE, str(origin))
+    found = _unconnected(str(origin), state, path, is_unsaid=is_unsaid)
+    if found is not None:
+        return found
+    lines = str(origin).strip().splitlines()
+    reason = lines[0].strip() if lines else type(origin).__name__
+    kind = DatabaseUnreachable if state in LOST or is_unsaid else DatabaseProblem
+    kinds = ((REFUSING, DatabaseRefused), (FORBIDDING, RightMissing))
+    return next((one for states, one in kinds if state in states), kind)(path=path, reason=reason)
+
+
+def _unconnected(
+    said: str, state: str | None, path: str, *, is_unsaid: bool
+) -> DatabaseProblem | None:
+    """Return what it means that no connection was made; None: that is not known."""
+    if is_unsaid or state == NO_DATABASE:
+        found = re.search(_NO_DATABASE, said)
         if found is not None:
             return DatabaseMissing(path=path, name=found["name"])
     if state in REFUSING or is_unsaid:
         for kind, meanings in ((DatabaseRefused, _REFUSALS), (DatabaseUnreachable, _SILENCES)):
             for pattern, meaning in meanings.items():
-                if found := re.search(pattern, str(origin)):
+                if found := re.search(pattern, said):
                     facts = found.groupdict()
-                    said = meaning.format_map({key: Fact(value) for key, value in facts.items()})
-                    return kind(path=path, reason=said, **facts)
-    if state in REFUSING:
-        return DatabaseRefused(path=path, reason=reason)
-    if state in LOST or is_unsaid:
-        return DatabaseUnreachable(path=path, reason=reason)
-    return DatabaseProblem(path=path, reason=reason)
+                    told = meaning.format_map({key: Fact(value) for key, value in facts.items()})
+                    return kind(path=path, reason=told, **facts)
+    return None
 
 
 @lru_cache(maxsize=500)

@@ -30,16 +30,24 @@ _UNTIL: Final = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 _TAKE: Final = f"""
 INSERT INTO leases (host, holder, doing, machine, process, address, until)
 VALUES (%s, %s, %s, %s, %s, host(inet_client_addr()), {_UNTIL})
-ON CONFLICT (host) DO UPDATE SET holder = excluded.holder, doing = excluded.doing,
+ON CONFLICT (host, role) DO UPDATE SET holder = excluded.holder, doing = excluded.doing,
     machine = excluded.machine, process = excluded.process, address = excluded.address,
     until = excluded.until
 WHERE leases.until < clock_timestamp() OR leases.holder = %s
 RETURNING 1
 """
 
-_HELD: Final = "SELECT holder, doing, machine, process, address FROM leases WHERE host = %s"
+_HELD: Final = (
+    "SELECT holder, doing, machine, process, address FROM leases "
+    "WHERE host = %s AND role = session_user"
+)
 _RENEW: Final = f"UPDATE leases SET until = {_UNTIL} WHERE host = %s AND holder = %s RETURNING 1"
 _END: Final = "DELETE FROM leases WHERE host = %s AND holder = %s"
+
+_UNWRITABLE: Final = (
+    psycopg.errors.InsufficientPrivilege,
+    psycopg.errors.ReadOnlySqlTransaction,
+)
 
 _SETTINGS: Final = {"lock_timeout": "1s"}
 """Who publishes has the row to itself."""
@@ -55,11 +63,15 @@ class ServerLock:
         self._holder = secrets.token_hex(16)
         self._doing = doing
         self._session: Session | None = None
+        self._refused: psycopg.Error | None = None
         self._ended = threading.Event()
         self._renewing: threading.Thread | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lease, trying for ``wait`` seconds; False: somebody else holds it."""
+        """Take the lease, trying for ``wait`` seconds; False: somebody else holds it.
+
+        Who may not write needs none to find that there is nothing to do.
+        """
         deadline, pause = time.monotonic() + wait, 0.01
         try:
             while not self._take():
@@ -68,6 +80,10 @@ class ServerLock:
                     return False
                 time.sleep(pause)
                 pause = min(pause * 1.5, 0.2)
+        except _UNWRITABLE as error:
+            self._close()
+            self._refused = error
+            return True
         except psycopg.Error as error:
             self._close()
             raise translate(error, self.path, wait) from error
@@ -80,7 +96,9 @@ class ServerLock:
         return True
 
     def now_ns(self) -> int:
-        """Return the present, by this machine's clock."""
+        """Return the present, by this machine's clock; asked before anything is written."""
+        if self._refused is not None:
+            raise translate(self._refused, self.path, 0) from self._refused
         return time.time_ns()
 
     def assert_held(self, writing: Connection) -> None:

@@ -48,6 +48,7 @@ class PostgresReader(Reader):
     json_item = "(e.value ->> {})"
     digest = "CAST(sum(hashtextextended({}, 0)) AS text)"
     index = VectorIndex()
+    own = "CASE WHEN src.owner = session_user THEN 1 ELSE 0 END"
 
     def __init__(self, address: Address) -> None:
         super().__init__(address.shown)

@@ -72,7 +72,7 @@ ORDER BY c.weight DESC, s.id LIMIT ?
 
 # All that have the only word are worth the same so far.
 _FIND_ONE: Final = f"""
-WITH m AS (SELECT skill_id FROM search_texts WHERE {{column}} @@ {_QUERY} LIMIT ?),
+WITH m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {_QUERY}, ?) x),
 c AS (SELECT skill_id FROM m ORDER BY 1)
 SELECT s.id, 0, CAST('{{{{"0": 1000000}}}}' AS json)
 FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
@@ -80,14 +80,8 @@ WHERE {{condition}}
 ORDER BY s.id LIMIT ?
 """
 
-# What the server knows of the commonest words since it analyzed the table last.
-_ESTIMATES: Final = """
-SELECT s.attname, e.word, CAST(e.share * t.reltuples AS bigint)
-FROM pg_stats s JOIN pg_class t ON t.oid = CAST('search_texts' AS regclass),
-    unnest(CAST(CAST(s.most_common_elems AS text) AS text[]), s.most_common_elem_freqs)
-        AS e (word, share)
-WHERE s.schemaname = current_schema() AND s.tablename = 'search_texts' AND e.word IS NOT NULL
-"""
+# What the server knows of the commonest words since it analyzed the table last (migration 0014).
+_ESTIMATES: Final = "SELECT place, word, texts FROM registry_common_words()"
 
 _STEMS: Final = (
     "SELECT value, (ts_lexize('stems', value))[1] "
@@ -116,8 +110,8 @@ class VectorIndex(TextIndex):
         found = {one: most for one in places if known.get(one, 0) > most * SURELY}
         asked = [one for one in dict.fromkeys(places) if one not in found]
         if asked:
-            some = f"SELECT 1 FROM search_texts WHERE {{}} @@ {_QUERY} LIMIT ?"
-            counts = (f"(SELECT count(*) FROM ({some.format(column)}) x)" for column, _ in asked)
+            found_in = f"(SELECT count(*) FROM registry_find('{{}}', {_QUERY}, ?))"
+            counts = (found_in.format(column) for column, _ in asked)
             values = [value for _, query in asked for value in (query, most)]
             rows = reader.rows(f"SELECT {', '.join(counts)}", values)
             found |= dict(zip(asked, rows[0], strict=True)) if rows else {}
@@ -223,8 +217,10 @@ class _Find:
             sql = _FIND_ONE.format(column=column, condition=condition[0])
             return sql, [queries[0], MAX_INTEGER if whole else COMMON, *condition[1], most]
         common = {} if whole else self._common
+        # To read a vector costs a hundred times as much as to ask the index alone; which the server
+        # does by itself for who may see all, and for others in a function (migration 0013).
         matches = " UNION ALL ".join(
-            f"SELECT {number} AS p, skill_id FROM search_texts WHERE {column} @@ {_QUERY}"
+            f"SELECT {number} AS p, x AS skill_id FROM registry_find('{column}', {_QUERY}, NULL) x"
             for number in range(len(queries))
         )
         asked = [

@@ -7,6 +7,8 @@ from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.postgres.dialect import FACTS, REVISION, UPGRADING, schema_state, translate
 from registry.db.postgres.writer import make_engine
 from registry.db.remote.address import Address
+from registry.db.remote.rights import granting_again
+from registry.db.writes.statements import InTransaction
 
 
 def ensure_current(address: Address) -> None:
@@ -28,6 +30,8 @@ def ensure_current(address: Address) -> None:
             state = schema_state(facts, revision, path)
             if state is not State.CURRENT:
                 run_migrations(connection)
+                for one in granting_again(InTransaction(connection)):
+                    connection.exec_driver_sql(one)
     except DBAPIError as error:
         raise translate(error, path, UPGRADE_SECONDS) from error
     finally:

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import NullPool
 
+from registry.db.acting import acting
 from registry.db.forks import begin_anew
 from registry.db.interface import Writer
 from registry.db.postgres.dialect import WRITING, translate
@@ -32,6 +33,10 @@ VACUUM_TABLES: Final = (
 )
 
 _LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()))"
+_WHO: Final = "SELECT " + ", ".join(
+    f"set_config('skill_registry.{one}', %s, true)" for one in ("host", "tool", "client")
+)
+"""What the server writes down with what it tells of a change (migration 0013)."""
 _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 
@@ -130,6 +135,8 @@ class PostgresWriter(Writer):
             # Zero would wait for ever.
             begin = ["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"]
             session.begin(begin if quiet else [*begin, *_ALONE])
+            who = acting()
+            session.keep(_WHO, [self.host, who.tool or "", who.client or ""])
             with connection.begin():
                 yield connection
 

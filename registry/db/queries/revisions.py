@@ -17,7 +17,8 @@ from registry.model import Origin, SkillFile, Value
 class Revision(Value):
     """One content that a skill had; ``number`` counts from 1, ``current``: it has it now.
 
-    ``origin``: where it came from, when that was read from a remote source.
+    ``origin``: where it came from, when that was read from a remote source. ``role``, ``host``,
+    ``tool`` and ``client``: who brought it about; the role is a server's word.
 
     ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.
     """
@@ -33,6 +34,10 @@ class Revision(Value):
     current: bool
     complete: bool
     origin: Origin | None = None
+    role: str | None = None
+    host: str | None = None
+    tool: str | None = None
+    client: str | None = None
 
 
 def revisions(reader: Reader, uid: str) -> list[Revision]:
@@ -59,21 +64,24 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
         "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e WHERE {file_hash} "
-        "NOT IN (SELECT hash FROM contents UNION ALL SELECT s.content_hash FROM skills s "
-        "WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash IS NOT NULL) "
-        f"OR {file_hash} IS NULL) "
+        # Each is looked up by its hash: a list of all contents would be as long as the registry.
+        f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
+        f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash}) "
+        "AND NOT EXISTS (SELECT 1 FROM skills s "
+        f"WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash = {file_hash})), "
+        "r.role, r.host, r.tool, r.client "
         f"FROM revisions r WHERE {condition}",
         (value,),
     )
     found = []
-    for *facts, origin, files, current, complete in rows:
+    for *facts, origin, files, current, complete, role, host, tool, client in rows:
         listed = tuple(
             SkillFile(path, size, content_hash, bool(executable))
             for path, executable, size, content_hash in sorted(json.loads(files))
         )
         came = origin_of(origin) if origin else None
-        found.append(Revision(*(*facts, listed, current == 1, complete == 1, came)))
+        who = (role, host or None, tool, client)
+        found.append(Revision(*(*facts, listed, current == 1, complete == 1, came, *who)))
     return found
 
 

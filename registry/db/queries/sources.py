@@ -10,7 +10,7 @@ from registry.model import Remote, Source
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
        src.last_result, src.host, {skills}, src.kind, src.url, src.pin, src.part, src.chosen,
-       src.version, src.fetched_at, {held}
+       src.version, src.fetched_at, {held}, src.owner, src.team, {own}
 FROM sources src ORDER BY src.strength, src.name
 """
 _COUNT = f"""CASE WHEN src.enabled = {ARRIVING} THEN 0 ELSE (SELECT count(*) FROM skills s
@@ -21,25 +21,44 @@ WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
 
 def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
     """Return all sources, the strongest first; ``counted``: with how many skills they have."""
-    question = _SQL.format(skills=_COUNT if counted else 0, held=_HELD if counted else 0)
-    return list(map(_source, reader.rows(question)))
+    counts = {"skills": _COUNT, "held": _HELD} if counted else {"skills": 0, "held": 0}
+    return list(map(_source, reader.rows(_SQL.format(**counts, own=reader.own))))
 
 
 def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tuple[Any, ...]]]:
     """Return all sources as `list_sources`, not counted, and what else was asked."""
-    rows, found = reader.many([(_SQL.format(skills=0, held=0), ()), question])
+    sources = _SQL.format(skills=0, held=0, own=reader.own)
+    rows, found = reader.many([(sources, ()), question])
     return list(map(_source, rows)), found
 
 
 def _source(row: tuple[Any, ...]) -> Source:
-    number, name, path, scope, priority, enabled, when, result, host, skills, *facts, held = row
-    kind, url, ref, part, only, version, fetched_at = facts
+    number, name, path, scope, priority, enabled, when, result, host, skills, *facts = row
+    kind, url, ref, part, only, version, fetched_at, held, owner, team, own = facts
     remote = None
     if kind is not None and url is not None:
         names = tuple(only.split("\n")) if only else ()
         remote = Remote(kind, url, ref, part, names, version, fetched_at)
-    on = enabled in {1, ARRIVING}
-    return Source(number, name, path, scope, priority, on, when, result, skills, host, remote, held)
+    told = (
+        name,
+        path,
+        scope,
+        priority,
+        enabled in {1, ARRIVING},
+        when,
+        result,
+        skills,
+        host,
+        remote,
+        held,
+    )
+    return Source(number, *told, owner, team, own == 1)
+
+
+def is_admin(reader: Reader) -> bool:
+    """Tell whether a server takes who asks for an admin of the registry."""
+    rows = reader.rows("SELECT registry_is_admin()")
+    return bool(rows and rows[0][0])
 
 
 def count_below(reader: Reader, source_id: int, folder: str) -> int:

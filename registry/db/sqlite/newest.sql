@@ -140,7 +140,7 @@ CREATE TABLE revisions (
 	content_hash TEXT, 
 	tree_hash TEXT NOT NULL, 
 	seen_at TEXT NOT NULL, 
-	files TEXT NOT NULL, origin TEXT, turn INTEGER, 
+	files TEXT NOT NULL, origin TEXT, turn INTEGER, role TEXT, host TEXT, tool TEXT, client TEXT, 
 	CONSTRAINT pk_revisions PRIMARY KEY (id), 
 	CONSTRAINT uq_revisions_uid_number UNIQUE (uid, number), 
 	CONSTRAINT uq_revisions_uid_tree_hash UNIQUE (uid, tree_hash)
@@ -156,7 +156,7 @@ CREATE TABLE "sources" (
 	added_at TEXT NOT NULL, 
 	last_sync_at TEXT, 
 	last_result TEXT, 
-	host TEXT DEFAULT '' NOT NULL, project TEXT, kind TEXT, url TEXT, pin TEXT, part TEXT, chosen TEXT, version TEXT, fetched_at TEXT, 
+	host TEXT DEFAULT '' NOT NULL, project TEXT, kind TEXT, url TEXT, pin TEXT, part TEXT, chosen TEXT, version TEXT, fetched_at TEXT, owner TEXT, team TEXT, 
 	CONSTRAINT pk_sources PRIMARY KEY (id), 
 	CONSTRAINT uq_sources_name UNIQUE (name), 
 	CONSTRAINT uq_sources_host_path UNIQUE (host, path)
@@ -169,7 +169,7 @@ CREATE TABLE gone (
 	created_at TEXT NOT NULL, 
 	since TEXT NOT NULL, 
 	tree_hash TEXT, 
-	trash TEXT, 
+	trash TEXT, owner TEXT, team TEXT, 
 	CONSTRAINT pk_gone PRIMARY KEY (uid)
 );
 CREATE INDEX ix_gone_name ON gone (name);
@@ -185,7 +185,7 @@ CREATE TABLE changes (
 	"before" TEXT, 
 	"after" TEXT, 
 	made_at TEXT NOT NULL, 
-	signature TEXT NOT NULL, 
+	signature TEXT NOT NULL, role TEXT, tool TEXT, client TEXT, 
 	CONSTRAINT pk_changes PRIMARY KEY (id), 
 	CONSTRAINT uq_changes_number UNIQUE (number)
 );
@@ -246,8 +246,21 @@ CREATE TABLE tokens (
 	created_at TEXT NOT NULL, 
 	expires_at TEXT, 
 	used_at TEXT, 
-	signature TEXT NOT NULL, 
+	signature TEXT NOT NULL, role TEXT, 
 	CONSTRAINT pk_tokens PRIMARY KEY (number), 
 	CONSTRAINT uq_tokens_hash UNIQUE (hash)
 );
+CREATE TABLE audit (
+	id INTEGER NOT NULL, 
+	at TEXT NOT NULL, 
+	role TEXT, 
+	host TEXT, 
+	tool TEXT, 
+	client TEXT, 
+	what TEXT NOT NULL, 
+	subject TEXT, 
+	detail TEXT, 
+	CONSTRAINT pk_audit PRIMARY KEY (id)
+);
+CREATE INDEX ix_skills_unseen ON skills (source_id) WHERE live = 0;
 INSERT INTO alembic_version VALUES ('0014');

@@ -1,7 +1,10 @@
 """Write down which changes were made last."""
 
+from dataclasses import asdict
+
 from sqlalchemy import Connection, delete, select
 
+from registry.db.acting import acting
 from registry.db.queries.changes import REMEMBERED, MadeChange
 from registry.db.schema import changes
 from registry.db.writes.statements import insert_rows
@@ -10,7 +13,9 @@ from registry.db.writes.statements import insert_rows
 def add_change(connection: Connection, change: MadeChange, host: str) -> None:
     """Write a change down, unless it is; its ``id`` is given here."""
     facts = {key: value for key, value in change._asdict().items() if key != "id"}
-    insert_rows(connection, changes, [{**facts, "host": host}], ignore_known=True)
+    insert_rows(
+        connection, changes, [{**facts, "host": host, **asdict(acting())}], ignore_known=True
+    )
 
 
 def drop_old_changes(connection: Connection, host: str) -> None:

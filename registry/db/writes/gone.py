@@ -9,8 +9,8 @@ from registry.db.writes.statements import execute
 from registry.text import utc_now
 
 _RECORD = """
-INSERT INTO gone (uid, name, source, folder, created_at, since, tree_hash)
-SELECT s.uid, s.name, src.name, s.folder, s.created_at, ?, s.tree_hash
+INSERT INTO gone (uid, name, source, folder, created_at, since, tree_hash, owner, team)
+SELECT s.uid, s.name, src.name, s.folder, s.created_at, ?, s.tree_hash, src.owner, src.team
 FROM skills s JOIN sources src ON src.id = s.source_id
 WHERE s.id {in_array} AND s.status <> 'no_document'
 ON CONFLICT DO NOTHING

@@ -6,6 +6,10 @@ not at each listing. `catalog.resolve` reads handles in the order that makes the
 A project hides nothing from who does not work in it, so each has a zone of its own, and all sources
 of no project have one together: what is kept holds wherever one stands (`db.sight` has the rest). A
 bare name is a ref only where it means one skill over all zones; ``bare``: in its own.
+
+What a team alone sees is told to nobody else, not even by what it would hide or be confused with:
+each team is judged by itself, and so are the sources of none. Refs of a team's skills always name
+the source.
 """
 
 from collections.abc import Iterable
@@ -13,6 +17,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from registry.db.postgres.index import CONCAT
 from registry.db.sight import ARRIVING
 from registry.db.writes.statements import execute
 
@@ -22,7 +27,7 @@ MAX_COPIES: Final = 50
 _RANKED = f"""
 WITH ranked AS (
     SELECT s.id, s.name, s.folder, s.position, s.tree_hash, src.name AS source, s.source_id,
-           src.strength,
+           src.strength, coalesce(src.team, '') AS team,
            CASE WHEN src.scope = 'project' THEN src.host || ':' || src.project ELSE '' END AS zone,
            -- What arrives is worked out as if there were nothing else, until all of it is there.
            CASE WHEN src.enabled = {ARRIVING} THEN src.id ELSE 0 END AS world,
@@ -32,11 +37,12 @@ WITH ranked AS (
     WHERE s.live = 1 {{touched}}
 ),
 placed AS (
-    SELECT r.*, min(CASE WHEN usable = 1 THEN strength END)
-               OVER (PARTITION BY name, zone, world) AS best,
+    SELECT r.*,
+           min(CASE WHEN usable = 1 THEN strength END)
+               OVER (PARTITION BY name, team, zone, world) AS best,
            -- One name and the same files: copies, of which the strongest stands for all.
            CASE WHEN usable = 1 AND tree_hash IS NOT NULL THEN row_number() OVER (
-               PARTITION BY name, zone, world, usable, tree_hash
+               PARTITION BY name, team, zone, world, usable, tree_hash
                ORDER BY strength, source_id, position
            ) ELSE 1 END AS nth
     FROM ranked r
@@ -47,9 +53,9 @@ judged AS (
     FROM placed p
 ),
 counted AS (
-    SELECT j.*, sum(seen) OVER (PARTITION BY name, world) AS seen_by_name,
-           count(*) OVER (PARTITION BY name, world) AS by_name,
-           sum(seen) OVER (PARTITION BY name, zone, world) AS seen_in_zone,
+    SELECT j.*, sum(seen) OVER (PARTITION BY name, team, world) AS seen_by_name,
+           count(*) OVER (PARTITION BY name, team, world) AS by_name,
+           sum(seen) OVER (PARTITION BY name, team, zone, world) AS seen_in_zone,
            count(*) OVER (PARTITION BY source_id, name) AS in_source
     FROM judged j
 ),
@@ -59,7 +65,7 @@ alone AS (
             AND NOT EXISTS (
                 SELECT 1 FROM sources other
                 WHERE substr(c.name, 1, length(other.name) + 1) = other.name || '/'
-            ) THEN 1 ELSE 0 END AS bare
+            ) AND team = '' THEN 1 ELSE 0 END AS bare
     FROM counted c
 ),
 named AS (
@@ -76,26 +82,28 @@ named AS (
     FROM alone c
 ),
 alike AS (
-    SELECT name, world, tree_hash, max(refs) AS refs FROM (
-        SELECT n.name, n.world, n.tree_hash, {{{{concat}}}}(n.ref, '\n') OVER (
-            PARTITION BY n.name, n.world, n.tree_hash ORDER BY n.strength, n.source_id, n.position
+    SELECT name, team, world, tree_hash, max(refs) AS refs FROM (
+        SELECT n.name, n.team, n.world, n.tree_hash, {{{{concat}}}}(n.ref, '\n') OVER (
+            PARTITION BY n.name, n.team, n.world, n.tree_hash
+            ORDER BY n.strength, n.source_id, n.position
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ) AS refs
         FROM (
             SELECT named.*, row_number() OVER (
-                PARTITION BY name, world, tree_hash ORDER BY strength, source_id, position
+                PARTITION BY name, team, world, tree_hash ORDER BY strength, source_id, position
             ) AS place
             FROM named WHERE usable = 1 AND tree_hash IS NOT NULL AND by_name > 1
         ) n
         WHERE n.place <= {MAX_COPIES + 1}
     ) listed
-    GROUP BY name, world, tree_hash HAVING count(*) > 1
+    GROUP BY name, team, world, tree_hash HAVING count(*) > 1
 ),
 told AS (
     SELECT n.id, n.shadowed, n.bare, n.ref,
            CASE WHEN n.usable = 1 THEN coalesce(a.refs, '') ELSE '' END AS copies
-    FROM named n LEFT JOIN alike a
-        ON a.name = n.name AND a.world = n.world AND a.tree_hash = n.tree_hash
+    FROM named n
+    LEFT JOIN alike a ON a.name = n.name AND a.team = n.team AND a.world = n.world
+        AND a.tree_hash = n.tree_hash
 )
 UPDATE skills SET shadowed = told.shadowed, bare = told.bare, ref = told.ref, copies = told.copies
 FROM told
@@ -107,10 +115,32 @@ _ALL_ABOVE = 2000
 """From this many names on, going over all skills is cheaper than naming them."""
 
 
+_REFRESH: Final = "CALL registry_refresh_names(%s)"
+
+
+def procedure(schema: str) -> str:
+    """Return what makes the procedure by which a server does `refresh_names`.
+
+    Names are shared by all sources, of which a writer may change its own alone: so this runs as the
+    owner of the tables. A change of it needs a migration. ``schema`` is quoted.
+    """
+    whole = _RANKED.format(touched="").format(concat=CONCAT)
+    some = _RANKED.format(touched="AND s.name = ANY (wanted)").format(concat=CONCAT)
+    return (
+        "CREATE OR REPLACE PROCEDURE registry_refresh_names(wanted text[]) LANGUAGE plpgsql "
+        f"SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$BEGIN "
+        f"IF wanted IS NULL THEN {whole}; ELSE {some}; END IF; END$body$"
+    )
+
+
 def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
     """Work out shadowing, copies and refs anew for the skills of ``names`` (None: for all)."""
     touched = None if names is None else set(names)
-    if touched is None or len(touched) > _ALL_ABOVE:
+    if connection.dialect.name == "postgresql":
+        if touched is None or touched:
+            known = None if touched is None or len(touched) > _ALL_ABOVE else sorted(touched)
+            connection.exec_driver_sql(_REFRESH, (known,))
+    elif touched is None or len(touched) > _ALL_ABOVE:
         execute(connection, _RANKED.format(touched=""))
     elif touched:
         execute(connection, _RANKED.format(touched="AND s.name {in_array}"), sorted(touched))

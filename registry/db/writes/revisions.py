@@ -7,18 +7,20 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from registry.db.acting import acting
 from registry.db.queries.rows import ORIGIN
 from registry.db.schema import contents
 from registry.db.storable import MAX_INTEGER
+from registry.db.writes.audit import note
 from registry.db.writes.statements import dialect_of, execute, insert_rows
 
 _RECORD = """
 INSERT INTO revisions
-  (uid, number, name, document, content_hash, tree_hash, seen_at, files, origin)
+  (uid, number, name, document, content_hash, tree_hash, seen_at, files, origin, host, tool, client)
 SELECT s.uid,
   1 + coalesce((SELECT max(r.number) FROM revisions r WHERE r.uid = s.uid), 0),
   s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at, (SELECT {files}
-   FROM skill_files f WHERE f.skill_id = s.id), {origin}
+   FROM skill_files f WHERE f.skill_id = s.id), {origin}, src.host, ?, ?
 FROM skills s JOIN sources src ON src.id = s.source_id
 WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
   (SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = s.tree_hash)
@@ -33,6 +35,13 @@ WHERE id IN (SELECT r.id FROM skills s JOIN revisions r ON r.uid = s.uid
   WHERE x.uid = r.uid AND x.id <> r.id
   AND coalesce(x.turn, x.number) >= coalesce(r.turn, r.number)))
 """
+_OWN = """
+AND (uid IN (SELECT s.uid FROM skills s JOIN sources src ON src.id = s.source_id
+  WHERE src.host = :host AND src.owner = session_user)
+OR uid IN (SELECT uid FROM gone WHERE owner = session_user AND source NOT IN
+  (SELECT name FROM sources WHERE host <> :host))
+OR role = session_user AND host = :host AND uid NOT IN (SELECT uid FROM gone UNION
+  SELECT uid FROM skills)) """
 BATCH = 500
 """Documents that are held in memory at once."""
 
@@ -41,11 +50,12 @@ LEVEL = 1
 
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
-    """Record the content of versions that just went live."""
+    """Record the content of versions that just went live, and who brought them about."""
     if not versions:
         return
     sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES, origin=ORIGIN)
-    execute(connection, sql, list(versions))
+    who = acting()
+    execute(connection, sql, who.tool, who.client, list(versions))
     execute(connection, _TURN, list(versions))
 
 
@@ -103,17 +113,26 @@ def store_texts(connection: Connection, texts: Sequence[tuple[str, str]]) -> Non
     )
 
 
-def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int, int]:
+def prune(
+    connection: Connection,
+    *,
+    keep: int,
+    before: str | None,
+    host: str | None = None,
+    contents_too: bool = True,
+) -> tuple[int, int]:
     """Delete old revisions, and the contents that nothing needs any more; return how many.
 
     Of each skill the newest ``keep`` stay, and those seen at ``before`` or later (None: only the
     count decides), and always the one that is live. Of a skill that is gone the content it had then
     stays as if it were live, unless it was gone already at ``before``; what nobody can ask for any
-    more, since it was ended in the trash, goes whatever its age.
+    more, since it was ended in the trash, goes whatever its age. ``host``, on a server: only of
+    sources that this host has and this role owns. ``contents_too``: contents may be deleted.
     """
+    values = {"keep": min(keep, MAX_INTEGER), "before": before}
     deleted = connection.execute(
         text(
-            "DELETE FROM revisions WHERE id IN (SELECT id FROM ("
+            "DELETE FROM revisions WHERE (id IN (SELECT id FROM ("
             "SELECT id, uid, tree_hash, seen_at, "
             "row_number() OVER (PARTITION BY uid ORDER BY number DESC) AS age FROM revisions) r "
             "WHERE r.age > :keep AND (CAST(:before AS TEXT) IS NULL OR r.seen_at < :before) "
@@ -122,15 +141,20 @@ def prune(connection: Connection, *, keep: int, before: str | None) -> tuple[int
             "AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.uid = r.uid "
             "AND (CAST(:before AS TEXT) IS NULL OR g.since >= :before) "
             "AND (g.tree_hash = r.tree_hash OR (g.tree_hash IS NULL AND r.age = 1)))) "
-            "OR uid NOT IN (SELECT uid FROM gone UNION SELECT uid FROM skills WHERE live = 1) "
-            "RETURNING 1"
+            "OR uid NOT IN (SELECT uid FROM gone UNION SELECT uid FROM skills WHERE live = 1)) "
+            f"{'' if host is None else _OWN}RETURNING 1"
         ),
-        {"keep": min(keep, MAX_INTEGER), "before": before},
+        values if host is None else values | {"host": host},
     ).all()
     connection.exec_driver_sql(
-        "DELETE FROM gone WHERE uid NOT IN (SELECT uid FROM revisions) "
-        "OR uid IN (SELECT uid FROM skills WHERE live = 1)"
+        "DELETE FROM gone WHERE (uid NOT IN (SELECT uid FROM revisions) "
+        "OR uid IN (SELECT uid FROM skills WHERE live = 1))"
+        + ("" if host is None else " AND owner = session_user")
     )
+    if deleted:
+        note(connection, "history pruned", None, revisions=len(deleted))
+    if not contents_too:
+        return len(deleted), 0
     freed = connection.exec_driver_sql(
         f"DELETE FROM contents WHERE hash NOT IN (SELECT n.hash FROM "
         f"({dialect_of(connection).REVISION_HASHES}) n WHERE n.hash IS NOT NULL) RETURNING 1"

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, text, update
 
-from registry.db.schema import diagnostics, skills, sources
+from registry.db.schema import diagnostics, gone, skills, sources
 from registry.db.sight import ARRIVING
+from registry.db.writes.audit import note
 from registry.db.writes.gone import record_gone
 from registry.db.writes.names import refresh_names
 from registry.db.writes.revisions import store_documents
@@ -58,6 +59,7 @@ def add_source(
         **_facts(remote),
     }
     (new_id,) = connection.execute(insert(sources).values(values)).inserted_primary_key or (0,)
+    note(connection, "source added", name, path=path)
     # Names that begin with the new source's name and a slash are not refs any more.
     refresh_names(connection, None)
     return int(new_id)
@@ -67,21 +69,43 @@ def change_source(
     connection: Connection, source_id: int, scope: Scope, priority: int, project: str | None
 ) -> None:
     """Give a source another scope and priority; ``project`` as in `add_source`."""
+    columns = sources.c.name, sources.c.scope, sources.c.priority
+    name, *old = connection.execute(select(*columns).where(sources.c.id == source_id)).one()
     connection.execute(
         update(sources)
         .where(sources.c.id == source_id)
         .values(scope=scope, priority=priority, strength=strength(scope, priority), project=project)
     )
+    told = zip(("scope", "priority"), old, (scope, priority), strict=True)
+    changed = {key: [before, after] for key, before, after in told if before != after}
+    if changed:
+        note(connection, "source changed", name, **changed)
     refresh_names(connection, None)
 
 
-def rename_source(connection: Connection, source_id: int, name: str) -> None:
+def rename_source(connection: Connection, source_id: int, before: str, name: str) -> None:
     """Give a source another name; `change_source` works out the refs of its skills."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(name=name))
+    connection.execute(update(gone).where(gone.c.source == before).values(source=name))
+    note(connection, "source changed", before, name=[before, name])
+
+
+def set_team(connection: Connection, source_id: int, team: str | None) -> None:
+    """Say who sees a source; `change_source` works out the refs of its skills."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(team=team))
+
+
+def set_owner(connection: Connection, source_id: int, owner: str | None) -> None:
+    """Say whose a source is, on a server; None: who asks."""
+    given = text("CAST(session_user AS text)") if owner is None else owner
+    connection.execute(update(sources).where(sources.c.id == source_id).values(owner=given))
 
 
 def remove_source(connection: Connection, source_id: int) -> None:
     """Forget a source and its skills, but for their history; the disk is not touched."""
+    known = select(sources.c.name, sources.c.path).where(sources.c.id == source_id)
+    for name, path in connection.execute(known):
+        note(connection, "source removed", name, path=path)
     live = select(skills.c.id).where(skills.c.source_id == source_id, skills.c.live == 1)
     versions = list(connection.scalars(live))
     store_documents(connection, versions)
@@ -108,7 +132,7 @@ def record_remote(connection: Connection, source_id: int, remote: Remote) -> Non
 def trust_source(connection: Connection, source_id: int) -> int:
     """Show the skills of a source that were held back; return how many there were."""
     held = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
-    names = list(connection.scalars(select(skills.c.name).where(*held)))
+    names = _told(connection, "skill trusted", held)
     connection.execute(update(skills).where(*held).values(held=0))
     refresh_names(connection, names)
     return len(names)
@@ -121,7 +145,7 @@ def distrust_source(connection: Connection, source_id: int) -> int:
     )
     seen = skills.c.source_id == source_id, skills.c.held == 0, skills.c.live == 1
     found = *seen, skills.c.id.in_(grave)
-    names = list(connection.scalars(select(skills.c.name).where(*found)))
+    names = _told(connection, "skill held back", found)
     connection.execute(update(skills).where(*found).values(held=1))
     refresh_names(connection, names)
     return len(names)
@@ -160,6 +184,15 @@ def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
         .having(func.min(skills.c.source_id) != func.max(skills.c.source_id))
     )
     refresh_names(connection, list(connection.scalars(shared)))
+
+
+def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]]) -> list[str]:
+    """Return the names of skills whose trust is about to change, and note each of them."""
+    told = select(skills.c.name, sources.c.name, skills.c.folder).join(sources).where(*which)
+    rows = connection.execute(told).all()
+    for _, source, folder in rows:
+        note(connection, what, f"{source}/{folder}")
+    return [row[0] for row in rows]
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:

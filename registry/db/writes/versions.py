@@ -15,6 +15,7 @@ from sqlalchemy import (
     and_,
     delete,
     insert,
+    literal_column,
     select,
 )
 
@@ -186,7 +187,8 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
         which = skills.c.source_id == source_id
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
-        which = and_(skills.c.live == 0, skills.c.source_id.in_(ours))
+        # In so many words: SQLite takes no index of a part for a value that it is given.
+        which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
     chosen = list(connection.scalars(select(skills.c.id).where(which).limit(_RETIRED_AT_ONCE)))
     if chosen:
         dialect_of(connection).remove_from_index(connection, chosen)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from threading import Thread
-from typing import Final
+from typing import Final, Unpack
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
@@ -14,6 +14,7 @@ from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsagePro
 from registry.exchange.remote.address import Address, meant
 from registry.model import Remote, Scope, Source
 from registry.sync import sources as folders
+from registry.sync.owned import check_ours, is_here
 from registry.sync.planning import SyncOptions
 from registry.sync.report import Fetched, Progress, SyncReport
 from registry.sync.run import sync as sync_folders
@@ -66,7 +67,7 @@ def sync(
         if one.remote is not None
         and one.path not in fetched
         and (one.name in chosen or one.path in chosen if targets else one.enabled)
-        and folders.is_here(core, one.host, one.path)
+        and is_here(core, one.host, one.path)
     ]
     if remotes and not options.dry_run:
         from registry.exchange.remote.fetching import fetch_sources
@@ -100,18 +101,19 @@ def add(core: Core, target: str, *, name: str | None, scope: Scope | None, prior
     return _add(core, address, name=name, scope=scope, priority=priority)[0]
 
 
+class SourceChange(folders.Change, total=False):
+    """What of a source is to be different; see `SkillRegistry.update_source`."""
+
+    ref: str | None
+
+
 def update(
-    core: Core,
-    name: str,
-    *,
-    scope: Scope | None = None,
-    priority: int | None = None,
-    new_name: str | None = None,
-    ref: str | None = None,
+    core: Core, name: str, ref: str | None = None, **change: Unpack[folders.Change]
 ) -> Source:
     """Change a source; see `SkillRegistry.update_source`. ``ref``: its pin; empty: none."""
     source = folders.find(core, name)
     if ref is not None:
+        from registry.db.writes.audit import note
         from registry.db.writes.sources import record_remote
         from registry.exchange.remote.address import check_ref
         from registry.exchange.remote.checkout import Checkout, home_of
@@ -119,17 +121,18 @@ def update(
         if source.remote is None or source.remote.kind != "git":
             raise UsageProblem(message=f"{source.name} is no git repository: it has no pin")
         check_ref(ref or "HEAD", ref)
-        folders.check_own(core, source.name, source.host, source.path)
+        check_ours(core, source)
         remote = replace(source.remote, ref=ref or None)
         with Checkout.locked(home_of(source.path, source.name)) as checkout:
             checkout.check_asked(source.remote, source.name, remote)
             checkout.ask(remote)
         with core.writer.transaction() as connection:
             record_remote(connection, source.id, remote)
-    return folders.update(core, source.name, scope=scope, priority=priority, new_name=new_name)
+            note(connection, "source changed", source.name, pin=[source.remote.ref, remote.ref])
+    return folders.update(core, source.name, **change)
 
 
-def trust(core: Core, name: str, *, revoke: bool = False) -> int:
+def trust(core: Core, name: str, *, revoke: bool = False, as_admin: bool = False) -> int:
     """Show agents the skills of a source that were held back; return how many there were.
 
     ``revoke``: instead hold back those with security errors. Raises `UsageProblem` for a source
@@ -138,17 +141,17 @@ def trust(core: Core, name: str, *, revoke: bool = False) -> int:
     from registry.db.writes.sources import distrust_source, trust_source
 
     source = folders.find(core, name)
-    folders.check_own(core, source.name, source.host, source.path)
+    check_ours(core, source, as_admin=as_admin)
     if revoke and source.remote is None:
         raise UsageProblem(message=f"{source.name} is your own: nothing of it is held back")
     with core.writer.transaction() as connection:
         return (distrust_source if revoke else trust_source)(connection, source.id)
 
 
-def remove(core: Core, name: str) -> Source:
+def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
     """Forget a source, and remove the checkout of a remote one."""
-    source = folders.remove(core, name)
-    if source.remote is not None and folders.is_here(core, source.host, source.path):
+    source = folders.remove(core, name, as_admin=as_admin)
+    if source.remote is not None and is_here(core, source.host, source.path):
         from registry.exchange.remote.checkout import remove_checkout
 
         # What is another user's, another source's or none of ours is left alone.
@@ -176,7 +179,7 @@ def _behind(core: Core, source: Source) -> bool | None:
     from registry.exchange.remote.tree import Bounds
 
     remote = source.remote
-    if remote is None or not folders.is_here(core, source.host, source.path):
+    if remote is None or not is_here(core, source.host, source.path):
         return None
     kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
     try:

@@ -205,16 +205,21 @@ def special(name, kind, target=""):
     return member
 
 
-@pytest.fixture
-def upstream(tmp_path: Path) -> Upstream:
-    """A repository of two skills."""
-    made = Upstream(tmp_path / "upstream")
+@pytest.fixture(scope="session")
+def _two_skills(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
+    made = Upstream(tmp_path_factory.mktemp("two-skills") / "upstream")
     made.skill("skills/alpha", description="Sorts letters.")
     made.skill("skills/beta", description="Counts words.")
     made.write("skills/beta/scripts/run.sh", "echo beta\n", 0o755)
     made.write("README.md", "Not a skill.\n")
     made.commit()
     return made
+
+
+@pytest.fixture
+def upstream(tmp_path: Path, _two_skills: Upstream) -> Upstream:
+    """A repository of two skills."""
+    return Upstream(tmp_path / "upstream", _two_skills)
 
 
 @pytest.fixture

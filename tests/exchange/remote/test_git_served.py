@@ -218,13 +218,11 @@ def test_refs_without_end_cost_no_memory_without_end(registry, git_http, monkeyp
 
 
 def test_more_refs_of_a_name_than_are_read_are_refused(git_http, upstream, monkeypatch, tmp_path):
-    names = "".join(
-        f"create refs/heads/{number}/main {upstream.git('rev-parse', 'HEAD')}\n"
-        for number in range(2000)
-    )
+    commit = upstream.git("rev-parse", "HEAD")
+    names = "".join(f"create refs/heads/{number}/main {commit}\n" for number in range(2000))
     upstream.git("update-ref", "--stdin", at=upstream.bare, given=names.encode())
     git = Git(git_http.url, str(tmp_path / "git"), Bounds())
-    assert git.find("main") == upstream.git("rev-parse", "HEAD")
+    assert git.find("main") == commit
     monkeypatch.setattr(git_program, "MAX_SAID", 10_000)
     with pytest.raises(RemoteTooLarge, match="branches"):
         git.find("main")

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,9 @@ PLAIN_GIT = {
     **{f"GIT_{who}_EMAIL": "somebody@example.com" for who in ("AUTHOR", "COMMITTER")},
 }
 
+UNTIDY = "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n"
+"""Settings of a repository that lives for a test: no commit starts a process to tidy it up."""
+
 
 def document(name: str, description: str = "Does one thing well.", body: str = "# How\n") -> str:
     """Return a SKILL.md."""
@@ -38,13 +42,20 @@ def document(name: str, description: str = "Does one thing well.", body: str = "
 class Upstream:
     """A repository that others commit to (``work``), and the bare clone that is served."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, made: "Upstream | None" = None) -> None:
+        """Make an empty one in a folder, or a copy of one that was made."""
         self.work = base / "work"
         self.bare = base / "team" / "skills.git"
-        self.commits = 0
+        self.commits = 0 if made is None else made.commits
+        if made is not None:
+            shutil.copytree(made.work.parent, base, symlinks=True)
+            return
         for folder, *options in ((self.work,), (self.bare, "--bare")):
             folder.mkdir(parents=True)
-            self.git("init", "-q", "-b", "main", *options, at=folder)
+            self.git("init", "-q", "-b", "main", "--template=", *options, at=folder)
+            settings = folder / "config" if options else folder / ".git" / "config"
+            with settings.open("a") as file:
+                file.write(UNTIDY)
 
     @property
     def url(self) -> str:

@@ -1,0 +1,51 @@
+"""Give roles of a server rights in the registry, and take them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from registry.core import Core
+from registry.errors import RoleNotFound, UsageProblem
+from registry.sync.owned import check_admin
+
+if TYPE_CHECKING:
+    from registry.db.remote.rights import May
+
+
+def granting(core: Core, role: str, may: "May", team: str | None = None) -> list[str]:
+    """Return the SQL that lets a role read, write or do all; see `db.remote.rights.granting`.
+
+    Raises `RoleNotFound`, and `UsageProblem` where the database is a file.
+    """
+    from registry.db.remote import rights
+
+    _check_role(core, role)
+    if may == "admin" and team is not None:
+        raise UsageProblem(message="an admin sees all teams: --admin goes without --team")
+    return rights.granting(core.reader, role, may, team)
+
+
+def revoking(core: Core, role: str) -> list[str]:
+    """Return the SQL that takes all rights from a role; raises as `granting`."""
+    from registry.db.remote import rights
+
+    _check_role(core, role)
+    return rights.revoking(core.reader, role)
+
+
+def carry_out(core: Core, statements: Sequence[str]) -> None:
+    """Run the statements, all or none. Raises `AdminNeeded`, `RightMissing`."""
+    check_admin(core)
+    with core.writer.transaction() as connection:
+        for one in statements:
+            connection.exec_driver_sql(one)
+
+
+def _check_role(core: Core, role: str) -> None:
+    from registry.db.remote.rights import is_role
+
+    if not core.host:
+        raise UsageProblem(message="rights are of a server; who may read a file is its folder's")
+    if core.reader.empty:
+        raise UsageProblem(message="there is no registry there yet: skill-registry db upgrade")
+    if not is_role(core.reader, role):
+        raise RoleNotFound(name=role)

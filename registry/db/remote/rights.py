@@ -1,0 +1,198 @@
+"""Which rights a role of a server has in a registry, as the SQL that gives and takes them.
+
+What of the rows a role then sees and changes is decided by the policies of the tables (migration
+0013): with all rights of a writer nobody changes another's source. Who is an admin is a member of
+the role that owns the tables, whom no policy binds.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from psycopg import sql
+
+from registry.db.queries.rows import Rows
+
+May: TypeAlias = Literal["read", "write", "admin"]
+
+_ALL: Final = "INSERT, UPDATE, DELETE"
+_WRITTEN: Final = {
+    **dict.fromkeys(
+        "sources skills documents sketches skill_files skill_tags search_texts diagnostics journal "
+        "revisions gone tokens".split(),
+        _ALL,
+    ),
+    # Shared by all: what is there stays as it is.
+    "contents": "INSERT",
+    "changes": "INSERT, DELETE",
+    "usage_days": "DELETE",
+    "data_version": "UPDATE",
+    "leases": _ALL,
+}
+"""What a writer may do with each table, beside reading."""
+
+_COUNTED: Final = ("usage", "usage_days")
+"""What a reader adds to: how often skills are listed, found and read."""
+
+_ONLY_READ: Final = ("usage", "content_uses", "audit", "alembic_version")
+
+TABLES: Final = (*_WRITTEN, *_ONLY_READ)
+"""All that somebody may read; who is in which team, and whose a host is, is not among it."""
+
+VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day")
+INVOKED_FROM: Final = 150000
+"""The version of the server from which a view can show no more than who asks may see."""
+
+SEQUENCES: Final = ("sources_id_seq", "diagnostics_id_seq", "revisions_id_seq", "changes_id_seq")
+NUMBERS: Final = "skills_id_seq"
+"""The sequence that a writer sets, to reserve numbers."""
+
+ASKED: Final = (
+    "registry_is_admin()",
+    "registry_sees_all()",
+    "registry_teams()",
+    "registry_find(text, tsquery, bigint)",
+    "registry_common_words()",
+)
+_REFRESH: Final = "registry_refresh_names(text[])"
+
+_FACTS: Final = (
+    "SELECT current_schema(), r.rolname, current_setting('server_version_num') "
+    "FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner "
+    "WHERE c.oid = CAST('skills' AS regclass)"
+)
+_GRANTED: Final = """
+SELECT r.rolname, bool_or(a.privilege_type = 'INSERT') FROM pg_class c
+CROSS JOIN aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.oid = CAST('skills' AS regclass) AND a.grantee <> c.relowner
+AND a.privilege_type IN ('SELECT', 'INSERT') GROUP BY r.rolname ORDER BY r.rolname
+"""
+
+
+class _Facts(NamedTuple):
+    schema: str
+    owner: str
+    version: int
+
+    def table(self, name: str) -> sql.Identifier:
+        return sql.Identifier(self.schema, name)
+
+    def function(self, signature: str) -> sql.Composable:
+        name, _, arguments = signature.partition("(")
+        return sql.SQL("{}({})").format(
+            sql.Identifier(self.schema, name),
+            sql.SQL(arguments.removesuffix(")")),
+        )
+
+
+def is_role(rows: Rows, role: str) -> bool:
+    """Tell whether the server knows a role."""
+    return bool(rows.rows("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
+
+
+def granting(rows: Rows, role: str, may: May, team: str | None = None) -> list[str]:
+    """Return the statements that let a role read, write its own sources, or do all.
+
+    To run them again does no harm. ``team``: it sees the sources of this team, beside those of
+    others that it was let into before, and of none; None: those of all.
+    """
+    facts = _facts(rows)
+    who = sql.Identifier(role)
+    made = list(_granted(facts, who, may))
+    members, name = facts.table("teams"), sql.Literal(role)
+    if team is None:
+        made.append(sql.SQL("DELETE FROM {} WHERE role = {}").format(members, name))
+    else:
+        insert = "INSERT INTO {} (role, team) VALUES ({}, {}) ON CONFLICT DO NOTHING"
+        made.append(sql.SQL(insert).format(members, name, sql.Literal(team)))
+    detail = sql.SQL("CAST(json_build_object('may', {}, 'team', {}) AS text)").format(
+        sql.Literal(may), sql.Literal(team)
+    )
+    made.append(_noted(facts, "right granted", role, detail))
+    return [one.as_string() for one in made]
+
+
+def revoking(rows: Rows, role: str) -> list[str]:
+    """Return the statements that take all rights from a role, and free its hosts' names.
+
+    Its sources stay, and its name with them.
+    """
+    facts = _facts(rows)
+    who = sql.Identifier(role)
+    made = [
+        sql.SQL("REVOKE ALL ON {} FROM {}").format(_tables(facts, (*TABLES, *VIEWS)), who),
+        sql.SQL("REVOKE ALL ON SEQUENCE {} FROM {}").format(
+            _tables(facts, (*SEQUENCES, NUMBERS)), who
+        ),
+        *(
+            sql.SQL("REVOKE ALL ON ROUTINE {} FROM {}").format(facts.function(one), who)
+            for one in (*ASKED, _REFRESH)
+        ),
+        sql.SQL("REVOKE ALL ON SCHEMA {} FROM {}").format(sql.Identifier(facts.schema), who),
+    ]
+    member = "SELECT 1 FROM pg_auth_members WHERE roleid = CAST(? AS regrole) AND member = "
+    known = sql.Identifier(facts.owner).as_string(), who.as_string()
+    if rows.rows(f"{member}CAST(? AS regrole)", known):
+        made.append(sql.SQL("REVOKE {} FROM {}").format(sql.Identifier(facts.owner), who))
+    made += [
+        sql.SQL("DELETE FROM {} WHERE role = {}").format(facts.table(one), sql.Literal(role))
+        for one in ("teams", "hosts")
+    ]
+    made.append(_noted(facts, "right revoked", role, sql.SQL("NULL")))
+    return [one.as_string() for one in made]
+
+
+def granting_again(rows: Rows) -> list[str]:
+    """Return the statements that give all roles with rights those of newer tables, too."""
+    facts = _facts(rows)
+    return [
+        one.as_string()
+        for role, writes in rows.rows(_GRANTED)
+        for one in _granted(facts, sql.Identifier(role), "write" if writes else "read")
+    ]
+
+
+def _facts(rows: Rows) -> _Facts:
+    ((schema, owner, version),) = rows.rows(_FACTS)
+    return _Facts(schema, owner, int(version))
+
+
+def _granted(facts: _Facts, who: sql.Identifier, may: May) -> Iterator[sql.Composed]:
+    if may == "admin":
+        yield sql.SQL("GRANT {} TO {}").format(sql.Identifier(facts.owner), who)
+        return
+    yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(facts.schema), who)
+    names = TABLES
+    if facts.version >= INVOKED_FROM:
+        for view in VIEWS:
+            yield sql.SQL("ALTER VIEW {} SET (security_invoker = true)").format(facts.table(view))
+        names = (*TABLES, *VIEWS)
+    yield sql.SQL("GRANT SELECT ON {} TO {}").format(_tables(facts, names), who)
+    yield sql.SQL("GRANT INSERT, UPDATE ON {} TO {}").format(_tables(facts, _COUNTED), who)
+    for function in ASKED:
+        yield _called(facts, function, who)
+    if may == "write":
+        for rights in dict.fromkeys(_WRITTEN.values()):
+            some = [table for table, one in _WRITTEN.items() if one == rights]
+            yield sql.SQL("GRANT {} ON {} TO {}").format(
+                sql.SQL(rights),
+                _tables(facts, some),
+                who,
+            )
+        yield sql.SQL("GRANT USAGE ON SEQUENCE {} TO {}").format(_tables(facts, SEQUENCES), who)
+        number = facts.table(NUMBERS)
+        yield sql.SQL("GRANT SELECT, UPDATE ON SEQUENCE {} TO {}").format(number, who)
+        yield _called(facts, _REFRESH, who)
+
+
+def _tables(facts: _Facts, names: Sequence[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(facts.table, names))
+
+
+def _called(facts: _Facts, signature: str, who: sql.Identifier) -> sql.Composed:
+    return sql.SQL("GRANT EXECUTE ON ROUTINE {} TO {}").format(facts.function(signature), who)
+
+
+def _noted(facts: _Facts, what: str, role: str, detail: sql.Composable) -> sql.Composed:
+    return sql.SQL("INSERT INTO {} (what, subject, detail) VALUES ({}, {}, {})").format(
+        facts.table("audit"), sql.Literal(what), sql.Literal(role), detail
+    )

@@ -1,0 +1,58 @@
+"""What was worked out, kept by what it is of: within bounds, what was used last."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+def _one(_value: object) -> int:
+    return 1
+
+
+class Kept(Generic[T]):
+    """A bounded number of values; safe for many threads.
+
+    ``most`` is how much all of them may weigh together; each weighs 1 unless told. What weighs more
+    than a sixteenth of that is not kept.
+    """
+
+    def __init__(self, most: int, weigh: Callable[[T], int] = _one) -> None:
+        self._most = most
+        self._weigh = weigh
+        self._values: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._weight = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> T | None:
+        """Return what is kept for a key."""
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def keep(self, key: Hashable, value: T) -> None:
+        """Keep a value, and let go of what was not used for longest."""
+        weight = self._weigh(value)
+        if weight * 16 > self._most:
+            return
+        with self._lock:
+            _, before = self._values.pop(key, (None, 0))
+            self._values[key] = value, weight
+            self._weight += weight - before
+            while self._weight > self._most:
+                _, (_, gone) = self._values.popitem(last=False)
+                self._weight -= gone
+
+    def of(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key, worked out where it is not kept."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key][0]
+        made = make()
+        self.keep(key, made)
+        return made

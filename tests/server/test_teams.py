@@ -1,0 +1,277 @@
+"""Teams: who reads for one sees its sources and those of none, and nothing tells of the others."""
+
+import psycopg
+import pytest
+
+from registry.db.queries.filters import Filters
+from registry.db.usage import Place
+from registry.errors import RegistryError, RightMissing
+from registry.model import record
+from tests.conftest import write_skill
+from tests.server.roles import World
+
+pytestmark = pytest.mark.server
+
+SECRET = "indigo"
+"""A word that the other team's skills alone have, in each of their parts."""
+
+
+@pytest.fixture
+def world(databases, tmp_path):
+    made = World(databases, tmp_path)
+    for role in ("alice", "bianca"):
+        made.add(role, "write")
+    made.add("rita", "read", "red")
+    made.add("carol", "read")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def red(world, tmp_path):
+    """A source of all, and one of the red team, with skills of one name in both."""
+    for place, name in (("open", "pdf"), ("open", "notes"), ("red", "pdf"), ("red", "plan")):
+        write_skill(tmp_path / place / name, body=f"# The {name} of {place}\n")
+    alice = world.open("alice")
+    alice.sync(str(tmp_path / "open"), name="open")
+    alice.add_source(str(tmp_path / "red"), name="red")
+    alice.update_source("red", team="red")
+    alice.sync()
+    return alice
+
+
+@pytest.fixture
+def fill_blue(world, tmp_path):
+    """Let another team have a source with skills, namesakes and copies among them."""
+
+    def fill():
+        bianca = world.open("bianca")
+        folder = tmp_path / "blue"
+        write_skill(folder / f"{SECRET}-plan", description=f"The {SECRET} plan for notes.")
+        (folder / f"{SECRET}-plan" / f"{SECRET}.txt").write_text(f"{SECRET} file\n")
+        write_skill(folder / "pdf", body=f"# {SECRET}\n", extra=f"tags: [{SECRET}]\n")
+        # A copy, and one that is stronger, of what everybody sees.
+        write_skill(folder / "notes", body="# The notes of open\n")
+        write_skill(
+            folder / "plan",
+            body=f"# {SECRET} plan\n",
+            extra=f"category: {SECRET}\nkind: {SECRET}\n",
+        )
+        write_skill(folder / f"{SECRET}-gone")
+        bianca.add_source(str(folder), name=f"{SECRET}-blue", scope="team", priority=9)
+        bianca.update_source(f"{SECRET}-blue", team=f"{SECRET}-team")
+        bianca.sync()
+        bianca.update(f"{SECRET}-blue/pdf", body=f"# {SECRET} again\n")
+        bianca.delete(f"{SECRET}-gone")
+        bianca.core.usage.read(f"{SECRET}-blue", "pdf")
+        bianca.core.usage.write()
+        return bianca
+
+    return fill
+
+
+def answers(registry):
+    """Return what a registry says of everything there is."""
+
+    def tried(ask):
+        try:
+            return record(ask())
+        except RegistryError as error:
+            return f"{type(error).__name__}: {error}"
+
+    every = Filters(all=True)
+    questions = {
+        "list": lambda: [record(one) for one in registry.list()],
+        "list all": lambda: [record(one) for one in registry.list(every)],
+        "total": lambda: registry.list(limit=1).total,
+        "count": lambda: registry.list(Filters(tags=[SECRET])).total,
+        "iter": lambda: [one.ref for one in registry.iter()],
+        "left out": registry.left_out,
+        "tags": lambda: [record(one) for one in registry.tags()],
+        "kinds": lambda: [record(one) for one in registry.kinds()],
+        "categories": lambda: [record(one) for one in registry.categories()],
+        "stats": lambda: record(registry.stats()),
+        "usage": lambda: [record(one) for one in registry.usage_counts()],
+        "sources": lambda: [record(one) for one in registry.sources()],
+        "copies": lambda: [repr(one) for one in registry.copies()],
+        "database": lambda: (registry.database_info().sources, registry.database_info().skills),
+        "check": lambda: [repr(one) for one in registry.check()],
+        "prompt": lambda: registry.prompt().text,
+        "trash": registry.trash,
+    }
+    for word in ("pdf", "notes", "plan", SECRET, f"{SECRET} plan notes", "indigos"):
+        questions[f"search {word}"] = lambda word=word: [
+            record(hit) for hit in registry.search(word)
+        ]
+        questions[f"explained {word}"] = lambda word=word: repr(registry.why_found("pdf", word))
+    names = ["pdf", "notes", "plan", "open/pdf", "red/pdf", "red/plan"]
+    names += [f"{SECRET}-plan", f"{SECRET}-blue/pdf", f"{SECRET}-gone", "indig-plan"]
+    for name in names:
+        questions[f"show {name}"] = lambda name=name: record(registry.get(name))
+        questions[f"file {name}"] = lambda name=name: registry.read_file(name, f"{SECRET}.txt")
+        questions[f"history {name}"] = lambda name=name: [
+            record(one) for one in registry.history(name)
+        ]
+        questions[f"past {name}"] = lambda name=name: registry.read_revision(name, 1)
+        questions[f"diff {name}"] = lambda name=name: registry.diff(name)
+        questions[f"why {name}"] = lambda name=name: repr(registry.why(name))
+    return {key: tried(ask) for key, ask in questions.items()}
+
+
+def test_a_reader_of_a_team_is_answered_as_if_the_others_were_not_there(world, red, fill_blue):
+    rita = world.open("rita")
+    before = answers(rita)
+    assert before["list"]
+    assert {skill["ref"] for skill in before["list"]} == {"notes", "pdf", "red/pdf", "red/plan"}
+    bianca = fill_blue()
+    assert bianca.search(SECRET).total >= 2
+    after = answers(rita)
+    assert {key: after[key] for key in after if after[key] != before[key]} == {}
+    # Each of these would tell: who sees all is answered differently.
+    told = answers(world.open("carol"))
+    plan, gone = f"{SECRET}-plan", f"{SECRET}-gone"
+    assert {key for key in told if told[key] != before[key]} >= {
+        *("list", "list all", "total", "count", "iter", "tags", "kinds", "categories", "stats"),
+        *("usage", "sources", "prompt", "copies", "database", f"search {SECRET}", "search plan"),
+        *("search notes", f"show {plan}", f"file {plan}", f"history {plan}", f"why {plan}"),
+        *(f"past {plan}", f"history {gone}", f"past {gone}", f"diff {SECRET}-blue/pdf"),
+    }
+    # Words that were asked before are answered anew, in another process as well.
+    assert answers(world.open("rita", host="other-pc"))["list"] == before["list"]
+
+
+def test_who_reads_for_no_team_sees_all_and_each_is_found_by_its_ref(world, red, fill_blue):
+    fill_blue()
+    carol = world.open("carol")
+    refs = {skill.ref for skill in carol.list()}
+    blue = f"{SECRET}-blue"
+    assert refs == {
+        *("notes", "pdf", "red/pdf", "red/plan"),
+        *(f"{blue}/notes", f"{blue}/pdf", f"{blue}/plan", f"{blue}/{SECRET}-plan"),
+    }
+    assert [carol.get(ref).ref for ref in sorted(refs)] == sorted(refs)
+    assert carol.read_file(f"{SECRET}-plan", f"{SECRET}.txt") == f"{SECRET} file\n".encode()
+    assert len(carol.history(f"{blue}/pdf")) == 2
+
+
+def test_a_reader_of_two_teams_sees_both_and_one_that_is_let_out_of_teams_sees_all(
+    world, red, fill_blue
+):
+    fill_blue()
+    rita = world.open("rita")
+    world.grant("rita", "read", f"{SECRET}-team")
+    assert len(rita.list()) == 8
+    world.as_dba("DELETE FROM teams")
+    assert len(world.open("rita").list()) == 8
+    world.grant("rita", "read", "red")
+    world.grant("rita", "read")
+    assert len(world.open("rita").list()) == 8
+
+
+def test_a_member_of_a_group_is_bound_by_its_team_and_one_that_may_become_it_as_well(
+    world, red, fill_blue
+):
+    fill_blue()
+    world.add("group", "read", "red")
+    world.add("member")
+    world.add("becoming", "read")
+    world.as_dba(f"GRANT {world.name('group')} TO {world.name('member')}, {world.name('becoming')}")
+    for role in ("member", "becoming"):
+        assert len(world.open(role).list()) == 4
+
+
+def test_an_owner_sees_its_own_whatever_the_team(world, red, fill_blue):
+    bianca = fill_blue()
+    world.grant("bianca", "write", "red")
+    assert len(bianca.list()) == 8
+    world.grant("alice", "write", "red")
+    alice = world.open("alice")
+    assert len(alice.list()) == 4
+    with pytest.raises(RightMissing, match="not of the team"):
+        alice.update_source("open", team=f"{SECRET}-team")
+
+
+@pytest.fixture
+def everything(world, red, fill_blue):
+    bianca = fill_blue()
+    bianca.tokens().create("a-token-of-bianca")
+    uid, tree, content = bianca.core.reader.rows(
+        "SELECT s.uid, s.tree_hash, s.content_hash FROM skills s WHERE s.live = 1 "
+        f"AND s.name = '{SECRET}-plan'"
+    )[0]
+    return [SECRET, uid, tree, content, "a-token-of-bianca"]
+
+
+RELATIONS = (
+    "SELECT c.relname FROM pg_class c WHERE c.relnamespace = CAST('public' AS regnamespace) "
+    "AND c.relkind IN ('r', 'v', 'm', 'p', 'f')"
+)
+
+
+def test_no_table_and_no_view_tells_a_reader_of_another_team(world, everything):
+    leaking, refused = [], []
+    relations = [name for (name,) in world.as_dba(RELATIONS)]
+    assert {"skills", "contents", "revision", "audit", "content_uses"} <= set(relations)
+    for name in relations:
+        sql = f"SELECT CAST(x AS text), to_jsonb(x) #>> '{{}}' FROM {name} x"
+        try:
+            found = str(world.sql("rita", sql))
+        except psycopg.errors.InsufficientPrivilege:
+            refused.append(name)
+            continue
+        leaking += [(name, word) for word in everything if word in found]
+    assert leaking == []
+    assert set(refused) == {"hosts", "teams"}
+    # Who may see them finds them so: what was looked for is there.
+    assert SECRET in str(world.sql("carol", "SELECT CAST(x AS text) FROM documents x"))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT registry_find('head', 'indigo'::tsquery, NULL)",
+        "SELECT registry_find('body', 'indigo'::tsquery, NULL)",
+        "SELECT word FROM ts_stat('SELECT head FROM search_texts') WHERE word LIKE 'indig%'",
+        "SELECT 1 FROM pg_stats WHERE most_common_vals::text LIKE '%indigo%'",
+        "SELECT 1 FROM search_texts WHERE 1 / (CASE WHEN head @@ 'indigo' THEN 0 ELSE 1 END) = 2",
+        "SELECT 1 FROM sources WHERE name LIKE '%indigo%'",
+        "SELECT registry_teams()",
+    ],
+)
+def test_no_function_and_no_clever_question_does_either(world, everything, sql):
+    world.as_dba("ANALYZE")
+    assert SECRET not in str(world.sql("rita", sql))
+    if sql.startswith("SELECT registry_find"):
+        assert world.sql("carol", sql)
+        assert world.sql("rita", sql) == []
+
+
+def test_functions_that_are_not_for_readers_are_refused(world, everything):
+    for call in (
+        "SELECT registry_note('right granted', 'rita', NULL)",
+        "CALL registry_refresh_names(NULL)",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            world.sql("rita", call)
+
+
+def test_every_table_of_the_registry_has_policies(world):
+    """One that a later migration adds is no way around them."""
+    bare = world.as_dba(
+        "SELECT relname FROM pg_class WHERE relnamespace = CAST('public' AS regnamespace) "
+        "AND relkind = 'r' AND NOT relrowsecurity"
+    )
+    assert {name for (name,) in bare} == {"alembic_version", "data_version"}
+
+
+def test_counts_of_use_are_added_only_to_what_is_seen(world, red, fill_blue):
+    bianca = fill_blue()
+    counted = bianca.usage_counts()
+    usage = world.open("rita").core.usage
+    usage.found([Place(f"{SECRET}-blue", "pdf"), Place("red", "pdf")])
+    usage.write()
+    now = {one.ref: one.found for one in world.open("carol").usage_counts()}
+    assert now["red/pdf"] == 1
+    assert [one for one in bianca.usage_counts() if SECRET in one.ref] == [
+        one for one in counted if SECRET in one.ref
+    ]

@@ -1,0 +1,115 @@
+"""Who did what: noted with each revision and change, and of sources and rights in a log of its own.
+
+What a role, a client or a tool calls itself is a hint; which role it was, a server says.
+"""
+
+import json
+import os
+
+import pytest
+
+from registry.db.acting import MAX_TOLD, acting, acts
+from registry.db.queries.audit import audited
+from registry.errors import RegistryError
+from tests.conftest import write_skill
+from tests.program import run
+
+
+def told(registry):
+    """Return what was noted, the oldest first: what, and of what."""
+    return [(one.what, one.subject) for one in reversed(audited(registry.core.reader, 100))]
+
+
+def test_what_is_done_with_sources_tokens_and_the_past_is_noted(registry, root, skill):
+    skill("alpha")
+    with acts("a tool", "a client"):
+        registry.sync(str(root), name="mine")
+    registry.update_source("mine", new_name="ours", priority=2)
+    token, _ = registry.tokens().create("door", write=True)
+    registry.tokens().revoke(token.number)
+    registry.update("alpha", body="Other.\n")
+    registry.prune(keep=0)
+    registry.remove_source("ours")
+    before = ["source added", "source changed", "source changed", "token added", "token removed"]
+    assert [what for what, _ in told(registry)] == [*before, "history pruned", "source removed"]
+    assert told(registry)[0] == ("source added", "mine")
+    assert told(registry)[-1] == ("source removed", "ours")
+    first = audited(registry.core.reader, 100)[-1]
+    assert (first.tool, first.client, first.detail["path"]) == ("a tool", "a client", str(root))
+    assert bool(first.role) is bool(registry.core.host)
+    changes = [one.detail for one in audited(registry.core.reader, 100)[4:6]]
+    assert {"name": ["mine", "ours"]} in changes
+    assert {"priority": [0, 2]} in changes
+
+
+def test_pruning_leaves_what_is_noted(registry, root, skill):
+    skill("alpha")
+    registry.sync(str(root), name="mine")
+    registry.update("alpha", body="Other.\n")
+    before = told(registry)
+    registry.prune(keep=0)
+    assert told(registry) == [*before, ("history pruned", None)]
+
+
+def test_what_changes_nothing_is_not_noted(registry, root, skill):
+    skill("alpha")
+    registry.sync(str(root), name="mine")
+    registry.update_source("mine", priority=0)
+    registry.sync()
+    registry.prune()
+    assert told(registry) == [("source added", "mine")]
+
+
+def test_a_change_that_is_not_made_is_not_noted(registry, root, skill):
+    skill("alpha")
+    registry.sync(str(root), name="mine")
+    skill("beta")
+    with pytest.raises(RegistryError):
+        registry.add_source(str(root), name="mine")
+    assert told(registry) == [("source added", "mine")]
+
+
+def test_each_revision_says_who_brought_it_about(registry, root, skill):
+    skill("alpha")
+    with acts("cli sync"):
+        registry.sync(str(root), name="mine")
+    with acts(client="a client 1.0"):
+        registry.toolset("native").call("update_skill", {"name": "alpha", "body": "Other.\n"})
+    registry.update("alpha", body="Third.\n")
+    who = [(one.tool, one.client) for one in registry.history("alpha")]
+    assert who == [(None, None), ("native update_skill", "a client 1.0"), ("cli sync", None)]
+    assert {one.role is None for one in registry.history("alpha")} == {not registry.core.host}
+    sql = "SELECT kind, tool, client FROM changes ORDER BY id"
+    assert registry.core.reader.rows(sql) == [
+        ("update", "native update_skill", "a client 1.0"),
+        ("update", None, None),
+    ]
+
+
+def test_commands_show_who_it_was(registry, database, root):
+    write_skill(root / "alpha")
+    environ = dict(os.environ)
+
+    def command(*arguments):
+        return run(["--db", str(database), *arguments], environ=environ)
+
+    assert command("sync", str(root), "--name", "mine").status == 0
+    assert command("update", "alpha", "--description", "New.").status == 0
+    shown = command("history", "alpha", "--who").out
+    assert [line.split("\t")[-2] for line in shown.splitlines()] == ["update", "sync"]
+    listed = json.loads(command("history", "alpha", "--json").out)
+    assert [one["tool"] for one in listed] == ["update", "sync"]
+    assert {"role", "host", "tool", "client"} <= listed[0].keys()
+    (noted,) = json.loads(command("db", "audit", "--json").out)
+    assert (noted["what"], noted["tool"]) == ("source added", "sync")
+    assert command("source", "remove", "mine").status == 0
+    assert "source removed" in command("db", "audit", "--limit", "1").out
+
+
+def test_what_a_client_calls_itself_is_bounded():
+    with acts("outer"):
+        with acts(client="x" * 10_000 + "\0"):
+            assert acting().client == "x" * MAX_TOLD
+            assert acting().tool == "outer"
+        assert acting().client is None
+    assert acting().tool is None
