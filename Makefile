@@ -10,6 +10,9 @@ CONFORMANCE := $(VENV)/.conformance
 BROWSER := $(VENV)/.browser
 # A file's tests share what it keeps; the long files come first (tests/conftest.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
+# In memory, where there is room and programs may be run: nothing waits there for a disk.
+export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && ! grep -q " /dev/shm .*noexec" /proc/mounts \
+	&& test "$$(df -Pk /dev/shm | awk 'END {print $$4}')" -gt 4000000 && echo /dev/shm)
 # Else each worker compiles all tests, and each process that they start all modules, every time.
 unexport PYTHONDONTWRITEBYTECODE
 # Where tests may install clients of others, from npm.
@@ -65,7 +68,7 @@ test: lint $(SERVER) $(FRAMEWORKS) $(CONFORMANCE) $(BROWSER)  ## everything that
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
 
 test-long: $(SERVER)  ## the same with all real skills, a fault at every step, more writes in races
-	SKILL_REGISTRY_TEST_WRITES=2000 $(BIN)/python -m pytest $(WORKERS) --all-skills --every-step
+	SKILL_REGISTRY_TEST_WRITES=2000 SKILL_REGISTRY_TEST_CHANGES=50 $(BIN)/python -m pytest $(WORKERS) --all-skills --every-step
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql --all-skills --every-step
 
 chaos: $(READY)  ## cut the power at every call of every operation; `make test` tries a part of it

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -33,19 +34,33 @@ def walk(root: str) -> int:
     return total
 
 
-def import_parts(root: Path, database: Path) -> dict[str, float]:
+class Spent(NamedTuple):
+    """What a piece of work took: the time that passed, and CPU time of this process."""
+
+    seconds: float
+    worked: float
+
+
+def spent(work: Callable[[], object]) -> Spent:
+    """Return what one call takes."""
+    worked = time.process_time()
+    seconds = timed(work)
+    return Spent(seconds, time.process_time() - worked)
+
+
+def import_parts(root: Path, database: Path) -> dict[str, Spent]:
     """Read, hash, parse with libyaml, and insert with FTS5: each timed by itself."""
     paths = [path for path in root.rglob("*") if path.is_file()]
-    seconds: dict[str, float] = {}
+    parts: dict[str, Spent] = {}
     contents: list[bytes] = []
-    seconds["read"] = timed(lambda: contents.extend(path.read_bytes() for path in paths))
-    seconds["sha256"] = timed(lambda: [hashlib.sha256(data).hexdigest() for data in contents])
+    parts["read"] = spent(lambda: contents.extend(path.read_bytes() for path in paths))
+    parts["sha256"] = spent(lambda: [hashlib.sha256(data).hexdigest() for data in contents])
     texts = [
         data.decode() for path, data in zip(paths, contents, strict=True) if path.name == "SKILL.md"
     ]
     fronts = [text.split("---", 2)[1] for text in texts]
     parsed: list[dict[str, object]] = []
-    seconds["libyaml"] = timed(lambda: parsed.extend(yaml.load(f, LOADER) for f in fronts))
+    parts["libyaml"] = spent(lambda: parsed.extend(yaml.load(f, LOADER) for f in fronts))
 
     def insert() -> None:
         connection = sqlite3.connect(database)
@@ -65,5 +80,5 @@ def import_parts(root: Path, database: Path) -> dict[str, float]:
         connection.commit()
         connection.close()
 
-    seconds["insert"] = timed(insert)
-    return seconds
+    parts["insert"] = spent(insert)
+    return parts

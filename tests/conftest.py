@@ -203,8 +203,9 @@ Of these, too, the tests marked ``both`` are asked.
 
 
 LONG = """
-test_faults.py test_kills.py test_power_cuts.py test_many.py test_install.py test_pull.py test_damaged.py
-test_forks.py test_miniclaw.py test_projects.py test_corpus.py test_states.py test_processes.py
+test_clawhub.py test_faults.py test_browser.py test_kills.py test_frameworks.py test_git_hostile.py
+test_git_kept.py test_power_cuts.py test_install.py test_edit.py test_damaged.py test_projects.py
+test_many.py test_pull.py test_corpus.py test_exchanged_links.py test_processes.py test_forks.py
 """.split()
 """Files that take long, the longest first: they begin, and all workers end at the same time."""
 

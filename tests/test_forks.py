@@ -129,7 +129,7 @@ def test_a_child_reads_and_writes_when_its_parent_has_closed(filled):
 
 
 def test_children_of_a_process_whose_threads_read_and_write_do_their_work(filled):
-    forks = 20
+    forks = 10
     done, wrote, failed = threading.Event(), threading.Event(), []
 
     def write():

@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
-from registry.catalog.prompt import MIN_DESCRIPTION, Entry, prompt, render_prompt
+from registry.catalog.prompt import MIN_DESCRIPTION, prompt, render_prompt
+from registry.db.queries.offered import Entry
 from registry.errors import PersonalityNotFound
-from registry.model import SCOPES, Skill
+from registry.model import SCOPES
 from registry.settings import parse_settings
 from tests.conftest import write_skill
 
 PERSONALITIES = {
     "coder": {"toolset": ["bash"], "skills": {"global_ingest": {"deny": ["denied"]}}},
+    "everybody": {},
     "hermit": {"skills": {"global_ingest": {"mode": "none"}}},
 }
 
@@ -28,32 +30,7 @@ def registry(database):
 
 def entry(name, description="Does one thing well.", scope="personal", location=None):
     path = location or f"/skills/{name}"
-    return Entry(
-        Skill(
-            ref=name,
-            name=name,
-            description=description,
-            kind=None,
-            category=None,
-            tags=(),
-            scope=scope,
-            source="skills",
-            folder=name,
-            path=path,
-            version=None,
-            license=None,
-            author=None,
-            created_at="2026-01-01T00:00:00Z",
-            updated_at="2026-01-01T00:00:00Z",
-            content_hash=None,
-            tree_hash=None,
-            status="ok",
-            shadowed=False,
-            copies=(),
-            origin=None,
-        ),
-        f"{path}/SKILL.md",
-    )
+    return Entry(name, name, description, scope, f"{path}/SKILL.md")
 
 
 def descriptions(text):
@@ -207,6 +184,20 @@ def test_every_decision_is_there_to_be_explained(registry, root, skill):
     ]
 
 
+def test_who_may_see_all_is_given_the_same_catalogue_as_who_is_nobody(registry, root, skill):
+    skill("plain", description="Says <b>this</b> & that.")
+    skill("nested/far")
+    skill("hidden", extra="disable-model-invocation: true\n")
+    (root / "plain" / "SKILL.md").rename(root / "plain" / "skill.md")
+    write_skill(root.parent / "alone")
+    registry.sync(str(root))
+    registry.sync(str(root.parent / "alone"))
+    for style in ("xml", "markdown"):
+        told = registry.prompt(style=style)
+        assert told.text == registry.prompt("everybody", style=style).text
+        assert told.shown == ("alone", "far", "plain")
+
+
 def test_an_unknown_personality_is_refused(registry):
     with pytest.raises(PersonalityNotFound):
         prompt(registry.core, "nobody")
@@ -243,7 +234,7 @@ def test_the_weakest_scopes_are_dropped_first_and_the_order_stays():
     result = render_prompt(entries, max_chars=900)
     assert result.shown == ("0-team", "0-project", "1-team", "1-project")
     assert names(result.text) == list(result.shown)
-    assert set(result.shown) | set(result.left_out) == {one.skill.ref for one in entries}
+    assert set(result.shown) | set(result.left_out) == {one.ref for one in entries}
     assert "6 of 10 skills are left out, 4 descriptions are shortened" in result.text
 
 
@@ -299,7 +290,7 @@ ENTRIES = st.lists(
 def test_a_budget_is_never_exceeded_and_every_skill_accounted_for(entries, budget, style):
     result = render_prompt(entries, style, budget)
     assert len(result.text) <= budget
-    assert sorted(result.shown + result.left_out) == sorted(one.skill.ref for one in entries)
+    assert sorted(result.shown + result.left_out) == sorted(one.ref for one in entries)
     assert set(result.shortened) <= set(result.shown)
     assert render_prompt(entries, style, budget) == result
     if not result.text:
@@ -310,7 +301,7 @@ def test_a_budget_is_never_exceeded_and_every_skill_accounted_for(entries, budge
         and result.shown
         and len(set(result.shown + result.left_out)) == len(entries)
     ):
-        scopes = {one.skill.ref: ranks[one.skill.scope] for one in entries}
+        scopes = {one.ref: ranks[one.scope] for one in entries}
         assert max(scopes[ref] for ref in result.shown) <= min(
             scopes[ref] for ref in result.left_out
         )

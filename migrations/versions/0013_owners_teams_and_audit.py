@@ -116,8 +116,11 @@ CREATE TABLE content_uses (
 CREATE INDEX ix_content_uses_uid ON content_uses (uid);
 INSERT INTO content_uses SELECT DISTINCT e.value ->> 3, r.uid
     FROM revisions r, json_array_elements(CAST(r.files AS json)) e WHERE e.value ->> 3 IS NOT NULL;
-UPDATE sources SET owner = session_user;
-UPDATE gone SET owner = session_user;
+-- What is there belongs to the one role there was, whoever upgrades.
+UPDATE sources SET owner = (SELECT CASE WHEN r.rolcanlogin THEN r.rolname ELSE session_user END
+    FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
+    WHERE c.oid = CAST('sources' AS regclass));
+UPDATE gone SET owner = (SELECT min(owner) FROM sources);
 INSERT INTO hosts SELECT DISTINCT host, owner FROM sources;
 ALTER TABLE sources ALTER owner SET DEFAULT session_user;
 ALTER TABLE gone ALTER owner SET DEFAULT session_user;

@@ -5,12 +5,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from registry.catalog.visibility.decisions import decide_all
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.visibility.rules import Decision
 from registry.core import Core
+from registry.db.queries.offered import Entry, entries
 from registry.db.queries.skills import unusual_documents
 from registry.disk.paths import join
 from registry.model import SCOPES, Skill
@@ -28,18 +29,12 @@ _DISTURBING: Final = re.compile(
 """Controls, line ends and marks of direction: in a path they can only mislead."""
 
 
-class Entry(NamedTuple):
-    """One skill of the catalogue; ``location`` is the absolute path of its SKILL.md."""
-
-    skill: Skill
-    location: str
-
-
 @dataclass(frozen=True, slots=True)
 class PromptText:
     """The catalogue, and by refs what a budget cost; the text tells the numbers as well.
 
-    ``decisions`` says of each skill whether and why the personality sees it.
+    ``decisions`` says of each skill whether and why the personality sees it; there are none
+    without a personality.
     """
 
     text: str
@@ -62,20 +57,20 @@ def prompt(
     Raises `PersonalityNotFound`.
     """
     reader = core.reader
-    named = None if personality is None else personality_of(core.settings, personality)
+    if personality is None:
+        return render_prompt(entries(reader), style, max_chars)
+    named = personality_of(core.settings, personality)
     with reader.snapshot():
         decided = decide_all(reader, named, environ)
         unusual = unusual_documents(reader)
-    entries = [
-        Entry(
-            skill,
-            join(skill.path, unusual.get((skill.source, skill.folder), "SKILL.md")),
-        )
-        for skill, decision in decided
-        if decision.visible
-    ]
-    text = render_prompt(entries, style, max_chars)
-    return replace(text, decisions=tuple(decided))
+    seen = [_seen(skill, unusual) for skill, decision in decided if decision.visible]
+    return replace(render_prompt(seen, style, max_chars), decisions=tuple(decided))
+
+
+def _seen(skill: Skill, unusual: Mapping[tuple[str, str], str]) -> Entry:
+    document = unusual.get((skill.source, skill.folder), "SKILL.md")
+    location = join(skill.path, document)
+    return Entry(skill.ref, skill.name, skill.description, skill.scope, location)
 
 
 def render_prompt(
@@ -98,11 +93,7 @@ def render_prompt(
     shown = [entry for index, entry in enumerate(entries) if index in kept]
     left_out = [entry for index, entry in enumerate(entries) if index not in kept]
     cap = _cap(shown, style, room)
-    shortened = [
-        entry
-        for entry in shown
-        if _shorten(entry.skill.description, cap) != entry.skill.description
-    ]
+    shortened = [entry for entry in shown if _shorten(entry.description, cap) != entry.description]
     note = _note(len(left_out), len(shortened), len(entries), max_chars, style)
     text = _join([*(_entry(entry, style, cap) for entry in shown), note], style)
     if len(text) > max_chars:
@@ -113,7 +104,7 @@ def render_prompt(
 def _kept(entries: Sequence[Entry], style: Style, room: int) -> frozenset[int]:
     """Return which entries fit, with descriptions as short as they get."""
     kept = set()
-    for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].skill.scope)):
+    for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].scope)):
         room -= _size(entries[index], style, MIN_DESCRIPTION)
         if room < 0:
             break
@@ -125,7 +116,7 @@ def _cap(entries: Sequence[Entry], style: Style, room: int) -> int:
     """Return the length to which descriptions may grow for all entries to fit."""
     low, high = (
         MIN_DESCRIPTION,
-        max((len(entry.skill.description) for entry in entries), default=MIN_DESCRIPTION),
+        max((len(entry.description) for entry in entries), default=MIN_DESCRIPTION),
     )
     while low < high:
         middle = (low + high + 1) // 2
@@ -141,12 +132,11 @@ def _size(entry: Entry, style: Style, cap: int) -> int:
 
 
 def _entry(entry: Entry, style: Style, cap: int | None = None) -> str:
-    skill = entry.skill
-    description = skill.description if cap is None else _shorten(skill.description, cap)
+    description = entry.description if cap is None else _shorten(entry.description, cap)
     if style == "markdown":
-        return f"- **{_place(skill.ref)}**: {_line(description)} ({_place(entry.location)})"
+        return f"- **{_place(entry.ref)}**: {_line(description)} ({_place(entry.location)})"
     return (
-        f"<skill>\n<name>\n{_xml(skill.name)}\n</name>\n"
+        f"<skill>\n<name>\n{_xml(entry.name)}\n</name>\n"
         f"<description>\n{_xml(description)}\n</description>\n"
         f"<location>\n{_location(_place(entry.location))}\n</location>\n</skill>"
     )
@@ -211,4 +201,4 @@ def _line(text: str) -> str:
 
 
 def _refs(entries: Sequence[Entry]) -> tuple[str, ...]:
-    return tuple(entry.skill.ref for entry in entries)
+    return tuple([entry.ref for entry in entries])

@@ -9,6 +9,7 @@ without comparing each with each.
 
 import struct
 from collections.abc import Iterable, Sequence
+from operator import eq
 from typing import Final, TypeAlias
 from zlib import crc32
 
@@ -74,6 +75,9 @@ def are_alike(one: Sketch, other: Sketch) -> bool:
     if one[0] and one[0] == other[0]:
         return True
     end = 1 + SENTENCES
+    # Of most pairs this tells, in a quarter of the time: equal buckets without a number count too.
+    if sum(map(eq, one[1:end], other[1:end])) < ALIKE * SENTENCES:
+        return False
     return (
         _share(one[1:end], other[1:end], MIN_SENTENCES) >= ALIKE
         and _share(one[end:], other[end:], MIN_WORDS) >= DESCRIBED_ALIKE

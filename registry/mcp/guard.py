@@ -32,7 +32,7 @@ PATIENCE: Final = 5.0
 """Seconds for the rest of a refused request to come."""
 
 Scope = MutableMapping[str, Any]
-Refusing = Callable[[int, str, Mapping[str, str]], Response]
+Refusing = Callable[[Headers, int, str, Mapping[str, str]], Response]
 App = Callable[[Scope, Any, Any], Awaitable[None]]
 
 
@@ -59,7 +59,7 @@ def allowed_hosts(host: str, port: int) -> list[str] | None:
     return [f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"]
 
 
-def _error(status: int, text: str, headers: Mapping[str, str]) -> Response:
+def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) -> Response:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
     return Response(json.dumps(error), status, headers, media_type="application/json")
 
@@ -69,7 +69,7 @@ class Guard:
 
     ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from.
     ``token``: what clients have to send as a bearer token, compared in constant time. ``refuse``
-    makes the answer of who is turned away, of a status, a sentence and headers.
+    makes the answer of who is turned away: of what was asked, a status, a sentence and headers.
     """
 
     def __init__(
@@ -105,23 +105,27 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or (self._hosts is not None and hosts[0].lower() not in self._hosts):
-            return self._refused(421, "This host name is not served")
+            return self._refused(headers, 421, "This host name is not served")
         own = {scheme + hosts[0].lower() for scheme in ("http://", "https://")}
         if any(origin.lower() not in own for origin in headers.getlist("origin")):
-            return self._refused(403, "This origin is not allowed")
+            return self._refused(headers, 403, "This origin is not allowed")
         wait = self._wait((scope.get("client") or ("",))[0])
         if wait:
-            return self._refused(429, "Too many requests", {"retry-after": str(int(wait + 1))})
+            later = {"retry-after": str(int(wait + 1))}
+            return self._refused(headers, 429, "Too many requests", later)
         if not self._is_known(headers.getlist("authorization")):
-            return self._refused(401, "A bearer token is required", {"www-authenticate": "Bearer"})
+            how = {"www-authenticate": "Bearer"}
+            return self._refused(headers, 401, "A bearer token is required", how)
         length = headers.get("content-length", "0")
         # The SDK bounds bodies that come in chunks.
         if not length.isdecimal() or int(length) > MAX_BYTES:
-            return self._refused(413, "The request is too large")
+            return self._refused(headers, 413, "The request is too large")
         return None
 
-    def _refused(self, status: int, text: str, more: Mapping[str, str] = _NONE) -> Response:
-        return self._refuse(status, text, {"connection": "close", **more})
+    def _refused(
+        self, asked: Headers, status: int, text: str, more: Mapping[str, str] = _NONE
+    ) -> Response:
+        return self._refuse(asked, status, text, {"connection": "close", **more})
 
     def _wait(self, peer: str) -> float:
         """Return 0 where an address may ask now, else the seconds it has to wait."""

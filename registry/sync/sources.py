@@ -12,6 +12,7 @@ from registry.db.queries.sources import count_below, list_sources, roots
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import (
+    RoleNotFound,
     SourceElsewhere,
     SourceExists,
     SourceInvalid,
@@ -177,7 +178,11 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
     if not core.host and (team is not None or owner is not None):
         raise UsageProblem(message="owners and teams are of a server; a file has neither")
     if owner is not None:
+        from registry.db.remote.rights import is_role
+
         check_admin(core)
+        if not is_role(core.reader, owner):
+            raise RoleNotFound(name=owner)
     if new_name is not None and new_name != source.name:
         _check_name(new_name, [one for one in known if one.id != source.id])
     scope, priority = change.get("scope") or source.scope, change.get("priority")

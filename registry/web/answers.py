@@ -4,13 +4,14 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, cast
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from registry import errors
 from registry.errors import RegistryError
@@ -18,7 +19,6 @@ from registry.model.values import record
 from registry.text import utc_now
 from registry.web import addresses
 from registry.web.addresses import JSON
-from registry.web.asked import Asked
 from registry.web.desk import Desk, Edition, Visitor
 from registry.web.rendering import render
 
@@ -152,17 +152,33 @@ def refusal(error: RegistryError) -> Told:
     """Return the page of an error: its own sentence, and where to go from there."""
     near = [*error.facts.get("refs", ()), *error.facts.get("similar", ())]
     message = str(error).partition("\n")[0]
-    told = {"code": error.code, "message": message, "choices": near}
+    return _refused(error.code, message, status_of(error), near)
+
+
+def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
+    """Return a handler of Starlette for what no page answers: a page, JSON, or a sentence."""
+
+    def answer(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        visit = visit_of(request)
+        is_page = visit.as_json or "text/html" in request.headers.get("accept", "")
+        if request.scope["visitor"] is None or not is_page:
+            return PlainTextResponse(f"{message}\n", status, {"cache-control": "no-store"})
+        return _sent(visit, _refused(code, message, status), None)
+
+    return answer
+
+
+def _refused(code: str, message: str, status: int, choices: Sequence[str] = ()) -> Told:
     return Told(
         "error.html",
         lambda: {
-            "title": TITLES.get(status_of(error), "Not done"),
+            "title": TITLES.get(status, "Not done"),
             "message": message,
-            "choices": near,
-            "asked": Asked(),
+            "choices": choices,
         },
-        lambda: {"error": told},
-        status=status_of(error),
+        lambda: {"error": {"code": code, "message": message, "choices": choices}},
+        status=status,
     )
 
 

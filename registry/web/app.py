@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from registry.web import clawhub, feed, history, openapi, overview, raw, skill, start, well_known
-from registry.web.answers import page
+from registry.web.answers import failed, page
 from registry.web.desk import Desk, Visitor
 from registry.web.mcp_door import McpDoor
 from registry.web.rendering import STATIC, static
@@ -49,6 +49,10 @@ def build(desk: Desk, mcp: McpDoor | None = None) -> Starlette:
             *([] if mcp is None else [Route("/mcp", mcp, methods=None)]),
         ],
         lifespan=_closing(desk, mcp),
+        exception_handlers={
+            404: failed("page_not_found", "There is nothing at this address."),
+            500: failed("failed", "This failed for a reason of its own; the server's log has it."),
+        },
     )
     app.state.desk = desk
     return app

@@ -1,7 +1,7 @@
 """Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
 
 import ipaddress
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
@@ -128,11 +128,6 @@ class Door:
         return PlainTextResponse(
             "A token is needed.\n", 401, {"www-authenticate": "Bearer", "cache-control": "no-store"}
         )
-
-
-def refused(status: int, text: str, headers: Mapping[str, str]) -> Response:
-    """Return the answer to who is turned away before anything else; for `Guard`."""
-    return PlainTextResponse(f"{text}.\n", status, headers)
 
 
 def _cookie(headers: Headers) -> str:

@@ -14,11 +14,11 @@ from registry.mcp.bounds import Bounds
 from registry.mcp.guard import Guard, allowed_hosts, is_loopback
 from registry.mcp.running import run
 from registry.web.app import build
+from registry.web.bare import refused, sign_in
 from registry.web.desk import Desk, Visitor
-from registry.web.door import Door, Trusted, refused
+from registry.web.door import Door, Trusted
 from registry.web.headers import Headers
 from registry.web.mcp_door import McpDoor
-from registry.web.sign_in import sign_in
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry

@@ -13,7 +13,6 @@ from registry.model import SkillDetail
 from registry.model.values import record
 from registry.web import addresses, markdown
 from registry.web.answers import Told, Visit
-from registry.web.asked import Asked
 from registry.web.highlight import numbered
 
 SHOWN_FILES: Final = 200
@@ -240,7 +239,6 @@ def why(visit: Visit) -> Told:
             "problem": problem,
             "personality": personality,
             "personalities": sorted(registry.settings.personalities) if visitor.is_local else (),
-            "asked": Asked(),
         },
         lambda: {"subject": subject, "explanations": record(list(found)), "problem": problem},
     )

@@ -320,6 +320,7 @@ class TestTools:
             assert ("is invalid" in str(answer)) == (folder == "work/one")
 
     @pytest.mark.parametrize("folder", WITHIN)
+    @pytest.mark.file
     def test_wave(self, world, told, tmp_path, folder):
         toolset = world.toolset("wave", workdir=str(tmp_path / folder))
         (tool,) = toolset.tools()
@@ -333,6 +334,7 @@ class TestTools:
             assert "The plan of" not in str(answer)
 
     @pytest.mark.parametrize("folder", WITHIN)
+    @pytest.mark.file
     def test_basic_shows_its_source_where_that_is_seen(self, told, folder):
         is_there = ("plan", "one") in WITHIN[folder]
         listed = told("basic", "list_skills", {}, folder, source="one")
@@ -341,6 +343,7 @@ class TestTools:
         assert ("documentation" in read) == is_there
 
     @pytest.mark.parametrize("folder", WITHIN)
+    @pytest.mark.file
     def test_miniclaw(self, told, folder):
         answer = told("miniclaw", "list_skills", {}, folder, source="user")
         assert "The plan of" not in str(answer)
@@ -348,6 +351,7 @@ class TestTools:
         assert answer["success"] == (("plan", "one") in WITHIN[folder])
 
     @pytest.mark.parametrize("folder", WITHIN)
+    @pytest.mark.file
     def test_ethos(self, told, folder):
         text = str(told("ethos", "skills_list", {}, folder))
         for project in ("one", "two"):

@@ -45,6 +45,33 @@ def test_a_misspelt_word_stands_for_the_nearest(library, typed):
     assert names(library, typed) == ["k8s"]
 
 
+def test_what_was_known_of_words_is_forgotten_when_the_database_changes(library, root, skill):
+    assert names(library, "kubern") == ["k8s"]  # no skill has the word yet
+    skill("kubern", description="Kubern itself.", body="Bytes.\n")
+    library.sync(str(root))
+    assert names(library, "kubern steps") == ["kubern"]
+
+
+def test_of_long_words_nothing_is_remembered(library, monkeypatch):
+    asked = []
+    real = library.core.reader.index.counts
+
+    def counts(reader, place, patterns, most):
+        asked.extend(patterns)
+        return real(reader, place, patterns, most)
+
+    monkeypatch.setattr(library.core.reader.index, "counts", counts)
+    long = "x" * 100
+    names(library, f"forensics {long} one")
+    first = len(asked)
+    assert first > 0
+    names(library, f"forensics {long} two")
+    again = {pattern.words[0] for pattern in asked[first:]}
+    assert "two" in again
+    assert long in again
+    assert "forensics" not in again
+
+
 def test_two_words_find_what_is_written_as_one(library):
     assert names(library, "web socket") == ["sockets"]
 

@@ -422,7 +422,7 @@ def edit(world: World) -> None:
 
 def stride() -> int:
     """Return how far it is from one step that is tried to the next, where they have no names."""
-    return 1 if every_step or every_line else 3
+    return 1 if every_step or every_line else 2
 
 
 def some(steps: list[Step], what: str) -> list[Step]:
@@ -477,13 +477,18 @@ def listen(world: World, change: Callable[[SkillRegistry], None]) -> None:
     assert 0 not in steps
 
 
-def pictures(world: World, work: Callable[[World], None], stride: int = 1) -> list[Path]:
-    """Do something, and return what a kill at each of its steps would have left: copies."""
+def pictures(
+    world: World, work: Callable[[World], None], stride: int = 1, first: int = 0
+) -> list[Path]:
+    """Do something, and return what a kill at each of its steps would have left: copies.
+
+    Or at each ``stride``-th of them, beginning with the ``first``.
+    """
     taken = []
     numbers = count()
 
     def take() -> None:
-        if next(numbers) % stride == 0:
+        if next(numbers) % stride == first % stride:
             picture = world.base.with_name(f"picture-{secrets.token_hex(8)}")
             shutil.copytree(world.base, picture, symlinks=True)
             taken.append(picture)

@@ -101,11 +101,11 @@ def test_killed_at_every_step_of_two_renames_it_holds_too(world, change, monkeyp
 
 @every_change
 def test_killed_again_inside_recovery_it_still_holds(world, change):
-    strides = (9, 11) if faults.every_line else (1, 1)
+    strides = (9, 11) if faults.every_line else (1, 1) if faults.every_step else (1, 3)
     recoveries = 0
     first = faults.pictures(world, partial(faults.do, change=change), strides[0])
     for number, crashed in enumerate(first):
-        again = faults.pictures(world.put(crashed), faults.recover, strides[1])
+        again = faults.pictures(world.put(crashed), faults.recover, strides[1], number)
         recoveries += bool(again)
         for step, crashed_again in enumerate(again):
             faults.recover(world.put(crashed_again))

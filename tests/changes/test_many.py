@@ -6,8 +6,8 @@ from registry.db.queries.filters import Filters
 from tests.program import Script
 
 PROCESSES = 8
-CHANGES = int(os.environ.get("SKILL_REGISTRY_TEST_CHANGES", "25"))
-"""Changes a process; set it higher for a longer run."""
+CHANGES = int(os.environ.get("SKILL_REGISTRY_TEST_CHANGES", "12"))
+"""Changes a process; set it higher for a longer run, as `make test-long` does."""
 
 WORKER = """
 import json, random, sys

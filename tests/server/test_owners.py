@@ -10,6 +10,7 @@ from registry.errors import (
     AdminNeeded,
     HostTaken,
     RightMissing,
+    RoleNotFound,
     SourceNotYours,
 )
 from tests.conftest import write_skill
@@ -142,6 +143,13 @@ def test_an_admin_hands_a_source_and_its_machines_name_over(world, alice, tmp_pa
     write_skill(tmp_path / "more" / "more")
     with pytest.raises(HostTaken):
         alice.add_source(str(tmp_path / "more"))
+
+
+def test_a_source_is_handed_to_no_role_that_there_is_not(world, alice):
+    world.add("ada", "admin")
+    with pytest.raises(RoleNotFound, match="'nobody-there'"):
+        world.open("ada").update_source("hers", owner="nobody-there", as_admin=True)
+    assert alice.sources()[0].own
 
 
 def test_an_admin_who_adopts_a_source_becomes_its_owner(world, alice, root):

@@ -96,6 +96,7 @@ def answers(registry):
         "copies": lambda: [repr(one) for one in registry.copies()],
         "database": lambda: (registry.database_info().sources, registry.database_info().skills),
         "check": lambda: [repr(one) for one in registry.check()],
+        "soundness": registry.check_database,
         "prompt": lambda: registry.prompt().text,
         "trash": registry.trash,
     }

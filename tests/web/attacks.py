@@ -153,7 +153,7 @@ def document(number: int) -> str:
 
 def files(number: int) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of a skill's other files."""
-    named = payload(number, 40).replace("/", "∕").replace("\0", "")
+    named = payload(number, 40).replace("/", "∕").replace("\\", "")
     yield f"{named.encode()[:180].decode(errors='ignore')}.md", payload(number, 41)
     yield "x.svg", f"<svg xmlns='http://www.w3.org/2000/svg'>{payload(number, 42)}{_SCRIPT}</svg>"
     yield "x.html", payload(number, 43)

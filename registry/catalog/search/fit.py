@@ -75,11 +75,11 @@ def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...
     return tuple(dict.fromkeys(words_missing))[:MAX_MISSING]
 
 
-def _share(said: set[str], meant: Sequence[_Sought]) -> float:
+def _share(said: frozenset[str], meant: Sequence[_Sought]) -> float:
     return sum(_holds(said, one) for one in meant) / len(meant) if meant else 0.0
 
 
-def _holds(said: set[str], sought: _Sought) -> bool:
+def _holds(said: frozenset[str], sought: _Sought) -> bool:
     if sought.last and not any(word.startswith(sought.last) for word in said):
         return False
     return said.issuperset(sought.stems)
@@ -100,5 +100,7 @@ def _sought(pattern: Pattern) -> _Sought:
     return _Sought(found[:-1], found[-1]) if pattern.prefix else _Sought(found)
 
 
-def _stems(text: str) -> set[str]:
-    return stems(words(text.casefold()))
+@lru_cache(maxsize=1000)
+def _stems(text: str) -> frozenset[str]:
+    """Return the stems of a head's words: the same skills are found by many questions."""
+    return frozenset(stems(words(text.casefold())))

@@ -26,6 +26,9 @@ MAX_TEXTS: Final = 3000
 """The rarest words are looked for in bodies, as long as no more texts have to be ranked for them:
 more of them cost more than they tell."""
 
+MAX_KNOWN, MAX_LENGTH = 5000, 60
+"""Patterns of which it is remembered how many skills hold them, and the characters of one."""
+
 RANK: Final = 6
 """How slowly a place in a list loses its worth: after so many others, half of it."""
 
@@ -93,8 +96,26 @@ def understand(reader: Reader, query: str) -> Asked:
 
 def counted(reader: Reader, looked_for: Sequence[tuple[Term, Pattern]]) -> list[Word]:
     """Return terms with how many skills hold what is looked for."""
-    counts = reader.index.counts(reader, [pattern for _, pattern in looked_for], COMMON)
-    return [Word(*one, *held) for one, held in zip(looked_for, counts, strict=True)]
+    held = _held(reader, [pattern for _, pattern in looked_for])
+    return [Word(*one, *counts) for one, counts in zip(looked_for, held, strict=True)]
+
+
+def _held(reader: Reader, patterns: Sequence[Pattern]) -> list[tuple[int, int]]:
+    """Return how many heads and bodies hold each pattern; kept until the database changes."""
+
+    def nothing(_: Reader) -> dict[Pattern, tuple[int, int]]:
+        return {}
+
+    known = reader.remembered("held", nothing)
+    new = [one for one in dict.fromkeys(patterns) if one not in known]
+    counts = dict(zip(new, reader.index.counts(reader, new, COMMON), strict=True))
+    found = [counts[one] if one in counts else known[one] for one in patterns]
+    if len(known) + len(counts) > MAX_KNOWN:
+        known.clear()
+    known.update(
+        (one, count) for one, count in counts.items() if sum(map(len, one.words)) <= MAX_LENGTH
+    )
+    return found
 
 
 def _pattern(term: Term) -> Pattern:

@@ -207,7 +207,7 @@ def grant(
     sees = f", of team {team} and of none" if team else ""
     does = {
         "read": "read",
-        "write": "read all, and write its own sources",
+        "write": "read, and write its own sources",
         "admin": "do everything",
     }
     _give(session, statements, f"{role} may {does[may]}{sees}", yes=yes, printed=printed)

@@ -31,7 +31,7 @@ def ensure_current(address: Address) -> None:
             if state is not State.CURRENT:
                 run_migrations(connection)
                 for one in granting_again(InTransaction(connection)):
-                    connection.exec_driver_sql(one)
+                    connection.exec_driver_sql(one, execution_options={"no_parameters": True})
     except DBAPIError as error:
         raise translate(error, path, UPGRADE_SECONDS) from error
     finally:

@@ -32,6 +32,9 @@ VACUUM_TABLES: Final = (
     "diagnostics",
 )
 
+QUIET_SECONDS: Final = 120
+"""How long a transaction that holds up nobody may do nothing: a busy machine takes its time."""
+
 _LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()))"
 _WHO: Final = "SELECT " + ", ".join(
     f"set_config('skill_registry.{one}', %s, true)" for one in ("host", "tool", "client")
@@ -133,7 +136,11 @@ class PostgresWriter(Writer):
             session = connection.connection.driver_connection
             assert isinstance(session, Session)  # noqa: S101  # the engine makes these
             # Zero would wait for ever.
-            begin = ["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"]
+            held = {"lock_timeout": str(max(1, round(wait * 1000)))}
+            if quiet:  # nobody waits for it, and what it stores may have to be worked out amid it
+                held["idle_in_transaction_session_timeout"] = f"{QUIET_SECONDS}s"
+            told = ", ".join(f"set_config('{key}', '{value}', true)" for key, value in held.items())
+            begin = ["BEGIN", f"SELECT {told}"]
             session.begin(begin if quiet else [*begin, *_ALONE])
             who = acting()
             session.keep(_WHO, [self.host, who.tool or "", who.client or ""])

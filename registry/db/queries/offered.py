@@ -19,15 +19,40 @@ class Offer(NamedTuple):
     folder: str
 
 
+class Entry(NamedTuple):
+    """One skill of the catalogue; ``location`` is the absolute path of its SKILL.md."""
+
+    ref: str
+    name: str
+    description: str
+    scope: Scope
+    location: str
+
+
 PARTS: Final = 128
 """Of all skills, by the numbers of their versions: what changes is in few of them."""
 
 _ORDER: Final = f"ORDER BY {order('name', reverse=False)}"
+_LOCATION: Final = (
+    "rtrim(CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, '/') "
+    "|| '/' || coalesce(s.document, 'SKILL.md')"
+)
 
 
 def offers(reader: Reader) -> list[Offer]:
     """Return all skills that models see, by name."""
     return list(map(Offer._make, reader.rows(f"{_select(reader.sight)} {_ORDER}")))
+
+
+def entries(reader: Reader) -> list[Entry]:
+    """Return all skills that models see as entries of a catalogue, by name."""
+    sight = reader.sight
+    rows = reader.stream(
+        f"SELECT {sight.ref}, s.name, s.description, src.scope, {_LOCATION} FROM {FROM} "
+        f"WHERE {_offered(sight)} {_ORDER}",
+        (),
+    )
+    return list(map(Entry._make, rows))
 
 
 def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:

@@ -64,9 +64,11 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
         "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        # Each is looked up by its hash: a list of all contents would be as long as the registry.
+        # Each is looked up by its hash: a list of all contents would be as long as the registry. An
+        # offset keeps a server from making one, for who is bound by policies.
         f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
-        f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash}) "
+        f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash} "
+        "LIMIT 1 OFFSET 0) "
         "AND NOT EXISTS (SELECT 1 FROM skills s "
         f"WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash = {file_hash})), "
         "r.role, r.host, r.tool, r.client "

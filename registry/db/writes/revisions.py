@@ -42,6 +42,9 @@ OR uid IN (SELECT uid FROM gone WHERE owner = session_user AND source NOT IN
   (SELECT name FROM sources WHERE host <> :host))
 OR role = session_user AND host = :host AND uid NOT IN (SELECT uid FROM gone UNION
   SELECT uid FROM skills)) """
+_UNUSED = """
+DELETE FROM content_uses u WHERE NOT EXISTS (SELECT 1 FROM revisions r WHERE r.uid = u.uid)
+"""
 BATCH = 500
 """Documents that are held in memory at once."""
 
@@ -155,6 +158,8 @@ def prune(
         note(connection, "history pruned", None, revisions=len(deleted))
     if not contents_too:
         return len(deleted), 0
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(_UNUSED)
     freed = connection.exec_driver_sql(
         f"DELETE FROM contents WHERE hash NOT IN (SELECT n.hash FROM "
         f"({dialect_of(connection).REVISION_HASHES}) n WHERE n.hash IS NOT NULL) RETURNING 1"

@@ -1,0 +1,91 @@
+"""Where the time of a first import and of a check goes: CPU time of each of their parts."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from registry import Settings
+from registry.db.writes.indexed import SEGMENTED, how_indexed
+from registry.db.writes.revisions import pack
+from registry.disk.files import digest
+from registry.disk.walk import Walk
+from registry.document import parse_document
+from registry.document.likeness import sketch
+from registry.document.mend import untidy
+from registry.document.rules import check_specification
+from registry.document.security import check_file, check_security
+from registry.sync.folder import make_version, read_folder
+from registry.sync.hashing import hash_files
+from registry.text import segment
+
+MOST = 5000
+"""Skills that are looked at: what they take each is the same for more."""
+
+
+def rows(root: Path) -> list[tuple[str, float]]:
+    """Return each part of the work on the skills below ``root``, and its microseconds a skill."""
+    limits, place = Settings().limits, str(root)
+    found = [one for one in itertools.islice(Walk(place, limits), MOST) if one.is_skill]
+    texts: dict[str, tuple[str, bytes]] = {}
+    documents = []
+    for one in found:
+        data: dict[str, bytes] = {}
+        hash_files(place, one, {}, limits, lambda path, _, read, to=data: to.update({path: read}))
+        document = parse_document(data[one.document or ""], folder_name=one.name)
+        documents.append((one, data[one.document or ""], document))
+        texts.update((digest(d), (p, d)) for p, d in data.items() if p != one.document)
+    known = [document for _, _, document in documents]
+    files = list(texts.values())  # of those with the same content only one is looked through
+    readings = [read_folder(place, one, limits, {}) for one in found]
+    unspaced = [one for one in known if how_indexed("ok", [one.text]) == SEGMENTED]
+    parts: list[tuple[str, Callable[[], Iterable[object]]]] = [
+        ("walk", lambda: itertools.islice(Walk(place, limits), MOST)),
+        ("open, read and hash files", lambda: (hash_files(place, f, {}, limits) for f in found)),
+        (
+            "parse documents",
+            lambda: (parse_document(data, folder_name=one.name) for one, data, _ in documents),
+        ),
+        (
+            "rules of the format",
+            lambda: (
+                list(check_specification(said, folder_name=one.name, files=()))
+                for one, _, said in documents
+            ),
+        ),
+        (
+            "look documents through for harm",
+            lambda: (list(check_security(one, files=())) for one in known),
+        ),
+        (
+            "look other files through for harm",
+            lambda: (list(check_file(path, data, defending=False)) for path, data in files),
+        ),
+        (
+            "what could be tidier (a check only)",
+            lambda: (untidy(data, said) for _, data, said in documents if said.usable),
+        ),
+        ("compress other files", lambda: (pack("", data) for _, data in files)),
+        (
+            "make rows",
+            lambda: (make_version(one, 1, 0, "2026-01-01T00:00:00Z", None) for one in readings),
+        ),
+        ("sketches for near copies", lambda: (sketch(one.description, one.body) for one in known)),
+        ("cut texts without spaces into words", lambda: (segment(one.body) for one in unspaced)),
+    ]
+    for _, work in parts:
+        consume(work())  # patterns are compiled when they are first tried
+    return [(what, worked(work) / len(found) * 1e6) for what, work in parts]
+
+
+def worked(work: Callable[[], Iterable[object]]) -> float:
+    """Return the seconds of CPU time that going through it takes."""
+    started = time.process_time()
+    consume(work())
+    return time.process_time() - started
+
+
+def consume(results: Iterable[object]) -> None:
+    """Go through it."""
+    for _ in results:
+        pass

@@ -1,0 +1,37 @@
+"""Which texts are nearly the same."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from registry.document.likeness import (
+    ALIKE,
+    DESCRIBED_ALIKE,
+    MIN_SENTENCES,
+    MIN_WORDS,
+    NOTHING,
+    SENTENCES,
+    WORDS,
+    are_alike,
+)
+
+BUCKET = st.integers(0, 2)
+SKETCH = st.tuples(*[BUCKET] * (1 + SENTENCES + WORDS))
+
+
+def share(one, other, least):
+    pairs = list(zip(one, other, strict=True))
+    some = sum(a > 0 or b > 0 for a, b in pairs)
+    both = sum(a > 0 and b > 0 for a, b in pairs)
+    same = sum(a == b > 0 for a, b in pairs)
+    return same / some if both >= least else 0
+
+
+@given(SKETCH, SKETCH, st.lists(st.booleans(), min_size=len(NOTHING), max_size=len(NOTHING)))
+def test_texts_are_alike_by_their_description_or_by_sentences_and_words(one, different, kept):
+    other = tuple(a if keep else b for a, b, keep in zip(one, different, kept, strict=True))
+    end = 1 + SENTENCES
+    expected = one[0] == other[0] > 0 or (
+        share(one[1:end], other[1:end], MIN_SENTENCES) >= ALIKE
+        and share(one[end:], other[end:], MIN_WORDS) >= DESCRIBED_ALIKE
+    )
+    assert are_alike(one, other) == expected

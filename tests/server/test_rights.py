@@ -1,0 +1,235 @@
+"""Rights are given and taken by commands: shown first, asked for, quoted by the driver."""
+
+import hashlib
+import os
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+
+from registry.api import SkillRegistry
+from registry.changes.rights import carry_out, granting, revoking
+from registry.errors import AdminNeeded, RightMissing, RoleNotFound, UsageProblem
+from registry.settings import Settings
+from tests.conftest import write_skill
+from tests.program import run
+from tests.server.roles import World
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def world(databases, tmp_path):
+    made = World(databases, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def command(world):
+    """Run a command as a role."""
+
+    def call(role, *arguments):
+        environ = {**os.environ, "SKILL_REGISTRY_HOST": f"{role}-pc"}
+        return run(["--db", world.url(role), *arguments], environ=environ)
+
+    return call
+
+
+def acl(world):
+    return world.as_dba(
+        "SELECT relname, CAST(relacl AS text) FROM pg_class WHERE relnamespace = "
+        "CAST('public' AS regnamespace) ORDER BY relname"
+    )
+
+
+def test_a_right_is_given_by_a_command_and_taken_by_another(world, command, root):
+    alice = world.add("alice")
+    write_skill(root / "alpha")
+    assert command("alice", "list").status == 3
+    assert command("owner", "db", "grant", alice, "--write", "--yes").out == (
+        f"{alice} may read, and write its own sources.\n"
+    )
+    assert command("alice", "sync", str(root), "--name", "hers").status == 0
+    assert command("owner", "db", "revoke", alice, "--yes").status == 0
+    ran = command("alice", "list")
+    assert (ran.status, "permission denied" in ran.err, "db grant" in ran.err) == (3, True, True)
+    listed = command("owner", "source", "list", "--json").out
+    assert f'"owner": "{alice}"' in listed
+    noted = command("owner", "db", "audit").out
+    assert "right granted" in noted
+    assert "right revoked" in noted
+
+
+def test_the_name_of_a_machine_is_free_when_its_role_has_no_rights_any_more(world, tmp_path):
+    for role in ("alice", "bob"):
+        world.add(role, "write")
+        write_skill(tmp_path / role / role)
+    world.open("alice", host="shared").add_source(str(tmp_path / "alice"))
+    core = world.open("owner").core
+    carry_out(core, revoking(core, world.name("alice")))
+    assert world.open("bob", host="shared").add_source(str(tmp_path / "bob")).own
+
+
+def test_nothing_is_done_unasked_and_printed_sql_does_the_same(world, command):
+    alice = world.add("alice")
+    before = acl(world)
+    ran = command("owner", "db", "grant", alice, "--write", "--team", "red")
+    assert ran.status == 2
+    assert "GRANT SELECT ON" in ran.err
+    printed = command("owner", "db", "grant", alice, "--write", "--team", "red", "--print")
+    assert acl(world) == before
+    assert world.as_dba("SELECT * FROM teams") == []
+    world.as_dba(printed.out)
+    by_hand = acl(world), world.as_dba("SELECT * FROM teams")
+    assert by_hand[0] != before
+    for _ in range(2):  # once more changes nothing
+        done = command("owner", "db", "grant", alice, "--write", "--team", "red", "--yes")
+        assert done.status == 0
+        assert (acl(world), world.as_dba("SELECT * FROM teams")) == by_hand
+
+
+def test_a_role_without_rights_is_no_grantor_and_says_who_is(world, command):
+    world.add("alice", "write")
+    bob = world.add("bob")
+    ran = command("alice", "db", "grant", bob, "--read", "--yes")
+    assert (ran.status, "Only an admin" in ran.err) == (1, True)
+    core = world.open("alice").core
+    with pytest.raises(AdminNeeded):
+        carry_out(core, granting(core, bob, "admin"))
+
+
+def test_an_admin_is_made_by_who_may_make_members(world):
+    ada, bob = world.add("ada"), world.add("bob")
+    core = world.open("owner").core
+    with pytest.raises(RightMissing, match="permission denied to grant role"):
+        carry_out(core, granting(core, ada, "admin"))
+    world.grant("ada", "admin")
+    core = world.open("ada").core
+    carry_out(core, granting(core, bob, "read"))
+    assert world.open("bob").list().total == 0
+    with pytest.raises(UsageProblem, match="all teams"):
+        granting(core, ada, "admin", "red")
+    world.as_dba("; ".join(revoking(core, ada)))
+    with pytest.raises(RightMissing):
+        world.open("ada", host="other").list()
+
+
+@pytest.mark.parametrize("name", ['o"; DROP TABLE audit; --', "o'; DROP TABLE audit; --", "a b%s?"])
+def test_a_name_is_a_name_whatever_is_in_it(world, name):
+    named = f"{name}{world.name('x')}"
+    quoted = '"' + named.replace('"', '""') + '"'
+    world.as_dba(f"CREATE ROLE {quoted}")
+    core = world.open("owner").core
+    try:
+        carry_out(core, granting(core, named, "write", named))
+        assert world.as_dba("SELECT role, team FROM teams") == [(named, named)]
+        (granted,) = world.as_dba(
+            "SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a JOIN pg_roles r "
+            f"ON r.oid = a.grantee WHERE relname = 'skills' AND rolname = $${named}$$"
+        )
+        assert granted == (4,)
+        carry_out(core, revoking(core, named))
+        assert world.as_dba("SELECT role, team FROM teams") == []
+    finally:
+        world.as_dba(f"DROP OWNED BY {quoted}; DROP ROLE {quoted}")
+
+
+def test_a_role_that_there_is_not_is_named(world, command):
+    core = world.open("owner").core
+    for ask in (lambda: granting(core, "nobody-there", "read"), lambda: revoking(core, "nobody")):
+        with pytest.raises(RoleNotFound, match="knows no role"):
+            ask()
+    assert "createuser" in command("owner", "db", "grant", "nobody-there", "--read").err
+    assert command("owner", "db", "grant", "nobody-there").status == 2
+
+
+@pytest.mark.parametrize("may", ["read", "write"])
+def test_an_upgrade_gives_rights_to_what_is_new_and_nobody_more(world, may):
+    """As a table that a later version has: without its rights, as after a migration."""
+    world.add("alice", may)
+    world.add("bob")
+    before = acl(world)
+    world.as_dba(f"REVOKE ALL ON content_uses, audit, gone FROM {world.name('alice')}")
+    world.as_dba("UPDATE alembic_version SET version_num = '0012'")
+    from registry.db.postgres import upgrade
+    from registry.db.remote.address import parse_url
+
+    with pytest.MonkeyPatch.context() as patch:
+        done = []
+        patch.setattr(
+            upgrade,
+            "run_migrations",
+            lambda connection: done.append(
+                connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0013'")
+            ),
+        )
+        upgrade.ensure_current(parse_url(world.url("owner")))
+    assert done
+    assert acl(world) == before
+
+
+def test_tables_belong_to_a_group_when_an_admin_makes_them_as_that(databases, tmp_path):
+    """As the document says; who opens it then is an admin by membership alone."""
+    world = World(databases, tmp_path)
+    try:
+        ada = world.add("ada")
+        for statement in (
+            f"CREATE SCHEMA group_of AUTHORIZATION {world.name('owner')}",
+            f"GRANT {world.name('owner')} TO {ada}",
+        ):
+            world.as_dba(statement)
+        path = "-csearch_path%3Dgroup_of"
+        url = f"{world.url('ada')}?options={path}"
+        with SkillRegistry.open(f"{url}%20-crole%3D{world.name('owner')}") as registry:
+            registry.create_database()
+        owners = world.as_dba(
+            "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'group_of'"
+        )
+        assert owners == [(world.name("owner"),)]
+        bob = world.add("bob")
+        with SkillRegistry.open(url, settings=Settings(host="ada-pc")) as registry:
+            core = registry.core
+            carry_out(core, granting(core, bob, "write"))
+            write_skill(tmp_path / "skills" / "alpha")
+            registry.sync(str(tmp_path / "skills"), name="mine")
+            assert [(source.owner, source.own) for source in registry.sources()] == [(ada, True)]
+        theirs = make_url(url).set(username=bob).render_as_string(hide_password=False)
+        with SkillRegistry.open(theirs, settings=Settings(host="bob-pc")) as registry:
+            assert registry.list().total == 1
+            assert registry.search("alpha").total == 1
+    finally:
+        world.close()
+
+
+def test_a_file_has_no_rights_to_give(registry, tmp_path):
+    with SkillRegistry.open(tmp_path / "file.db") as other:
+        for ask in (
+            lambda: granting(other.core, "x", "read"),
+            lambda: other.update_source("x", team="red"),
+        ):
+            with pytest.raises((UsageProblem, LookupError)):
+                ask()
+
+
+def test_the_procedure_for_names_is_that_of_its_migration():
+    """A server keeps it: when this text changes, a migration has to make the procedure anew.
+
+    Then write the new digest here.
+    """
+    from registry.db.writes.names import procedure
+
+    text = procedure("x").encode()
+    assert hashlib.sha256(text).hexdigest()[:16] == "5e5e038d80562ceb"
+
+
+def test_a_writer_needs_no_more_than_it_is_given(world, root):
+    """Rights that no test needs would be in nobody's way: each of them is used."""
+    world.add("alice", "write")
+    write_skill(root / "alpha")
+    alice = world.open("alice")
+    alice.sync(str(root), name="hers")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        world.sql("alice", "CREATE TABLE mine (x int)")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        world.sql("alice", "UPDATE alembic_version SET version_num = '9999'")
