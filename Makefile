@@ -28,6 +28,8 @@ $(READY): pyproject.toml
 
 $(SERVER): $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --group server
+	-@command -v pgbouncer || { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y pgbouncer; } || \
+		echo "There is no PgBouncer: what the tests do behind one is skipped." >&2
 	@touch $@
 
 $(FRAMEWORKS): $(READY)

@@ -8,7 +8,7 @@ from registry.db.schema import SEARCH_TABLES, metadata
 
 def include_name(name: str | None, kind: str, _parents: object) -> bool:
     """Leave to the migrations what they write in SQL: full-text tables, a server's own."""
-    own = (SEARCH_TABLES, "data_version", "hosts", "teams", "content_uses")
+    own = (SEARCH_TABLES, "data_version", "hosts", "teams", "content_uses", "leases")
     return not (kind == "table" and name is not None and name.startswith(own))
 
 

@@ -87,6 +87,14 @@ class Browse:
             offset=offset,
         )
 
+    def page(
+        self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
+    ) -> Sequence[Skill]:
+        """Return what `list` does, without counting how many there are in all."""
+        chosen, reader = self._matching(wanted), self.core.reader
+        bounds = {"limit": limit, "offset": offset}
+        return tuple(listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds))
+
     def search(self, query: str, wanted: Filters, *, limit: int, offset: int) -> Found:
         """Return a page of hits, as `SkillRegistry.search` does."""
         from registry.catalog.search.find import search

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, TypeVar
 
-from registry.db.asked import Condition, Part, Pattern, Place, Question
+from registry.db.asked import Condition, Part, Pattern, Question
 from registry.db.facts import DatabaseInfo
 from registry.db.sight import EVERYTHING, Sight
 from registry.db.stamps import NONE, Stamps
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KNOWN_REVISIONS: Final = tuple(
-    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012 0013".split()
+    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012 0013 0014".split()
 )
 """All migrations, the oldest first; a test holds them against the migrations folder."""
 
@@ -70,9 +70,9 @@ class TextIndex(ABC):
 
     @abstractmethod
     def counts(
-        self, reader: "Reader", place: Place, patterns: Sequence[Pattern], most: int
-    ) -> list[int]:
-        """Return in how many skills each pattern stands, counted up to ``most``."""
+        self, reader: "Reader", patterns: Sequence[Pattern], most: int
+    ) -> list[tuple[int, int]]:
+        """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
 
     @abstractmethod
     def best(
@@ -109,6 +109,9 @@ class Reader(ABC):
 
     json_each: str
     """The table of the elements of the JSON array in ``{}``; call it ``e``."""
+
+    digest: str | None = None
+    """The aggregate of texts ``{}`` by which to tell whether they are others; None: read them."""
 
     json_item: str
     """The element number ``{}``, as text, of the array that ``e`` is at."""

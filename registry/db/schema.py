@@ -1,7 +1,6 @@
 """What is stored (DESIGN.md, What is stored). Migrations build it; a test holds both together.
 
-The views that people read it by (docs/database.md) stand in the migration that made them: nothing
-here asks them.
+The views for people (docs/database.md) stand in the migrations that made them.
 
 A row of ``skills`` is one version of a skill: a sync stages new versions with ``live`` 0, which no
 reader sees, and then makes all of them live at once. ``uid`` is what stays the same.
@@ -122,6 +121,7 @@ Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
 # The order of listings: a page needs no sort, however many skills there are.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
+Index("ix_skills_unseen", skills.c.source_id, sqlite_where=skills.c.live == 0)
 Index("ix_skills_name", skills.c.name)
 Index("ix_skills_ref", skills.c.ref)
 Index("ix_skills_uid", skills.c.uid)

@@ -14,6 +14,14 @@ USABLE: Final = "s.status IN ('ok', 'warning') AND s.held = 0"
 OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
 """What is seen unless a namesake hides it, or it is of a project elsewhere."""
 
+ARRIVING: Final = 2
+"""The value of ``sources.enabled`` as long as a first import is published in parts, seen by nobody.
+
+When it is complete it is 1, as of all others.
+"""
+
+ARRIVED: Final = f"src.enabled <> {ARRIVING}"
+
 
 class ProjectSource(NamedTuple):
     """A source of a project that is seen; ``project`` numbers the projects, the strongest first."""

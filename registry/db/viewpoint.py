@@ -41,7 +41,7 @@ class Viewpoint(Reader):
         self.path = reader.path
         self.in_json_array, self.index = reader.in_json_array, reader.index
         self.json_each, self.json_item = reader.json_each, reader.json_item
-        self.own = reader.own
+        self.own, self.digest = reader.own, reader.digest
 
     @property
     def empty(self) -> bool:

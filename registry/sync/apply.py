@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from itertools import compress, islice
+from itertools import islice
 from typing import Final, NamedTuple
 
 from registry.core import Core
@@ -12,22 +13,20 @@ from registry.db.interface import SyncLock, Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.writes.changes import drop_old_changes
-from registry.db.writes.revisions import record_revisions
 from registry.db.writes.sources import record_remote, record_sync
 from registry.db.writes.usage import drop_old_days
 from registry.db.writes.versions import (
     NewVersion,
     add_notices,
-    delete_retired,
     publish,
     refresh_stamps,
     replace_notices,
     replace_unread,
-    stage,
 )
 from registry.disk.scanned import UNREADABLE, ScannedFolder
 from registry.disk.walk import Walk
 from registry.document.security import is_about_defence
+from registry.errors import DatabaseProblem
 from registry.model import Diagnostic
 from registry.sync.fingerprint import is_current, mark_of, stamps_of
 from registry.sync.folder import Previous, Reading, make_version, read_folder
@@ -36,23 +35,12 @@ from registry.sync.planning import Plan
 from registry.sync.recent import Recent
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan
+from registry.sync.storing import STATISTICS_AFTER, PublishedVersion, Store, clear
 from registry.text import utc_now
 
 BATCH: Final = 400
 BATCH_CHARACTERS: Final = 8_000_000
 """A batch ends at whichever comes first, so that memory stays flat for files of any size."""
-
-STATISTICS_AFTER: Final = 500
-"""So many new versions change what the database should know of itself."""
-
-
-class PublishedVersion(NamedTuple):
-    """A version that a sync made live."""
-
-    id: int
-    replaces: int | None
-    folder: str
-    status: str
 
 
 class Unread(NamedTuple):
@@ -71,9 +59,10 @@ def apply_plan(
     `DatabaseProblem`, before anything is published, where the lock of this sync was lost.
     """
     writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
-    clear(writer)  # what a killed sync left
+    clear(writer, lock)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
+    store = Store(core, lock, plan)
     # Storing happens inside SQLite, which lets other threads run: the next batch is read and
     # parsed meanwhile. At most one batch waits, so memory stays flat.
     with ThreadPoolExecutor(1, "registry-store") as pool:
@@ -82,7 +71,7 @@ def apply_plan(
             if storing is not None:
                 staged.update((one.id, one) for one in storing.result())
                 progress("importing", len(staged), total)
-            storing = pool.submit(copy_context().run, _store, writer, batch)
+            storing = pool.submit(copy_context().run, store.add, batch)
         if storing is not None:
             staged.update((one.id, one) for one in storing.result())
             progress("importing", len(staged), total)
@@ -90,12 +79,15 @@ def apply_plan(
     removed = [one.id for one in plan.removed]
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
+    store.tidy()
     with writer.transaction() as connection:
         lock.assert_held(connection)
         for part in plan.sources:
             if part.source.remote is not None:  # revisions keep it
                 record_remote(connection, part.source.id, part.source.remote)
-        live = publish(connection, list(staged), removed, plan.settled)
+        waiting = [one for one in staged if one not in store.published]
+        live = publish(connection, waiting, removed, plan.settled)
+        store.show(connection)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)
             if part.unread:
@@ -104,32 +96,11 @@ def apply_plan(
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)
-    clear(writer)
+    with suppress(DatabaseProblem):  # what is published is published; the next sync clears it away
+        clear(writer, lock)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
-    return [staged[new] for new in live]
-
-
-def _store(writer: Writer, batch: list[NewVersion]) -> list[PublishedVersion]:
-    # Nobody sees what is staged: on a server others may write meanwhile.
-    first = writer.reserve(len(batch))
-    with writer.transaction(quiet=first is not None) as connection:
-        ids = stage(connection, batch, first=first)
-        if first is not None:  # what is done here is not done while all others wait
-            brand_new = (v.columns["replaces"] is None for v in batch)
-            record_revisions(connection, list(compress(ids, brand_new)))
-    return [
-        PublishedVersion(*(version.columns[name] for name in PublishedVersion._fields))
-        for version in batch
-    ]
-
-
-def clear(writer: Writer) -> None:
-    """Delete the versions that nobody sees. Only the holder of the sync lock may call this."""
-    while True:
-        with writer.transaction() as connection:
-            if not delete_retired(connection, host=writer.host):
-                return
+    return [staged[new] for new in (*store.live, *live)]
 
 
 def _jobs(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:

@@ -143,7 +143,8 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
         for part in plan.sources:
             part.touches.clear()  # what they would save the next sync can't be kept
     touched = sum(len(part.touches) for part in plan.sources)
-    is_ok = all(part.outcome == "ok" for part in plan.sources)
+    # A first import that was cut off may have left nothing but to be shown.
+    is_ok = all(part.outcome == "ok" and part.source.last_sync_at for part in plan.sources)
     if plan.is_idle and is_ok and touched <= MAX_TOUCHED:
         stamps = stamps_of(plan.touched, lock.now_ns()) if touched else NONE
         ids = [part.source.id for part in plan.sources]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from registry.core import Core
-from registry.db.queries.offered import tree_hashes
+from registry.db.queries.offered import TreeHashes
 from registry.db.queries.skills import by_place
 from registry.disk.mounts import is_remote
 from registry.errors import RegistryError, SkillNotFound, SyncRunning
@@ -73,6 +73,7 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._noted: set[str] = set()
         self._seen: dict[str, str] = {}
+        self._hashes = TreeHashes()
         self._version: object = None
         self._owed: set[str] = set()
         self._next_full = 0.0
@@ -229,7 +230,7 @@ class Watcher:
         with suppress(RegistryError):
             version = self._core.reader.version()
             if version != self._version or version is None:
-                before, now = self._seen, tree_hashes(self._core.reader)
+                before, now = self._seen, self._hashes.read(self._core.reader)
                 self._version, self._seen = version, now
                 return Changes(
                     added=tuple(ref for ref in now if ref not in before),

@@ -45,7 +45,7 @@ def start(visit: Visit) -> Told:
     else:
         found = kept(
             ("list", asked),
-            lambda: look.list(
+            lambda: look.page(
                 filters,
                 sort=asked.sort,
                 reverse=asked.reverse,
@@ -55,8 +55,10 @@ def start(visit: Visit) -> Told:
         )
     counts: Facets = visit.kept(("facets", asked.q, filters), lambda: look.facets(asked.q, filters))
     broken = visit.kept(("broken",), lambda: _broken(visit))
-    pages = -(-found.total // asked.limit)
-    said: dict[str, Any] = {"total": found.total, "page": asked.page, "pages": pages}
+    # Each skill has one status: what is counted by it need not be counted again.
+    total = found.total if asked.q else sum(one.count for one in counts.statuses)
+    pages = -(-total // asked.limit)
+    said: dict[str, Any] = {"total": total, "page": asked.page, "pages": pages}
     if asked.q:
         said |= {"confidence": found.confidence, "missing": list(found.missing)}
     return Told(
@@ -65,6 +67,7 @@ def start(visit: Visit) -> Told:
             "title": asked.q or "Skills",
             "asked": asked,
             "found": found,
+            "total": total,
             "missing": found.missing if asked.q else (),
             "pages": pages,
             "facets": [

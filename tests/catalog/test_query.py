@@ -22,6 +22,7 @@ from registry.text import fold, has_unspaced, split, words
         ("lista de la compra para la semana", ["lista", "compra", "semana"]),
         ("как написать тесты для кода", ["написать", "тесты", "кода"]),
         ("release-notes", ["release notes", "release", "notes"]),
+        ("I can't plan a rota, what's wrong", ["plan", "rota", "wrong"]),
         ('"pull request" review', ["pull request", "review"]),
         ("「数据分析」", ["数据 据分 分析"]),
         ("合同审查", ["合同", "同审", "审查"]),

@@ -11,7 +11,7 @@ from registry.db.open import open_backend
 from registry.errors import DatabaseProblem, UsageProblem
 from registry.settings import Settings
 
-STAYS = {"journal", "changes", "alembic_version", "data_version"}
+STAYS = {"journal", "changes", "alembic_version", "data_version", "leases"}
 TABLES = [table for table in schema.metadata.sorted_tables if table.name not in STAYS]
 
 

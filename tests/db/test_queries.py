@@ -80,8 +80,9 @@ def test_what_models_are_offered_is_what_is_visible_and_does_not_hide(reader):
     assert [offer.ref for offer in offered.offers(reader)] == refs
     review = offered.offers(reader)[4]
     assert review == ("review", "project", "Does one thing well.", "project", "review")
-    assert set(offered.tree_hashes(reader)) == set(refs)
-    assert all(digest.startswith("sha256:") for digest in offered.tree_hashes(reader).values())
+    hashes = offered.TreeHashes().read(reader)
+    assert set(hashes) == set(refs)
+    assert all(digest.startswith("sha256:") for digest in hashes.values())
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,17 @@ def nothing(request, database, environment, tmp_path):
 
 
 @pytest.mark.both
-@pytest.mark.parametrize("toolset", TOOLS)
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-@pytest.mark.parametrize("watch", [True, False], ids=["watching", "not watching"])
+@pytest.mark.parametrize(
+    ("transport", "toolset", "more"),
+    [
+        ("stdio", "native", []),
+        ("http", "native", []),
+        ("stdio", "ethos", ["--no-watch"]),
+        ("http", "miniclaw", ["--no-watch"]),
+    ],
+)
 def test_what_another_process_puts_there_is_seen_at_once(
-    talk, nothing, filled, toolset, transport, watch
+    talk, nothing, filled, transport, toolset, more
 ):
     async def conversation(client):
         before = await client.call_tool(TOOLS[toolset], {})
@@ -44,7 +50,6 @@ def test_what_another_process_puts_there_is_seen_at_once(
         after = await client.call_tool(TOOLS[toolset], {})
         return str(before.content), str(after.content)
 
-    more = [] if watch else ["--no-watch"]
     before, after = talk(conversation, (transport, "auto"), "--toolset", toolset, *more)
     assert "late-comer" not in before
     assert "late-comer" in after

@@ -113,8 +113,8 @@ def test_a_sync_here_removes_nothing_of_another_machine(reader, publisher, tmp_p
 def test_what_another_machine_is_staging_is_not_cleared_away(machine, publisher, tmp_path):
     from registry.db.writes.versions import stage
     from registry.disk.walk import Walk
-    from registry.sync.apply import clear
     from registry.sync.folder import make_version, read_folder
+    from registry.sync.storing import clear
 
     (source,) = publisher.sources()
     walk = Walk(source.path, publisher.settings.limits, [])
@@ -122,9 +122,11 @@ def test_what_another_machine_is_staging_is_not_cleared_away(machine, publisher,
     with publisher.core.writer.transaction() as connection:
         stage(connection, [make_version(reading, source.id, 0, "2026-01-01T00:00:00Z", None)])
     staged = "SELECT count(*) FROM skills WHERE live = 0"
-    clear(machine("other").core.writer)
-    assert publisher.core.reader.rows(staged) == [(1,)]
-    clear(publisher.core.writer)
+    for one in (machine("other"), publisher):
+        assert publisher.core.reader.rows(staged) == [(1,)]
+        with one.core.backend.sync_lock() as lock:
+            assert lock.acquire(0)
+            clear(one.core.writer, lock)
     assert publisher.core.reader.rows(staged) == [(0,)]
 
 

@@ -90,7 +90,14 @@ def test_the_migrated_schema_is_the_one_in_the_code(server_database):
                     not (
                         kind == "table"
                         and name
-                        in {"search_texts", "data_version", "hosts", "teams", "content_uses"}
+                        in {
+                            "search_texts",
+                            "data_version",
+                            "hosts",
+                            "teams",
+                            "content_uses",
+                            "leases",
+                        }
                     )
                 ),
             },
@@ -187,11 +194,11 @@ def test_a_writer_that_waits_too_long_says_the_server_is_busy(filled, server_dat
 
 
 def test_who_writes_does_not_wait_for_what_a_sync_stages(filled, root, monkeypatch):
-    from registry.sync import apply
+    from registry.sync import storing
 
     for number in range(5):
         write_skill(root / f"new-{number}")
-    real, written = apply.stage, []
+    real, written = storing.stage, []
 
     def stage(connection, batch, **given):
         staged = real(connection, batch, **given)
@@ -201,7 +208,7 @@ def test_who_writes_does_not_wait_for_what_a_sync_stages(filled, root, monkeypat
         written.extend(staged)
         return staged
 
-    monkeypatch.setattr(apply, "stage", stage)
+    monkeypatch.setattr(storing, "stage", stage)
     assert len(filled.sync().added) == 5
     assert len(written) == 5
     assert filled.resolve("alpha").description == "meanwhile"

@@ -21,16 +21,18 @@ with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
 KILLED = """
 import os, signal, sys
 from registry import SkillRegistry, Settings
-import registry.sync.apply as apply
+from registry.sync import apply, storing
 def wrap(name):
-    real = getattr(apply, name)
+    places = [one for one in (apply, storing) if hasattr(one, name)]
+    real = getattr(places[0], name)
     def step(*args, **more):
         global left
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*args, **more)
-    setattr(apply, name, step)
+    for place in places:
+        setattr(place, name, step)
 left = int(sys.argv[2])
 apply.BATCH = 10
 for name in ("stage", "publish", "delete_retired", "record_sync"):

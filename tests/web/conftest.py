@@ -1,8 +1,10 @@
 """The catalogue at an address of its own, and what asks it over real HTTP."""
 
+import html
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import threading
@@ -62,6 +64,9 @@ def fill(root):
     (root / "broken" / "SKILL.md").write_text("---\nname: broken\n")
 
 
+WIDE, NARROW = (1200, 900), (360, 740)
+
+
 @dataclass(frozen=True)
 class Answer:
     """What came back."""
@@ -83,6 +88,12 @@ class Answer:
         return Page.of(self.text)
 
 
+def commands(answer):
+    """Return the lines of a page that are there to be copied."""
+    found = re.findall(r'<div class="command"><code[^>]*>(.*?)</code>', answer.text, re.DOTALL)
+    return [html.unescape(re.sub(r"</?span>", "", one)) for one in found]
+
+
 class Page(HTMLParser):
     """A page as a browser takes it apart: its elements, and the text between them."""
 
@@ -91,9 +102,9 @@ class Page(HTMLParser):
         self.elements, self.words = [], []
 
     @classmethod
-    def of(cls, html):
+    def of(cls, text):
         page = cls()
-        page.feed(html)
+        page.feed(text)
         page.close()
         return page
 
@@ -205,3 +216,45 @@ def site(registry, library):
     """The small catalogue, served to who is on this machine."""
     with serving(registry) as served:
         yield served
+
+
+def fits(page):
+    """Assert that nobody has to scroll sideways."""
+    width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert width[0] <= width[1], page.url
+
+
+@pytest.fixture
+def tab(chromium):
+    """Open tabs; what they complain of, or ask of anybody else, fails the test at its end."""
+    opened, wrong = [], []
+
+    def make(size=WIDE, **settings):
+        context = chromium.new_context(
+            viewport=dict(zip(("width", "height"), size, strict=True)), **settings
+        )
+        page = context.new_page()
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda asked: wrong.append(asked.url) if far(asked.url) else None)
+        opened.append(context)
+        return page
+
+    yield make
+    for context in opened:
+        context.close()
+    assert wrong == []
+
+
+def far(url):
+    return not url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+
+
+@pytest.fixture
+def lively(site, registry, library):
+    """The small catalogue after something changed in it."""
+    document = library / "data" / "sums" / "SKILL.md"
+    document.write_text(document.read_text().replace("Adds up", "Sums up"))
+    registry.sync()
+    return site

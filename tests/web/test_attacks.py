@@ -150,6 +150,16 @@ def test_of_a_thousand_hostile_skills_none_runs_or_leaves(
     assert {url: seconds for url, seconds in working.items() if seconds > CPU} == {}
 
 
+def test_what_is_shown_in_a_tab_of_its_own_is_of_no_origin(registry, root, watched):
+    attacks.write(root, 1)
+    registry.sync(str(root), name="mine")
+    (one,) = registry.list(all=True)
+    with serving(registry) as site, watched(site) as sentinel:
+        for path in ("SKILL.md", "x.png", "run.py"):
+            assert sentinel.visit(addresses.raw(one.ref, path)) == 200
+            assert sentinel.page.evaluate("origin") == "null"
+
+
 def large_pages(registry):
     """Return the pages of what is large, or is no text."""
     for one in registry.list(all=True, limit=None):

@@ -135,7 +135,7 @@ def test_mcp_is_served_beside_the_pages_and_changes_need_a_token(environment, li
 def test_the_pull_line_of_a_page_does_what_it_says(environment, library, tmp_path):
     with served(environment) as (port, _, _):
         _, text = ask(port, "/skills/sums")
-    (line, *_) = re.findall(r"skill-registry (pull [^<]+)", text)
+    (line, *_) = re.findall(r"skill-registry (pull [^<]+)", re.sub(r"</?span>", "", text))
     ran = program.run(shlex.split(line), environ=environment, cwd=tmp_path)
     assert ran.status == 0, ran.err
     assert (tmp_path / "home" / ".claude" / "skills" / "sums" / "SKILL.md").exists()

@@ -5,10 +5,10 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from registry.web.highlight import lines
+from registry.web.highlight import lines as lines_of
 from registry.web.markdown import rendered
 from tests.conftest import write_skill
-from tests.web.conftest import serving
+from tests.web.conftest import commands, serving
 
 SCRIPT = "<script>alert(1)</script>"
 BREAKOUT = "\"'><img src=x onerror=alert(1)><svg onload=alert(1)>"
@@ -207,7 +207,9 @@ def test_a_command_to_copy_is_one_line_that_a_shell_reads_as_one_name(registry, 
     with serving(registry) as site:
         for one in registry.list():
             answer = site.get(f"/skills/{quote(one.ref)}")
-            for line in [w for w in answer.page.words if w.startswith("skill-registry pull")]:
+            lines = [line for line in commands(answer) if line.startswith("skill-registry pull")]
+            assert bool(lines) == one.ref.isprintable()
+            for line in lines:
                 words = shlex.split(line)
                 assert words[-1] == one.ref
                 assert "\n" not in line
@@ -217,7 +219,7 @@ def test_a_command_to_copy_is_one_line_that_a_shell_reads_as_one_name(registry, 
 def test_a_text_that_is_written_to_be_slow_is_shown_as_it_is():
     hostile = "```perl\n" + "s{" * 45_000 + "\n```\n"
     assert "s{s{" in rendered(hostile, "one", set())
-    assert "p-" not in lines("x = '" + "a" * 5000 + "'", "x.py")[0]
-    assert len(lines("x = 1\n" * 60_000, "x.py")) == 60_000
+    assert "p-" not in lines_of("x = '" + "a" * 5000 + "'", "x.py")[0]
+    assert len(lines_of("x = 1\n" * 60_000, "x.py")) == 60_000
     text = "def a():\n    return '''b\nc'''\n\n\n# d"
-    assert len(lines(text, "x.py")) == len(text.split("\n"))
+    assert len(lines_of(text, "x.py")) == len(text.split("\n"))

@@ -51,11 +51,11 @@ def search(
     place. Of a query that more than `MAX_RANKED` skills match only the best are counted. Raises
     `UsageProblem` for too many queries, or none.
     """
-    sight = reader.sight
     most = MAX_RANKED
     while most < offset + limit:  # in steps, so that pages fit together
         most *= 4
     with reader.snapshot():
+        sight = reader.sight
         found, understood = _asked(reader, queries, filters, most)
         page = found[offset : offset + limit]
         best = found[: BEST * min(len(queries), 3)]

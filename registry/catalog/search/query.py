@@ -84,7 +84,7 @@ def _unspaced(run: str) -> list[str]:
 
 
 def _is_empty(term: Term) -> bool:
-    return len(term) == 1 and term[0].casefold() in FUNCTION_WORDS
+    return all(word.casefold() in FUNCTION_WORDS for word in term)
 
 
 def joined(terms: list[Term]) -> list[Term]:

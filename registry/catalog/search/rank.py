@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from registry.catalog.search.lexicon import OtherWords, other_words
 from registry.catalog.search.query import Term, joined, parse, stem, unquoted
-from registry.db.asked import Condition, Pattern, Place, Question
+from registry.db.asked import Condition, Pattern, Question
 from registry.db.interface import Reader
 from registry.text import has_unspaced
 
@@ -96,23 +96,19 @@ def understand(reader: Reader, query: str) -> Asked:
 
 def counted(reader: Reader, looked_for: Sequence[tuple[Term, Pattern]]) -> list[Word]:
     """Return terms with how many skills hold what is looked for."""
-    patterns = [pattern for _, pattern in looked_for]
-    heads, bodies = _held(reader, "heads", patterns), _held(reader, "bodies", patterns)
-    return [
-        Word(typed, pattern, in_heads, in_bodies)
-        for (typed, pattern), in_heads, in_bodies in zip(looked_for, heads, bodies, strict=True)
-    ]
+    held = _held(reader, [pattern for _, pattern in looked_for])
+    return [Word(*one, *counts) for one, counts in zip(looked_for, held, strict=True)]
 
 
-def _held(reader: Reader, place: Place, patterns: Sequence[Pattern]) -> list[int]:
-    """Return how many skills hold each pattern; that is kept until the database changes."""
+def _held(reader: Reader, patterns: Sequence[Pattern]) -> list[tuple[int, int]]:
+    """Return how many heads and bodies hold each pattern; kept until the database changes."""
 
-    def nothing(_: Reader) -> dict[Pattern, int]:
+    def nothing(_: Reader) -> dict[Pattern, tuple[int, int]]:
         return {}
 
-    known = reader.remembered(f"held in {place}", nothing)
+    known = reader.remembered("held", nothing)
     new = [one for one in dict.fromkeys(patterns) if one not in known]
-    counts = dict(zip(new, reader.index.counts(reader, place, new, COMMON), strict=True))
+    counts = dict(zip(new, reader.index.counts(reader, new, COMMON), strict=True))
     found = [counts[one] if one in counts else known[one] for one in patterns]
     if len(known) + len(counts) > MAX_KNOWN:
         known.clear()

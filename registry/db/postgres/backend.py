@@ -8,7 +8,7 @@ from typing import Final
 
 from registry.db.facts import DatabaseInfo
 from registry.db.interface import Backend, SyncLock, UsageRow, Writer
-from registry.db.postgres.dialect import SYNCING, load_driver, to_pyformat, translate
+from registry.db.postgres.dialect import load_driver, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
 from registry.db.queries.summary import problems, registered
 from registry.db.remote.address import parse_url
@@ -57,7 +57,7 @@ class PostgresBackend(Backend):
         from registry.db.postgres.lock import ServerLock
 
         doing = f"the sync of process {os.getpid()} on {self.host}"
-        return ServerLock(self._address, SYNCING, self.host, doing)
+        return ServerLock(self._address, self.host, doing)
 
     def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
         """Write ``now`` as the last sync of the sources."""

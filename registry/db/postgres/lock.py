@@ -1,100 +1,200 @@
-"""The lock of a sync: advisory, held by a connection of its own for as long as that lives."""
+"""The lock of a sync: a lease, which who holds it renews for as long as the sync runs.
 
+It is a row and not an advisory lock: those belong to a connection, and behind a pooler none is
+anybody's own. Whoever stands still for longer than the lease may be succeeded by another, and
+publishes nothing any more; a process that died on this machine is succeeded at once.
+"""
+
+import os
+import secrets
+import threading
 import time
 from contextlib import suppress
 from typing import Any, Final, Self
 
 import psycopg
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from registry.db.postgres.dialect import translate
-from registry.db.remote import session as remote
 from registry.db.remote.address import Address
+from registry.db.remote.session import Session
 from registry.errors import DatabaseUnreachable
 
-_TAKE: Final = "SELECT pg_try_advisory_lock(%s, hashtext(current_schema() || %s))"
+LEASE_SECONDS: Final = 30
 
-_OWNER: Final = (
-    "SELECT a.application_name, a.client_addr FROM pg_locks l "
-    "JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
-    "AND l.classid = %s AND l.objsubid = 2 "
-    "AND l.objid = CAST(CAST(hashtext(current_schema() || %s) AS bit(32)) AS bigint) LIMIT 1"
+RENEWALS: Final = 3
+"""In the time of a lease."""
+
+_UNTIL: Final = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
+
+_TAKE: Final = f"""
+INSERT INTO leases (host, holder, doing, machine, process, address, until)
+VALUES (%s, %s, %s, %s, %s, host(inet_client_addr()), {_UNTIL})
+ON CONFLICT (host, role) DO UPDATE SET holder = excluded.holder, doing = excluded.doing,
+    machine = excluded.machine, process = excluded.process, address = excluded.address,
+    until = excluded.until
+WHERE leases.until < clock_timestamp() OR leases.holder = %s
+RETURNING 1
+"""
+
+_HELD: Final = (
+    "SELECT holder, doing, machine, process, address FROM leases "
+    "WHERE host = %s AND role = session_user"
 )
+_RENEW: Final = f"UPDATE leases SET until = {_UNTIL} WHERE host = %s AND holder = %s RETURNING 1"
+_END: Final = "DELETE FROM leases WHERE host = %s AND holder = %s"
+
+_UNWRITABLE: Final = (
+    psycopg.errors.InsufficientPrivilege,
+    psycopg.errors.ReadOnlySqlTransaction,
+)
+
+_SETTINGS: Final = {"lock_timeout": "1s"}
+"""Who publishes has the row to itself."""
 
 
 class ServerLock:
-    """An exclusive advisory lock of one ``kind`` (`dialect.SYNCING`) and ``name``."""
+    """The lease of a host's syncs; ``doing``: what others are told of who holds it."""
 
-    def __init__(self, address: Address, kind: int, name: str, doing: str) -> None:
+    def __init__(self, address: Address, host: str, doing: str) -> None:
         self.path = address.shown
         self._address = address
-        self._what = (kind, name)
-        self._doing = f"skill-registry: {doing}"[:63]
-        self._session: psycopg.Connection[Any] | None = None
-        self._process = 0
+        self._host = host
+        self._holder = secrets.token_hex(16)
+        self._doing = doing
+        self._session: Session | None = None
+        self._refused: psycopg.Error | None = None
+        self._ended = threading.Event()
+        self._renewing: threading.Thread | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it."""
+        """Take the lease, trying for ``wait`` seconds; False: somebody else holds it.
+
+        Who may not write needs none to find that there is nothing to do.
+        """
         deadline, pause = time.monotonic() + wait, 0.01
         try:
-            session = self._connect()
-            try:
-                while not self._row(session, _TAKE)[0]:
-                    if time.monotonic() >= deadline:
-                        session.close()
-                        return False
-                    time.sleep(pause)
-                    pause = min(pause * 1.5, 0.2)
-            except BaseException:
-                session.close()
-                raise
+            while not self._take():
+                if time.monotonic() >= deadline:
+                    self._close()
+                    return False
+                time.sleep(pause)
+                pause = min(pause * 1.5, 0.2)
+        except _UNWRITABLE as error:
+            self._close()
+            self._refused = error
+            return True
         except psycopg.Error as error:
+            self._close()
             raise translate(error, self.path, wait) from error
-        self._session, self._process = session, session.info.backend_pid
+        except BaseException:
+            self._close()
+            raise
+        self._ended.clear()
+        self._renewing = threading.Thread(target=self._renew, name="registry-lease", daemon=True)
+        self._renewing.start()
         return True
 
     def now_ns(self) -> int:
-        """Return the present, by this machine's clock."""
+        """Return the present, by this machine's clock; asked before anything is written."""
+        if self._refused is not None:
+            raise translate(self._refused, self.path, 0) from self._refused
         return time.time_ns()
 
     def assert_held(self, writing: Connection) -> None:
-        """Raise `DatabaseUnreachable` where the connection that holds the lock is gone.
+        """Raise `DatabaseUnreachable` where another holds the lease by now.
 
-        Asked in a transaction that writes: whoever takes the lock later writes after it.
+        Asked in a transaction that writes: nobody takes it until that has ended.
         """
-        query = text(
-            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = :process "
-            "AND classid = :kind AND objsubid = 2 LIMIT 1"
-        )
-        if not writing.execute(query, {"process": self._process, "kind": self._what[0]}).first():
-            reason = "the connection that held the lock of this sync broke; sync again"
+        if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():
+            reason = (
+                "the lock of this sync was lost, since it stood still for too long, or its "
+                "database was replaced; sync again"
+            )
             raise DatabaseUnreachable(path=self.path, reason=reason)
 
     def owner(self) -> str:
-        """Say who holds such a lock, in words."""
-        with suppress(psycopg.Error), self._connect() as session:
-            row = self._row(session, _OWNER)
-            if row is not None:
-                who = str(row[0]).removeprefix("skill-registry: ")
-                return f"{who}, from {row[1]}" if row[1] else who
+        """Say who holds it, in words."""
+        with suppress(psycopg.Error):
+            try:
+                rows = self._ask(_HELD, (self._host,))
+            finally:
+                self._close()
+            if rows:
+                _, doing, _, _, address = rows[0]
+                return f"{doing}, from {address}" if address else str(doing)
         return "another process"
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Give it back."""
+        renewing, self._renewing = self._renewing, None
+        if renewing is None:
+            return
+        self._ended.set()
+        renewing.join()
+        with suppress(psycopg.Error):  # it ends by itself
+            self._ask(_END, (self._host, self._holder))
+        self._close()
+
+    def _take(self) -> bool:
+        dead = ""
+        for _ in range(2):
+            mine = (self._host, self._holder, self._doing, _machine(), os.getpid(), dead)
+            try:
+                if self._ask(_TAKE, mine):
+                    return True
+                held = self._ask(_HELD, (self._host,))
+            except psycopg.errors.LockNotAvailable:
+                return False
+            if not held or not _is_dead(held[0][2], held[0][3]):
+                return False
+            dead = held[0][0]
+        return False
+
+    def _renew(self) -> None:
+        while not self._ended.wait(LEASE_SECONDS / RENEWALS):
+            # What fails now may work the next time; who publishes asks whether it did.
+            with suppress(psycopg.Error):
+                self._ask(_RENEW, (self._host, self._holder))
+
+    def _ask(self, query: str, values: tuple[object, ...]) -> list[Any]:
+        """Ask by one connection, a new one where the last one broke; by one thread at a time."""
+        session = self._session
+        if session is None or not session.is_alive:
+            self._close()
+            session = self._session = Session.open(self._address, _SETTINGS)
+        return session.ask([(query, values)])[0]
+
+    def _close(self) -> None:
         session, self._session = self._session, None
         if session is not None:
             session.close()
-
-    def _connect(self) -> psycopg.Connection[Any]:
-        connection = remote.connect(self._address, self._doing)
-        connection.autocommit = True
-        return connection
-
-    def _row(self, session: psycopg.Connection[Any], query: str) -> Any:
-        return session.execute(query, self._what).fetchone()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def _machine() -> str:
+    """Return what is one and the same for processes that know each other by their numbers."""
+    with suppress(OSError), open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    return ""
+
+
+def _is_dead(machine: object, process: object) -> bool:
+    """Tell whether a process was one of this machine and is no more; its number may be another's.
+
+    Both come from a row: where it lies, two syncs run, and one of them publishes.
+    """
+    if not machine or machine != _machine() or not isinstance(process, int) or process <= 0:
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # another user's
+        return False
+    return False

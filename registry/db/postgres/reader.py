@@ -46,6 +46,7 @@ class PostgresReader(Reader):
     in_json_array = "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
+    digest = "CAST(sum(hashtextextended({}, 0)) AS text)"
     index = VectorIndex()
     own = "CASE WHEN src.owner = session_user THEN 1 ELSE 0 END"
 

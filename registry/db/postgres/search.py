@@ -5,12 +5,14 @@ here: how rare the word is among all texts, and that a word says less in a longe
 """
 
 import json
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from itertools import compress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from registry.db.asked import PARTS, Condition, Part, Pattern, Place, Question
-from registry.db.interface import Reader, TextIndex
+from registry.db.interface import Reader, Select, TextIndex
+from registry.db.storable import MAX_INTEGER
 from registry.text import MAX_LEXEME, fold, split
 
 
@@ -35,6 +37,12 @@ _COLUMNS: Final[dict[Place, _Column]] = {
 RANKED: Final = 200
 """So many matches are ranked exactly; all others by how many words they have, and how rare ones."""
 
+COMMON: Final = 1000
+"""Texts with a word that is so common that what has no other word is looked at last."""
+
+SURELY: Final = 1.2
+"""How much more than ``most`` the server must estimate, from a sample, to be believed."""
+
 _PARTS: Final[dict[Part, str]] = {
     "name": "ts_filter(head, '{a}')",
     "tags": "ts_filter(head, '{b}')",
@@ -44,44 +52,90 @@ _PARTS: Final[dict[Part, str]] = {
 
 _QUERY: Final = "to_tsquery('stems', ?)"
 
+# Whole numbers have one sum in whichever order, and cost a tenth of decimals. What is in order
+# already is looked up one after the other, until enough pass the condition.
 _FIND: Final = """
 WITH m AS MATERIALIZED ({matches}),
 r AS MATERIALIZED (
-    SELECT p, ln(1 + greatest(? - count(*), 0.5) / (count(*) + 0.5)) AS weight FROM m GROUP BY p
+    SELECT p, CAST(1e6 * ln(1 + greatest(? - {texts}, 0.5) / ({texts} + 0.5)) AS bigint) AS weight
+    FROM m GROUP BY p
 ),
 c AS (
     SELECT m.skill_id, sum(r.weight) AS weight FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
+    ORDER BY 2 DESC, 1
 )
-SELECT s.id, (SELECT json_object_agg(p, weight) FROM r)
+SELECT s.id, c.weight, (SELECT json_object_agg(p, weight) FROM r)
 FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
 WHERE {condition}
 ORDER BY c.weight DESC, s.id LIMIT ?
 """
 
+# All that have the only word are worth the same so far.
+_FIND_ONE: Final = f"""
+WITH m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {_QUERY}, ?) x),
+c AS (SELECT skill_id FROM m ORDER BY 1)
+SELECT s.id, 0, CAST('{{{{"0": 1000000}}}}' AS json)
+FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
+WHERE {{condition}}
+ORDER BY s.id LIMIT ?
+"""
+
+# What the server knows of the commonest words since it analyzed the table last (migration 0014).
+_ESTIMATES: Final = "SELECT place, word, texts FROM registry_common_words()"
+
+_STEMS: Final = (
+    "SELECT value, (ts_lexize('stems', value))[1] "
+    "FROM json_array_elements_text(CAST(? AS json)) AS given (value)"
+)
+
+MAX_STEMS: Final = 10_000
+"""That are remembered."""
+
 
 class VectorIndex(TextIndex):
     """Vectors of words, each column in an index of its own."""
 
+    def __init__(self) -> None:
+        self._stems: dict[str, str] = {}
+
     def counts(
-        self, reader: Reader, place: Place, patterns: Sequence[Pattern], most: int
-    ) -> list[int]:
-        """Return in how many skills each pattern stands, counted up to ``most``."""
-        asked = [text_query(one) for one in patterns]
-        column = _COLUMNS[place].name
-        one = f"(SELECT count(*) FROM registry_find('{column}', {_QUERY}, ?))"
-        known = [query for query in asked if query]
-        if not known:
-            return [0] * len(asked)
-        values = [value for query in known for value in (query, most)]
-        rows = reader.rows(f"SELECT {', '.join([one] * len(known))}", values)
-        found = dict(zip(known, rows[0], strict=True)) if rows else {}
-        return [found.get(query, 0) for query in asked]
+        self, reader: Reader, patterns: Sequence[Pattern], most: int
+    ) -> list[tuple[int, int]]:
+        """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
+        queries = [text_query(one) for one in patterns]
+        places = [
+            (column.name, query) for query in filter(None, queries) for column in _COLUMNS.values()
+        ]
+        known = self._estimates(reader, patterns)
+        found = {one: most for one in places if known.get(one, 0) > most * SURELY}
+        asked = [one for one in dict.fromkeys(places) if one not in found]
+        if asked:
+            found_in = f"(SELECT count(*) FROM registry_find('{{}}', {_QUERY}, ?))"
+            counts = (found_in.format(column) for column, _ in asked)
+            values = [value for _, query in asked for value in (query, most)]
+            rows = reader.rows(f"SELECT {', '.join(counts)}", values)
+            found |= dict(zip(asked, rows[0], strict=True)) if rows else {}
+        return [(found.get(("head", one), 0), found.get(("body", one), 0)) for one in queries]
 
     def best(
         self, reader: Reader, asked: Sequence[Question], condition: Condition, most: int
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
-        return [_best(reader, *one, condition, most) for one in asked]
+        patterns = [one for _, some in asked for one in some]
+        if not patterns:
+            return [[] for _ in asked]
+        known, texts = self._estimates(reader, patterns), _texts(reader)
+        finds = [_Find(_COLUMNS[place], some, known) for place, some in asked]
+        for whole in (False, True):
+            left = [find for find in finds if not find.done]
+            questions = [find.question(texts, condition, most, whole=whole) for find in left]
+            for find, rows in zip(left, reader.many(questions) if left else (), strict=True):
+                find.take(rows, most, whole=whole)
+        found = [find for find in finds if find.ids]
+        ranks = reader.many([find.ranking(reader) for find in found]) if found else []
+        for find, rows in zip(found, ranks, strict=True):
+            find.put_in_order(dict(rows))
+        return [find.ids for find in finds]
 
     def parts(
         self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
@@ -106,67 +160,118 @@ class VectorIndex(TextIndex):
 
         def load(reader: Reader) -> list[str]:
             rows = reader.rows("SELECT word FROM ts_stat('SELECT head FROM search_texts')")
-            return [row[0] for row in rows]
+            return sorted(row[0] for row in rows)
 
-        return [word for word in reader.remembered("words", load) if word.startswith(beginning)]
+        words = reader.remembered("words", load)
+        ends = (bisect_left(words, one) for one in (beginning, f"{beginning}\U0010ffff"))
+        return words[slice(*ends)]
+
+    def _estimates(self, reader: Reader, patterns: Sequence[Pattern]) -> dict[tuple[str, str], int]:
+        """Return by column and query in about how many texts those are that are single words.
+
+        What the server does not know to be common is left out.
+        """
+
+        def load(reader: Reader) -> dict[tuple[str, str], int]:
+            return {(column, word): texts for column, word, texts in reader.rows(_ESTIMATES)}
+
+        common = reader.remembered("common words", load)
+        single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
+        words = {fold(word) for word in single if split(fold(word)) == [fold(word)]}
+        if not common or not words:
+            return {}
+        if unknown := words - self._stems.keys():
+            if len(self._stems) > MAX_STEMS:
+                self._stems = {}
+            self._stems |= dict(reader.rows(_STEMS, [json.dumps(sorted(unknown))]))
+        return {
+            (column.name, text_query(Pattern((word,)))): texts
+            for word in words
+            for column in _COLUMNS.values()
+            if (texts := common.get((column.name, self._stems.get(word, ""))))
+        }
 
 
-def _best(
-    reader: Reader,
-    place: Place,
-    patterns: Sequence[Pattern],
-    condition: Condition,
-    most: int,
-) -> list[int]:
-    queries = list(dict.fromkeys(filter(None, map(text_query, patterns))))
-    if not queries:
-        return []
-    column = _COLUMNS[place]
-    # To read a vector costs a hundred times as much as to ask the index alone; which the server
-    # does by itself for who may see all of it, and for others in a function (migration 0013).
-    matches = " UNION ALL ".join(
-        f"SELECT {number} AS p, x AS skill_id FROM registry_find('{column.name}', {_QUERY}, NULL) x"
-        for number in range(len(queries))
-    )
-    rows = reader.rows(
-        _FIND.format(matches=matches, condition=condition[0]),
-        [*queries, _texts(reader), *condition[1], most],
-    )
-    ids = [row[0] for row in rows]
-    rarity = {int(number): weight for number, weight in rows[0][1].items()} if rows else {}
-    return [*_ranked(reader, column, queries, rarity, ids[:RANKED]), *ids[RANKED:]]
+class _Find:
+    """A question on its way to ids, the best first.
+
+    What has one common word and no other is left out at first: it costs most, and nearly always as
+    many as are wanted say more. Where that turns out to be otherwise, the whole is asked.
+    """
+
+    def __init__(
+        self, column: _Column, patterns: Sequence[Pattern], known: Mapping[tuple[str, str], int]
+    ) -> None:
+        self.ids: list[int] = []
+        self._column = column
+        self._queries = list(dict.fromkeys(filter(None, map(text_query, patterns))))
+        self.done = not self._queries
+        about = {one: known.get((column.name, one), 0) for one in self._queries}
+        self._common = {one: texts for one, texts in about.items() if texts > COMMON}
+        self._weights: dict[int, int] = {}
+
+    def question(self, texts: int, condition: Condition, most: int, *, whole: bool) -> Select:
+        """Return what asks for ids, of so many texts; ``whole``: with nothing left out."""
+        column, queries = self._column.name, self._queries
+        if len(queries) == 1:
+            sql = _FIND_ONE.format(column=column, condition=condition[0])
+            return sql, [queries[0], MAX_INTEGER if whole else COMMON, *condition[1], most]
+        common = {} if whole else self._common
+        # To read a vector costs a hundred times as much as to ask the index alone; which the server
+        # does by itself for who may see all, and for others in a function (migration 0013).
+        matches = " UNION ALL ".join(
+            f"SELECT {number} AS p, x AS skill_id FROM registry_find('{column}', {_QUERY}, NULL) x"
+            for number in range(len(queries))
+        )
+        asked = [
+            f"{one} & ({' | '.join(other for other in queries if other != one)})"
+            if one in common
+            else one
+            for one in queries
+        ]
+        cases = [f"WHEN {queries.index(one)} THEN {about}" for one, about in common.items()]
+        counted = f"CASE p {' '.join(cases)} ELSE count(*) END" if cases else "count(*)"
+        sql = _FIND.format(matches=matches, texts=counted, condition=condition[0])
+        return sql, [*asked, texts, *condition[1], most]
+
+    def take(self, rows: Sequence[tuple[Any, ...]], most: int, *, whole: bool) -> None:
+        """Take what was answered; it is done where nothing that was left out can be better."""
+        self.ids = [row[0] for row in rows]
+        self._weights = (
+            {int(number): weight for number, weight in rows[0][2].items()} if rows else {}
+        )
+        common = (self._weights.get(self._queries.index(one), 0) for one in self._common)
+        left_out = max(common, default=0) if len(self._queries) > 1 else 0
+        enough = len(rows) >= most and rows[-1][1] >= left_out
+        self.done = whole or enough
+
+    def ranking(self, reader: Reader) -> Select:
+        """Return what asks how much the texts that are ranked exactly say of what was asked."""
+        enough = f"{self._column.enough} * (0.25 + 0.75 * length(x.words) / {self._column.usual}.0)"
+        rank = f"ts_rank('{self._column.weights}', x.words, {_QUERY})"
+        worth = f"(1 - {enough} / ({enough} + {rank}))"
+        used = sorted(self._weights)
+        ranks = " + ".join(f"{self._weights[number] / 1e6:.4f} * {worth}" for number in used)
+        # To put two vectors together makes one that is in memory, and is read once for all words.
+        words = f"{self._column.name} || CAST('' AS tsvector) AS words"
+        sql = (
+            f"SELECT x.skill_id, {ranks} FROM (SELECT skill_id, {words} FROM search_texts "
+            # As an array, or who is bound by policies has all texts looked at.
+            f"WHERE skill_id = ANY (ARRAY{reader.in_json_array}) OFFSET 0) x"
+        )
+        queries = [self._queries[number] for number in used]
+        return sql, [*queries, json.dumps(self.ids[:RANKED])]
+
+    def put_in_order(self, ranks: Mapping[int, float]) -> None:
+        """Put those first whose texts say most of what was asked."""
+        first = sorted(self.ids[:RANKED], key=lambda one: (-round(ranks.get(one, 0.0), 6), one))
+        self.ids = [*first, *self.ids[RANKED:]]
 
 
 def _texts(reader: Reader) -> int:
     """Return how many texts there are; what the server itself estimates may be long ago."""
     sql = "SELECT count(*) FROM search_texts"
     return int(reader.remembered("texts", lambda reader: reader.rows(sql)[0][0]))
-
-
-def _ranked(
-    reader: Reader,
-    column: _Column,
-    queries: Sequence[str],
-    rarity: dict[int, float],
-    ids: Sequence[int],
-) -> list[int]:
-    """Return these ids, those whose texts say most of what was asked first."""
-    if not ids:
-        return []
-    enough = f"{column.enough} * (0.25 + 0.75 * length(x.words) / {column.usual}.0)"
-    worth = f"(1 - {enough} / ({enough} + ts_rank('{column.weights}', x.words, {_QUERY})))"
-    used = sorted(rarity)
-    rank = " + ".join(f"{rarity[number]:.4f} * {worth}" for number in used)
-    # To put two vectors together makes one that is in memory, and is read once for all words.
-    whole = f"SELECT skill_id, {column.name} || CAST('' AS tsvector) AS words FROM search_texts"
-    rows = reader.rows(
-        f"SELECT x.skill_id, {rank} FROM "
-        # As an array, or who is bound by policies has all texts looked at.
-        f"({whole} WHERE skill_id = ANY (ARRAY{reader.in_json_array}) OFFSET 0) x",
-        [*(queries[number] for number in used), json.dumps(list(ids))],
-    )
-    ranks = dict(rows)
-    return sorted(ids, key=lambda one: (-round(ranks.get(one, 0.0), 6), one))
 
 
 def text_query(pattern: Pattern) -> str:

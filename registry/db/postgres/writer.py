@@ -32,6 +32,9 @@ VACUUM_TABLES: Final = (
     "diagnostics",
 )
 
+QUIET_SECONDS: Final = 120
+"""How long a transaction that holds up nobody may do nothing: a busy machine takes its time."""
+
 _LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()))"
 _WHO: Final = "SELECT " + ", ".join(
     f"set_config('skill_registry.{one}', %s, true)" for one in ("host", "tool", "client")
@@ -62,13 +65,19 @@ dialects.register("postgresql.skill_registry", __name__, Dialect.__name__)
 def make_engine(address: Address) -> Engine:
     """Return an engine for the database at ``address``, whose connections are not kept.
 
-    Transactions are those of SQLAlchemy.
+    Transactions are those of SQLAlchemy, each told where the schema is.
     """
 
     def connect() -> psycopg.Connection[Any]:
         return remote.connect(address, f"skill-registry {os.getpid()}")
 
-    return create_engine(_DIALECT, creator=connect, poolclass=NullPool)
+    engine = create_engine(_DIALECT, creator=connect, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def settle(connection: Connection) -> None:
+        connection.exec_driver_sql(*remote.settings_of(address, {}))
+
+    return engine
 
 
 def _patient_engine(address: Address) -> Engine:
@@ -115,7 +124,11 @@ class PostgresWriter(Writer):
         The server does so by itself, but minutes later.
         """
         with suppress(DBAPIError), self._engine.connect() as connection:
-            connection.exec_driver_sql(f"VACUUM (ANALYZE) {', '.join(VACUUM_TABLES)}")
+            # It has no transaction in which it could be told where the tables are.
+            schema = "SELECT quote_ident(current_schema())"
+            place = connection.exec_driver_sql(schema).scalar_one()
+            tables = ", ".join(f"{place}.{table}" for table in VACUUM_TABLES)
+            connection.exec_driver_sql(f"VACUUM (ANALYZE) {tables}")
 
     @contextmanager
     def _begun(self, wait: float, *, quiet: bool) -> Iterator[Connection]:
@@ -123,7 +136,11 @@ class PostgresWriter(Writer):
             session = connection.connection.driver_connection
             assert isinstance(session, Session)  # noqa: S101  # the engine makes these
             # Zero would wait for ever.
-            begin = ["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"]
+            held = {"lock_timeout": str(max(1, round(wait * 1000)))}
+            if quiet:  # nobody waits for it, and what it stores may have to be worked out amid it
+                held["idle_in_transaction_session_timeout"] = f"{QUIET_SECONDS}s"
+            told = ", ".join(f"set_config('{key}', '{value}', true)" for key, value in held.items())
+            begin = ["BEGIN", f"SELECT {told}"]
             session.begin(begin if quiet else [*begin, *_ALONE])
             who = acting()
             session.keep(_WHO, [self.host, who.tool or "", who.client or ""])

@@ -29,6 +29,9 @@ class Entry(NamedTuple):
     location: str
 
 
+PARTS: Final = 128
+"""Of all skills, by the numbers of their versions: what changes is in few of them."""
+
 _ORDER: Final = f"ORDER BY {order('name', reverse=False)}"
 _LOCATION: Final = (
     "rtrim(CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, '/') "
@@ -69,13 +72,43 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
     return list(map(Offer._make, rows)), int(total[0][0]) if total else 0
 
 
-def tree_hashes(reader: Reader) -> dict[str, str]:
-    """Return the tree hash of each skill that models see, by its ref."""
-    sight = reader.sight
-    rows = reader.rows(
-        f"SELECT {sight.ref}, coalesce(s.tree_hash, '') FROM {FROM} WHERE {_offered(sight)}"
-    )
-    return dict(rows)
+class TreeHashes:
+    """The tree hash of each skill that models see, by its ref, as it was read last.
+
+    A server is asked for digests of parts, and for the parts that are others by now.
+    """
+
+    def __init__(self) -> None:
+        self._digests: dict[int, str] = {}
+        self._parts: dict[int, dict[str, str]] = {}
+
+    def read(self, reader: Reader) -> dict[str, str]:
+        """Bring it up to date, and return it."""
+        with reader.snapshot():
+            sight = reader.sight
+            columns = f"{sight.ref}, coalesce(s.tree_hash, '')"
+            begin = f"SELECT s.id % {PARTS}, {columns} FROM {FROM} WHERE {_offered(sight)}"
+            if reader.digest is None:
+                return {ref: found for _, ref, found in reader.rows(begin)}
+            digest = reader.digest.format(f"concat_ws(' ', {columns})")
+            digests = dict(
+                reader.rows(
+                    f"SELECT s.id % {PARTS}, {digest} FROM {FROM} WHERE {_offered(sight)} "
+                    f"GROUP BY s.id % {PARTS}"
+                )
+            )
+            others = [part for part, now in digests.items() if self._digests.get(part) != now]
+            if others:
+                read: dict[int, dict[str, str]] = {part: {} for part in others}
+                marks = ", ".join("?" * len(others))
+                for part, ref, found in reader.rows(
+                    f"{begin} AND s.id % {PARTS} IN ({marks})", others
+                ):
+                    read[part][ref] = found
+                self._parts |= read
+        self._digests = digests
+        self._parts = {part: self._parts[part] for part in digests}
+        return {ref: found for part in self._parts.values() for ref, found in part.items()}
 
 
 def _select(sight: Sight) -> str:

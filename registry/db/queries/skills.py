@@ -10,7 +10,7 @@ from registry.db.asked import Condition
 from registry.db.interface import Reader, Select
 from registry.db.queries.filters import FROM
 from registry.db.queries.rows import columns, skill_of
-from registry.db.sight import Sight
+from registry.db.sight import ARRIVED, Sight
 from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
 _FACTS: Final = (
@@ -98,10 +98,10 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
     """
     source, slash, rest = handle.partition("/")
     if not slash:
-        return [], select(reader, "s.name = ?", handle)
+        return [], select(reader, f"s.name = ? AND {ARRIVED}", handle)
 
     def either(sight: Sight) -> Select:
-        begin = _selecting(sight)
+        begin = f"{_selecting(sight)} {ARRIVED} AND "
         sql = f"{begin} src.name = ? AND s.folder = ? UNION ALL {begin} s.name IN (?, ?)"
         return sql, (source, rest, handle, rest)
 
@@ -135,14 +135,14 @@ def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
     """Return all skills that a name or ref may mean, shadowed ones too, the strongest first."""
     source, _, rest = subject.partition("/")
     condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
-    ordered = f"{condition} ORDER BY src.strength, s.position"
+    ordered = f"{ARRIVED} AND {condition} ORDER BY src.strength, s.position"
     found = select(reader, ordered, subject, source, rest, rest)
     return sorted(found, key=lambda one: (one.within == 0, one.skill.shadowed))
 
 
 def same_files(reader: Reader, name: str, tree_hash: str) -> list[StoredSkill]:
     """Return all skills of a name that have these files."""
-    return select(reader, "s.name = ? AND s.tree_hash = ?", name, tree_hash)
+    return select(reader, f"s.name = ? AND s.tree_hash = ? AND {ARRIVED}", name, tree_hash)
 
 
 def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:

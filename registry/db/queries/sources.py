@@ -3,6 +3,7 @@
 from typing import Any
 
 from registry.db.interface import Reader, Select
+from registry.db.sight import ARRIVING
 from registry.disk.paths import ROOT
 from registry.model import Remote, Source
 
@@ -12,8 +13,8 @@ SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.las
        src.version, src.fetched_at, {held}, src.owner, src.team, {own}
 FROM sources src ORDER BY src.strength, src.name
 """
-_COUNT = """(SELECT count(*) FROM skills s
-WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document')"""
+_COUNT = f"""CASE WHEN src.enabled = {ARRIVING} THEN 0 ELSE (SELECT count(*) FROM skills s
+WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document') END"""
 _HELD = """CASE WHEN src.kind IS NULL THEN 0 ELSE (SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
 
@@ -38,7 +39,19 @@ def _source(row: tuple[Any, ...]) -> Source:
     if kind is not None and url is not None:
         names = tuple(only.split("\n")) if only else ()
         remote = Remote(kind, url, ref, part, names, version, fetched_at)
-    told = (name, path, scope, priority, enabled == 1, when, result, skills, host, remote, held)
+    told = (
+        name,
+        path,
+        scope,
+        priority,
+        enabled in {1, ARRIVING},
+        when,
+        result,
+        skills,
+        host,
+        remote,
+        held,
+    )
     return Source(number, *told, owner, team, own == 1)
 
 

@@ -6,6 +6,7 @@ from typing import Final, cast
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM
+from registry.db.sight import ARRIVED
 from registry.model import Value
 
 
@@ -42,7 +43,7 @@ _COUNTS: Final = (
     "count(DISTINCT CASE WHEN {visible} THEN s.category END), "
     "(SELECT count(DISTINCT t.tag) FROM {tables} JOIN skill_tags t ON t.skill_id = s.id "
     "WHERE {visible}) "
-    "FROM {tables} WHERE s.live = 1 AND s.status <> 'no_document'"
+    f"FROM {{tables}} WHERE s.live = 1 AND s.status <> 'no_document' AND {ARRIVED}"
 )
 
 
@@ -53,8 +54,8 @@ def stats(reader: Reader) -> Stats:
         sql = _COUNTS.format(visible=sight.visible, shadowed=sight.shadowed, tables=FROM)
         counts = reader.rows(sql) or [(0,) * 10]
         status = reader.rows(
-            "SELECT status, count(*) FROM skills WHERE live = 1 AND status <> 'no_document' "
-            "GROUP BY status ORDER BY status"
+            f"SELECT s.status, count(*) FROM {FROM} WHERE s.live = 1 "
+            f"AND s.status <> 'no_document' AND {ARRIVED} GROUP BY s.status ORDER BY s.status"
         )
         scope = reader.rows(
             f"SELECT src.scope, count(*) FROM {FROM} WHERE {sight.visible} GROUP BY src.scope"
@@ -115,7 +116,8 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
     """Return the schema's revision (None: there is none), and how many sources and skills."""
     rows = reader.rows(
         "SELECT (SELECT max(version_num) FROM alembic_version), (SELECT count(*) FROM sources), "
-        "(SELECT count(*) FROM skills WHERE live = 1 AND status <> 'no_document')"
+        f"(SELECT count(*) FROM {FROM} WHERE s.live = 1 AND s.status <> 'no_document' "
+        f"AND {ARRIVED})"
     )
     return cast("tuple[str | None, int, int]", rows[0]) if rows else (None, 0, 0)
 
@@ -128,6 +130,7 @@ def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) 
     ):
         yield f"skill {ref} has no entry in the full-text index"
     for (ref,) in select(
-        "SELECT ref FROM skills WHERE live = 1 GROUP BY ref HAVING count(*) > 1 LIMIT 20"
+        f"SELECT s.ref FROM {FROM} WHERE s.live = 1 AND {ARRIVED} "
+        "GROUP BY s.ref HAVING count(*) > 1 LIMIT 20"
     ):
         yield f"two skills share the ref {ref}"

@@ -28,6 +28,10 @@ _HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
 _BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
 
 
+_SETTING: Final = re.compile(r"(?:^|(?<=\s))(?:-c\s*|--)(search_path)=([^\s\\]+)(?=\s|$)")
+"""An option that holds in a transaction as it does in a connection."""
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """Where a database is, and as whom it is opened; ``query``: further options of libpq."""
@@ -58,6 +62,19 @@ class Address:
         return f"{text}?options={quote_plus(options)}" if options else text
 
     @property
+    def settings(self) -> dict[str, str]:
+        """What the server is told in each transaction: of ``options`` those that all are such.
+
+        The schema, that is; poolers take no options, or would lose them.
+        """
+        found = _SETTING.findall(self.query.get("options", ""))
+        return dict(found) if self._is_settled else {}
+
+    @property
+    def _is_settled(self) -> bool:
+        return not _SETTING.sub("", self.query.get("options", "")).strip()
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What the driver is told."""
         given = {
@@ -67,7 +84,10 @@ class Address:
             "port": self.port,
             "dbname": self.database,
         }
-        return {key: value for key, value in given.items() if value} | dict(self.query)
+        further = dict(self.query)
+        if self._is_settled:
+            further.pop("options", None)
+        return {key: value for key, value in given.items() if value} | further
 
 
 def parse_url(given: str) -> Address:

@@ -26,6 +26,7 @@ _WRITTEN: Final = {
     "changes": "INSERT, DELETE",
     "usage_days": "DELETE",
     "data_version": "UPDATE",
+    "leases": _ALL,
 }
 """What a writer may do with each table, beside reading."""
 
@@ -50,6 +51,7 @@ ASKED: Final = (
     "registry_sees_all()",
     "registry_teams()",
     "registry_find(text, tsquery, bigint)",
+    "registry_common_words()",
 )
 _REFRESH: Final = "registry_refresh_names(text[])"
 

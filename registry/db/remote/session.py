@@ -4,10 +4,14 @@ Each answer that is waited for costs the way to the server and back; within a tr
 everybody else waits for it, too. So a transaction of a `Session` keeps the statements that return
 no rows, and sends them together with the next one that does, or with its end. What is kept is sent
 in one go: a client that is suspended does not leave the server amid it, where no timeout holds.
+
+What the server is told of a connection it is told anew in each transaction, and holds until its
+end: behind a pooler the next transaction is on another connection, and the next on this one may be
+another program's.
 """
 
 import select
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
@@ -16,6 +20,9 @@ from psycopg.pq import TransactionStatus
 
 from registry.db.remote.address import Address
 
+_ALONE: Final = "VACUUM"
+"""How a statement begins that can't be in a transaction with others."""
+
 _RETURNING: Final = ("SELECT", "FETCH", "SHOW")
 
 _SETTINGS: Final = {
@@ -23,12 +30,8 @@ _SETTINGS: Final = {
     # knows the answer, is beyond the planner: it takes the scan for the cheaper way.
     "enable_seqscan": "off",
     "jit": "off",
-    # A machine that is gone without a word holds no lock for longer than this.
-    "tcp_keepalives_idle": "30",
-    "tcp_keepalives_interval": "10",
-    "tcp_keepalives_count": "3",
 }
-READING: Final = {"default_transaction_read_only": "on"}
+READING: Final = {"transaction_read_only": "on"}
 
 IDLE_SECONDS: Final = 10
 """How long a transaction that holds the lock of all writers may do nothing; they wait longer."""
@@ -62,18 +65,21 @@ class Session(psycopg.Connection[Any]):
 
     _kept: list[Kept] | None = None
     _values = 0
+    _settings: Question
 
     @classmethod
     def open(cls, address: Address, settings: dict[str, str], name: str | None = None) -> Self:
-        """Connect; raises `psycopg.Error`. The arguments are those of `parameters`."""
-        found = cls.connect(
-            **parameters(address, settings, name), autocommit=True, cursor_factory=Patient
-        )
-        found.enter()
+        """Connect; raises `psycopg.Error`. The ``settings`` hold in each transaction."""
+        found = cls.connect(**parameters(address, name), autocommit=True, cursor_factory=Patient)
+        found.enter(settings_of(address, settings))
         return found
 
-    def enter(self) -> None:
-        """Begin the pipeline, which is not the context of the driver: that must be left."""
+    def enter(self, settings: Question) -> None:
+        """Begin the pipeline, which is not the context of the driver: that must be left.
+
+        ``settings``: see `settings_of`.
+        """
+        self._settings = settings
         self._pipeline = psycopg.Pipeline(self)
         self._pipeline.__enter__()
 
@@ -92,7 +98,10 @@ class Session(psycopg.Connection[Any]):
         return self._kept is not None
 
     def begin(self, statements: Iterable[str]) -> None:
-        """Begin a transaction with these statements, which are sent with what follows."""
+        """Begin a transaction with these statements, which are sent with what follows.
+
+        Without any, what is sent together is one.
+        """
         self._kept = []
         for one in statements:
             self.keep(one)
@@ -114,6 +123,8 @@ class Session(psycopg.Connection[Any]):
         """Send what was kept, and take what is answered."""
         kept, self._kept = self._kept or [], []
         self._values = 0
+        if kept and self.pgconn.transaction_status == TransactionStatus.IDLE:
+            self._settle(kept)
         assert self._pipeline is not None  # noqa: S101  # it is never left
         first: psycopg.Error | None = None
         try:
@@ -127,6 +138,13 @@ class Session(psycopg.Connection[Any]):
             first = first or error
         if first is not None:
             raise first
+
+    def _settle(self, kept: list[Kept]) -> None:
+        """Put the settings in the place where a transaction begins."""
+        first = str(kept[0].query)
+        if not first.startswith(_ALONE):
+            place = 1 if first.startswith("BEGIN") else 0
+            kept.insert(place, Kept(psycopg.Cursor(self), *self._settings))
 
     def ask(self, questions: Iterable[Question]) -> list[list[Any]]:
         """Return the rows of statements that are sent together."""
@@ -183,20 +201,25 @@ class Patient(psycopg.Cursor[Any]):
 
 def connect(address: Address, name: str) -> psycopg.Connection[Any]:
     """Return a connection that is the driver's own; raises `psycopg.Error`."""
-    return psycopg.connect(**parameters(address, {}, name))
+    return psycopg.connect(**parameters(address, name))
 
 
-def parameters(address: Address, settings: dict[str, str], name: str | None) -> dict[str, Any]:
-    """Return what the driver is told: with ``settings`` of the server from its beginning.
+def settings_of(address: Address, settings: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """Return the statement that settles a transaction, to be its first."""
+    # What the address says comes last, and counts.
+    told = {**_SETTINGS, **settings, **address.settings}
+    calls = ", ".join(["set_config(%s, %s, true)"] * len(told))
+    return f"SELECT {calls}", tuple(part for pair in told.items() for part in pair)
+
+
+def parameters(address: Address, name: str | None) -> dict[str, Any]:
+    """Return what the driver is told.
 
     ``name``: what the server calls the connection, where the address says nothing.
     """
     found = _KEEPALIVES | address.parameters
     if name is not None:
         found = {"application_name": name} | found
-    # What the address says comes last, and counts.
-    given = [f"-c{key}={value}" for key, value in (_SETTINGS | settings).items()]
-    found["options"] = " ".join([*given, *filter(None, [found.get("options")])])
     # A statement that is planned once for all values is planned badly for many, and one that is
     # kept on the server would be missed behind a pooler.
     return found | {"prepare_threshold": None}

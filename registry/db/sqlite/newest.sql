@@ -262,4 +262,5 @@ CREATE TABLE audit (
 	detail TEXT, 
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
-INSERT INTO alembic_version VALUES ('0013');
+CREATE INDEX ix_skills_unseen ON skills (source_id) WHERE live = 0;
+INSERT INTO alembic_version VALUES ('0014');

@@ -19,12 +19,16 @@ class Fts5Index(TextIndex):
     """
 
     def counts(
-        self, reader: Reader, place: Place, patterns: Sequence[Pattern], most: int
-    ) -> list[int]:
-        """Return in how many skills each pattern stands, counted up to ``most``."""
-        sql = f"SELECT count(*) FROM (SELECT 1 FROM {_matching(place)} LIMIT ?)"
-        found = (reader.rows(sql, [expression([one]), most]) for one in patterns)
-        return [rows[0][0] if rows else 0 for rows in found]
+        self, reader: Reader, patterns: Sequence[Pattern], most: int
+    ) -> list[tuple[int, int]]:
+        """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
+
+        def count(place: Place, pattern: Pattern) -> int:
+            sql = f"SELECT count(*) FROM (SELECT 1 FROM {_matching(place)} LIMIT ?)"
+            rows = reader.rows(sql, [expression([pattern]), most])
+            return rows[0][0] if rows else 0
+
+        return [(count("heads", one), count("bodies", one)) for one in patterns]
 
     def best(
         self, reader: Reader, asked: Sequence[Question], condition: Condition, most: int

@@ -18,6 +18,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from registry.db.postgres.index import CONCAT
+from registry.db.sight import ARRIVING
 from registry.db.writes.statements import execute
 
 MAX_COPIES: Final = 50
@@ -28,17 +29,20 @@ WITH ranked AS (
     SELECT s.id, s.name, s.folder, s.position, s.tree_hash, src.name AS source, s.source_id,
            src.strength, coalesce(src.team, '') AS team,
            CASE WHEN src.scope = 'project' THEN src.host || ':' || src.project ELSE '' END AS zone,
-           CASE WHEN s.status IN ('ok', 'warning') AND s.held = 0 AND src.enabled = 1
-               THEN 1 ELSE 0 END AS usable
+           -- What arrives is worked out as if there were nothing else, until all of it is there.
+           CASE WHEN src.enabled = {ARRIVING} THEN src.id ELSE 0 END AS world,
+           CASE WHEN s.status IN ('ok', 'warning') AND s.held = 0
+               AND src.enabled IN (1, {ARRIVING}) THEN 1 ELSE 0 END AS usable
     FROM skills s JOIN sources src ON src.id = s.source_id
     WHERE s.live = 1 {{touched}}
 ),
 placed AS (
     SELECT r.*,
-           min(CASE WHEN usable = 1 THEN strength END) OVER (PARTITION BY name, team, zone) AS best,
+           min(CASE WHEN usable = 1 THEN strength END)
+               OVER (PARTITION BY name, team, zone, world) AS best,
            -- One name and the same files: copies, of which the strongest stands for all.
            CASE WHEN usable = 1 AND tree_hash IS NOT NULL THEN row_number() OVER (
-               PARTITION BY name, team, zone, usable, tree_hash
+               PARTITION BY name, team, zone, world, usable, tree_hash
                ORDER BY strength, source_id, position
            ) ELSE 1 END AS nth
     FROM ranked r
@@ -49,9 +53,9 @@ judged AS (
     FROM placed p
 ),
 counted AS (
-    SELECT j.*, sum(seen) OVER (PARTITION BY name, team) AS seen_by_name,
-           count(*) OVER (PARTITION BY name, team) AS by_name,
-           sum(seen) OVER (PARTITION BY name, team, zone) AS seen_in_zone,
+    SELECT j.*, sum(seen) OVER (PARTITION BY name, team, world) AS seen_by_name,
+           count(*) OVER (PARTITION BY name, team, world) AS by_name,
+           sum(seen) OVER (PARTITION BY name, team, zone, world) AS seen_in_zone,
            count(*) OVER (PARTITION BY source_id, name) AS in_source
     FROM judged j
 ),
@@ -78,26 +82,28 @@ named AS (
     FROM alone c
 ),
 alike AS (
-    SELECT name, team, tree_hash, max(refs) AS refs FROM (
-        SELECT n.name, n.team, n.tree_hash, {{{{concat}}}}(n.ref, '\n') OVER (
-            PARTITION BY n.name, n.team, n.tree_hash ORDER BY n.strength, n.source_id, n.position
+    SELECT name, team, world, tree_hash, max(refs) AS refs FROM (
+        SELECT n.name, n.team, n.world, n.tree_hash, {{{{concat}}}}(n.ref, '\n') OVER (
+            PARTITION BY n.name, n.team, n.world, n.tree_hash
+            ORDER BY n.strength, n.source_id, n.position
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ) AS refs
         FROM (
             SELECT named.*, row_number() OVER (
-                PARTITION BY name, team, tree_hash ORDER BY strength, source_id, position
+                PARTITION BY name, team, world, tree_hash ORDER BY strength, source_id, position
             ) AS place
             FROM named WHERE usable = 1 AND tree_hash IS NOT NULL AND by_name > 1
         ) n
         WHERE n.place <= {MAX_COPIES + 1}
     ) listed
-    GROUP BY name, team, tree_hash HAVING count(*) > 1
+    GROUP BY name, team, world, tree_hash HAVING count(*) > 1
 ),
 told AS (
     SELECT n.id, n.shadowed, n.bare, n.ref,
            CASE WHEN n.usable = 1 THEN coalesce(a.refs, '') ELSE '' END AS copies
     FROM named n
-    LEFT JOIN alike a ON a.name = n.name AND a.team = n.team AND a.tree_hash = n.tree_hash
+    LEFT JOIN alike a ON a.name = n.name AND a.team = n.team AND a.world = n.world
+        AND a.tree_hash = n.tree_hash
 )
 UPDATE skills SET shadowed = told.shadowed, bare = told.bare, ref = told.ref, copies = told.copies
 FROM told

@@ -54,6 +54,8 @@ LEVEL = 1
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     """Record the content of versions that just went live, and who brought them about."""
+    if not versions:
+        return
     sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES, origin=ORIGIN)
     who = acting()
     execute(connection, sql, who.tool, who.client, list(versions))

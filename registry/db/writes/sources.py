@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Connection, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, text, update
 
 from registry.db.schema import diagnostics, gone, skills, sources
+from registry.db.sight import ARRIVING
 from registry.db.writes.audit import note
 from registry.db.writes.gone import record_gone
 from registry.db.writes.names import refresh_names
@@ -148,6 +149,41 @@ def distrust_source(connection: Connection, source_id: int) -> int:
     connection.execute(update(skills).where(*found).values(held=1))
     refresh_names(connection, names)
     return len(names)
+
+
+def hide_until_complete(connection: Connection, source_ids: Sequence[int]) -> set[int]:
+    """Show nothing of sources of which nothing is seen yet; return those of which that is so.
+
+    What becomes live in them is seen when `show_all` is told.
+    """
+    connection.execute(
+        update(sources)
+        .where(
+            sources.c.id.in_(source_ids),
+            sources.c.enabled == 1,
+            ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1),
+        )
+        .values(enabled=ARRIVING)
+    )
+    hidden = select(sources.c.id).where(sources.c.id.in_(source_ids), sources.c.enabled == ARRIVING)
+    return set(connection.scalars(hidden))
+
+
+def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
+    """Show what sources hold that were hidden until they are complete."""
+    hidden = sources.c.id.in_(source_ids), sources.c.enabled == ARRIVING
+    shown = update(sources).where(*hidden).values(enabled=1).returning(sources.c.id)
+    if not connection.scalars(shown).all():
+        return
+    # One pass over an index: to look each name up takes the wrong one as long as the server has not
+    # counted what it holds.
+    shared = (
+        select(skills.c.name)
+        .where(skills.c.live == 1)
+        .group_by(skills.c.name)
+        .having(func.min(skills.c.source_id) != func.max(skills.c.source_id))
+    )
+    refresh_names(connection, list(connection.scalars(shared)))
 
 
 def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]]) -> list[str]:

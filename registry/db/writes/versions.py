@@ -15,6 +15,7 @@ from sqlalchemy import (
     and_,
     delete,
     insert,
+    literal_column,
     select,
 )
 
@@ -109,9 +110,10 @@ def stage(
     insert_rows(connection, skill_files, files)
     insert_rows(connection, skill_tags, tags)
     insert_rows(connection, diagnostics, findings)
-    add_contents(connection, [packed for version in batch for packed in version.contents])
     if found:
         dialect_of(connection).add_to_index(connection, found)
+    # Last: on a server who stores the same bytes waits until this is committed.
+    add_contents(connection, [packed for version in batch for packed in version.contents])
     return [version.columns["id"] for version in batch]
 
 
@@ -185,7 +187,8 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
         which = skills.c.source_id == source_id
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
-        which = and_(skills.c.live == 0, skills.c.source_id.in_(ours))
+        # In so many words: SQLite takes no index of a part for a value that it is given.
+        which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
     chosen = list(connection.scalars(select(skills.c.id).where(which).limit(_RETIRED_AT_ONCE)))
     if chosen:
         dialect_of(connection).remove_from_index(connection, chosen)

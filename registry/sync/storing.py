@@ -1,0 +1,96 @@
+"""Store what a sync has read, in parts that nobody sees, and clear away what nobody sees now."""
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from registry.core import Core
+from registry.db.interface import SyncLock, Writer
+from registry.db.writes.revisions import record_revisions
+from registry.db.writes.sources import hide_until_complete, show_all
+from registry.db.writes.versions import NewVersion, delete_retired, publish, stage
+from registry.sync.planning import Plan
+
+PART: Final = 200
+"""Of a first import so many versions are published while others wait."""
+
+STATISTICS_AFTER: Final = 500
+"""So many new versions change what the database should know of itself."""
+
+
+class PublishedVersion(NamedTuple):
+    """A version that a sync made live."""
+
+    id: int
+    replaces: int | None
+    folder: str
+    status: str
+
+
+class Store:
+    """Stores what a sync has read, unseen, in the thread that does so.
+
+    What a source of which nothing was seen yet holds is published in parts on a server, where all
+    others wait for each: the source is hidden until the last. ``live``: what was; ``published``:
+    that, and what lost to a change made meanwhile.
+    """
+
+    def __init__(self, core: Core, lock: SyncLock, plan: Plan) -> None:
+        self._writer, self._lock = core.writer, lock
+        self.live: list[int] = []
+        self.published: set[int] = set()
+        self._hidden: set[int] = set()
+        self._first = [part.source.id for part in plan.sources if part.source.last_sync_at is None]
+        large = [
+            part.source.id
+            for part in plan.sources
+            if part.source.last_sync_at is None and len(part.new) > PART
+        ]
+        if large and core.backend.shared:
+            with self._writer.transaction() as connection:
+                lock.assert_held(connection)
+                self._hidden = hide_until_complete(connection, large)
+
+    def add(self, batch: Sequence[NewVersion]) -> list[PublishedVersion]:
+        """Store a batch, and return what it is in the database."""
+        # Nobody sees what is staged: on a server others may write meanwhile.
+        first = self._writer.reserve(len(batch))
+        with self._writer.transaction(quiet=first is not None) as connection:
+            ids = stage(connection, batch, first=first)
+            if first is not None:  # what is done here is not done while all others wait
+                brand_new = (v.columns["replaces"] is None for v in batch)
+                record_revisions(connection, list(compress(ids, brand_new)))
+        hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
+        for start in range(0, len(hidden), PART):
+            with self._writer.transaction() as connection:
+                self._lock.assert_held(connection)
+                self.live += publish(connection, hidden[start : start + PART], [])
+        self.published.update(hidden)
+        return [
+            PublishedVersion(*(version.columns[name] for name in PublishedVersion._fields))
+            for version in batch
+        ]
+
+    def tidy(self) -> None:
+        """Tidy the tables up after much was published, before others wait again."""
+        if len(self.live) >= STATISTICS_AFTER:
+            self._writer.update_statistics()
+
+    def show(self, connection: Connection) -> None:
+        """Show what was published in parts, by this sync or one that was cut off."""
+        if self._first:
+            show_all(connection, self._first)
+
+
+def clear(writer: Writer, lock: SyncLock) -> None:
+    """Delete the versions that nobody sees, which only the holder of the sync lock may.
+
+    Raises `DatabaseProblem`, before anything is deleted, where it was lost.
+    """
+    while True:
+        with writer.transaction() as connection:
+            lock.assert_held(connection)
+            if not delete_retired(connection, host=writer.host):
+                return

@@ -1,0 +1,72 @@
+"""Who holds a catalogue of a server asks for what is other than what it holds."""
+
+import re
+
+import pytest
+
+from benchmarks.proxy import Proxy
+from registry.api import SkillRegistry
+from registry.db.queries.offered import PARTS, TreeHashes
+from registry.settings import Settings
+from tests.conftest import write_skill
+
+pytestmark = pytest.mark.server
+
+SKILLS = 3 * PARTS
+
+
+class Counting(Proxy):
+    """A proxy that knows how many bytes the server has said."""
+
+    heard = 0
+
+    def _pass(self, end, other, note):
+        def count(data):
+            if end.getpeername()[1] == self._to[1]:
+                self.heard += len(data)
+            note(data)
+
+        super()._pass(end, other, count)
+
+
+@pytest.fixture
+def library(server_database, root):
+    for number in range(SKILLS):
+        write_skill(root / f"one-{number}", description=f"Number {number}.")
+    with SkillRegistry.open(server_database, settings=Settings()) as registry:
+        registry.sync(str(root), name="mine")
+        yield registry
+
+
+def test_after_a_change_little_is_read_again_and_all_that_changed(library, server_database, root):
+    host, port = re.search(r"@([^:/]+):(\d+)/", server_database).groups()
+    proxy = Counting(host, int(port))
+    address = re.sub(r"@[^/]+/", f"@127.0.0.1:{proxy.port}/", server_database)
+    write_skill(root.parent / "weak" / "one-7", description="A weaker one.")
+    changes = (
+        lambda: library.create("new", description="New."),
+        lambda: library.update("one-5", description="Other."),
+        lambda: library.delete("one-6"),
+        lambda: library.sync(str(root.parent / "weak"), name="weak"),
+        lambda: library.update_source("weak", scope="project"),
+        lambda: library.update_source("mine", scope="team"),
+        lambda: None,
+        lambda: library.remove_source("mine"),
+    )
+    try:
+        with SkillRegistry.open(address, settings=Settings()) as registry:
+            reader, held = registry.core.reader, TreeHashes()
+            before = proxy.heard
+            assert len(held.read(reader)) == SKILLS
+            whole = proxy.heard - before
+            for number, change in enumerate(changes):
+                change()
+                before = proxy.heard
+                found = held.read(reader)
+                if number < 3:
+                    assert 0 < proxy.heard - before < whole / 2
+                assert found == TreeHashes().read(reader)
+                seen = {one.ref: one.tree_hash for one in registry.list()}
+                assert found == seen, number
+    finally:
+        proxy.close()
