@@ -345,41 +345,6 @@ def found(answered: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-TRIED = """\
-Tried, and not taken, with real skills:
-
-- Two more processes that read: a sixth more CPU time (both import what the first one has, files that
-  recur are looked through in each, versions are handed over), to wait a fifth less at best on two
-  cores, one of which stores already.
-- Hyperscan, asked which of the patterns may match: 32 us a document, and 46 s to compile them.
-- RE2, asked the same: a set of the patterns with their bounds taken off takes 7 ms a document, for
-  its automaton grows too large; its filter by literals 37 us, and leaves 12 behaviours of 71 to be
-  looked for, where the words that each one needs leave 7 and take 91 us. Most of the time goes into
-  finding the places of those words, which either needs as well.
-""".splitlines()
-"""What would not bring an import nearer to its goal."""
-
-
-def staged(tables: list[Table]) -> list[str]:
-    """Say where the time of an import goes, to name what stands between it and its goal."""
-    told = [row for table in tables for row in table.stages]
-    if not told:
-        return []
-    return [
-        "## Where the time of a first import and of a check goes",
-        "",
-        "CPU time a skill, each part by itself; what is missing in the sum is storing: rows, the",
-        "full-text indexes, commits.",
-        "",
-        "| part | measured |",
-        "|---|---:|",
-        *(f"| {what} | {figure:,.0f} us |" for what, figure in told),
-        "",
-        *TRIED,
-        "",
-    ]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1000,10000,60000,100000")
@@ -392,7 +357,8 @@ def main() -> None:
         answered = quality.measure(Path(folder))
     servers = numbers(arguments.server_sizes)
     compared = backends.report(servers, arguments.seconds) if servers else []
-    write(tables, arguments.output, [*staged(tables), *found(answered), *compared])
+    profile = [row for table in tables for row in table.stages]
+    write(tables, arguments.output, [*stages.told(profile), *found(answered), *compared])
 
 
 def numbers(text: str) -> list[int]:
