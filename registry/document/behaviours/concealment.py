@@ -47,8 +47,7 @@ BEHAVIOURS: Final = (
         "concealment",
         words(
             "knowing knowledge noticing awareness telling informing notifying alerting told "
-            "informed aware "
-            "notice know",
+            "informed aware notice know see seeing shown learn find",
             "user users human humans operator owner anyone people anybody",
             "without not never shouldn mustn needn doesn don isn aren",
         ),

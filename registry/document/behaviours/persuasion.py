@@ -92,7 +92,7 @@ BEHAVIOURS: Final = (
         "restrictions-lifted",
         words(
             "mode restrictions unrestricted dan guardrails filters limits guidelines bound "
-            "jailbroken limitations rules uncensored"
+            "jailbroken limitations rules uncensored refuse refuses everything safety"
         ),
         pattern(
             r"(?:(?:you are|you're|act) (?:now |currently )?(?:in|as|operating in|entering"
@@ -158,7 +158,7 @@ BEHAVIOURS: Final = (
     Behaviour(
         "tool-shadowing",
         words(
-            "skill tool tools skills user",
+            "skill tool tools skills user them others instructions command commands",
             "instead replace replaces before precedence always never priority supersedes "
             "deprecated must ignore disregard even other whatever regardless overrides",
         ),
