@@ -145,7 +145,7 @@ class _Copy:
                 (schema.skill_files, "skill_id"),
                 (schema.skill_tags, "skill_id"),
             ):
-                which = f"{key} IN {reader.in_json_array} ORDER BY {key}"
+                which = f"{key} {reader.in_json_array} ORDER BY {key}"
                 rows[table.name] = self._rows(table, which, [some])
                 insert_rows(self._connection, table, rows[table.name])
             skills = {row["id"]: row for row in rows["skills"]}

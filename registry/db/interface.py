@@ -99,7 +99,7 @@ class Reader(ABC):
     """
 
     in_json_array: str
-    """The set of the numbers in a parameter that is a JSON array; to follow ``IN``."""
+    """That a number, which comes before, is one of those in a parameter that is a JSON array."""
 
     index: TextIndex
     """What asks the full-text index of this database."""

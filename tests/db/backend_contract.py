@@ -122,7 +122,7 @@ class BackendTests:
         assert list(filled.reader.stream(sql, (strange, strange))) == []
 
     def test_numbers_in_a_json_array_are_a_set(self, filled):
-        which = f"SELECT name FROM skills WHERE id IN {filled.reader.in_json_array} ORDER BY name"
+        which = f"SELECT name FROM skills WHERE id {filled.reader.in_json_array} ORDER BY name"
         first, second = (row[0] for row in filled.reader.rows("SELECT id FROM skills ORDER BY id"))
         assert filled.reader.rows(which, (f"[{second}, {first}]",)) == [("alpha",), ("beta",)]
         assert filled.reader.rows(which, ("[]",)) == []

@@ -276,3 +276,35 @@ def test_counts_of_use_are_added_only_to_what_is_seen(world, red, fill_blue):
     assert [one for one in bianca.usage_counts() if SECRET in one.ref] == [
         one for one in counted if SECRET in one.ref
     ]
+
+
+def test_who_asks_is_found_out_once_for_a_statement_and_not_for_each_row(world, red, monkeypatch):
+    from registry.db.remote.session import Session
+
+    rita = world.open("rita")
+    plans = []
+    ask = Session.ask
+
+    def explained(session, questions):
+        whole = list(questions)
+        for sql, values in whole:
+            if sql.lstrip().startswith(("SELECT", "WITH")):
+                lines = ask(session, [(f"EXPLAIN (COSTS OFF) {sql}", values)])[0]
+                plans.append([line for (line,) in lines])
+        return ask(session, whole)
+
+    monkeypatch.setattr(Session, "ask", explained)
+    rita.list(limit=5)
+    rita.get("red/pdf")
+    rita.search("plan")
+    rita.history("red/pdf")
+    rita.tags()
+    assert len(plans) > 10
+    conditions = [
+        line
+        for plan in plans
+        for line in plan
+        if line.lstrip().startswith(("Filter:", "Index Cond:", "Join Filter:", "Recheck Cond:"))
+    ]
+    assert any("InitPlan" in line for line in conditions)
+    assert [line for line in conditions if "registry_" in line or "SESSION_USER" in line] == []

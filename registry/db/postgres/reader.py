@@ -43,7 +43,10 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 class PostgresReader(Reader):
     """Reads the database at ``address``. What a dropped connection left open is asked again."""
 
-    in_json_array = "(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)))"
+    # As an array: of a list, who is bound by policies would have every row looked at.
+    in_json_array = (
+        "= ANY (ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json))))"
+    )
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
     digest = "CAST(sum(hashtextextended({}, 0)) AS text)"

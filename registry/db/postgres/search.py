@@ -256,8 +256,7 @@ class _Find:
         words = f"{self._column.name} || CAST('' AS tsvector) AS words"
         sql = (
             f"SELECT x.skill_id, {ranks} FROM (SELECT skill_id, {words} FROM search_texts "
-            # As an array, or who is bound by policies has all texts looked at.
-            f"WHERE skill_id = ANY (ARRAY{reader.in_json_array}) OFFSET 0) x"
+            f"WHERE skill_id {reader.in_json_array} OFFSET 0) x"
         )
         queries = [self._queries[number] for number in used]
         return sql, [*queries, json.dumps(self.ids[:RANKED])]

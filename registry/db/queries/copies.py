@@ -59,7 +59,7 @@ def sketch_at(reader: Reader, skill: Skill) -> bytes:
 def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
     """Return the skills of versions, in this order."""
     rows = reader.rows(
-        f"SELECT s.id, {columns(reader.sight)} FROM {FROM} WHERE s.id IN {reader.in_json_array}",
+        f"SELECT s.id, {columns(reader.sight)} FROM {FROM} WHERE s.id {reader.in_json_array}",
         [json.dumps(list(ids))],
     )
     found = {row[0]: skill_of(row[1:]) for row in rows}

@@ -58,7 +58,7 @@ def facets(reader: Reader, condition: Condition) -> Facets:
 
 def among(reader: Reader, ids: Sequence[int]) -> Condition:
     """Return the condition that a version is one of these."""
-    return f"s.id IN {reader.in_json_array}", [json.dumps(list(ids))]
+    return f"s.id {reader.in_json_array}", [json.dumps(list(ids))]
 
 
 def few(reader: Reader, condition: Condition, most: int) -> Sequence[int] | None:

@@ -165,7 +165,7 @@ def where(
     else:
         clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
     if filters.ids is not None:
-        clauses.append(f"s.id IN {reader.in_json_array}")
+        clauses.append(f"s.id {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))
     elif not filters.all:
         clauses += [f"{sight.shadowed} = 0", sight.beyond if elsewhere else sight.within]

@@ -38,7 +38,7 @@ def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
     rows = reader.rows(
         "SELECT s.id, coalesce(r.turn, r.number) FROM skills s "
         "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
-        f"WHERE s.id IN {reader.in_json_array}",
+        f"WHERE s.id {reader.in_json_array}",
         [json.dumps(list(ids))],
     )
     return dict(rows)
@@ -48,7 +48,7 @@ def first_seen(reader: Reader, ids: Sequence[int]) -> list[int]:
     """Return versions in the order in which their skills were first seen."""
     rows = reader.rows(
         "SELECT s.id FROM skills s LEFT JOIN revisions r ON r.uid = s.uid "
-        f"WHERE s.id IN {reader.in_json_array} GROUP BY s.id ORDER BY min(r.id), s.id",
+        f"WHERE s.id {reader.in_json_array} GROUP BY s.id ORDER BY min(r.id), s.id",
         [json.dumps(list(ids))],
     )
     return [row[0] for row in rows]

@@ -55,7 +55,7 @@ def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
     """Return the facts by which moved skills are recognised."""
     sql = (
         "SELECT id, ref, name, folder, tree_hash, file_count, bytes FROM skills "
-        f"WHERE id IN {reader.in_json_array} ORDER BY id"
+        f"WHERE id {reader.in_json_array} ORDER BY id"
     )
     return [RemovedSkill(*row) for row in reader.rows(sql, (json.dumps(ids),))] if ids else []
 

@@ -10,13 +10,13 @@ from registry.db.queries.filters import FROM, NO_LIMIT, Filters, order, where
 _NESTED: Final = "JOIN skills c ON c.source_id = p.source_id AND c.live = 1 AND c.id <> p.id "
 
 _FILES: Final = (
-    "SELECT skill_id, path, hash, size FROM skill_files WHERE skill_id IN {chosen} "
+    "SELECT skill_id, path, hash, size FROM skill_files WHERE skill_id {chosen} "
     "UNION ALL "
     "SELECT p.id, substr(c.folder, length(p.folder) + 2) || '/' || f.path, f.hash, f.size "
     f"FROM skills p {_NESTED} AND c.folder > p.folder || '/' AND c.folder < p.folder || '0' "
-    "JOIN skill_files f ON f.skill_id = c.id WHERE p.id IN {chosen} AND p.folder <> '.' "
+    "JOIN skill_files f ON f.skill_id = c.id WHERE p.id {chosen} AND p.folder <> '.' "
     f"UNION ALL SELECT p.id, c.folder || '/' || f.path, f.hash, f.size FROM skills p {_NESTED} "
-    "JOIN skill_files f ON f.skill_id = c.id WHERE p.id IN {chosen} AND p.folder = '.' "
+    "JOIN skill_files f ON f.skill_id = c.id WHERE p.id {chosen} AND p.folder = '.' "
     "ORDER BY 1, 2"
 )
 """The files of the chosen skills, and of skills in folders below theirs ('0' follows '/')."""

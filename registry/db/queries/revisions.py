@@ -139,7 +139,7 @@ def missing_contents(
     which = "s.live = 1"
     values: list[object] = []
     if versions is not None:
-        which = f"s.id IN {reader.in_json_array}"
+        which = f"s.id {reader.in_json_array}"
         values = [json.dumps(list(versions))]
     values.append(host)
     return reader.rows(

@@ -247,7 +247,7 @@ def hits(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, tuple[st
     """Return the Markdown body (empty: there is none) and the skill of each version."""
     rows = reader.rows(
         f"SELECT s.id, substr(d.text, d.body_start + 1), {columns(sight)} FROM {FROM} "
-        f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id IN {reader.in_json_array}",
+        f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id {reader.in_json_array}",
         [json.dumps(ids)],
     )
     return {row[0]: (row[1] or "", skill_of(row[2:])) for row in rows}
@@ -302,7 +302,7 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
 
 def refs_seen(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, str]:
     """Return the ref of each version, as it is seen."""
-    sql = f"SELECT s.id, {sight.ref} FROM {FROM} WHERE s.id IN {reader.in_json_array}"
+    sql = f"SELECT s.id, {sight.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
     return dict(reader.rows(sql, [json.dumps(list(ids))])) if ids else {}
 
 
@@ -310,20 +310,20 @@ def heads_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     """Return the name, tags and description of each version as one text."""
     sql = (
         "SELECT id, name || ' ' || tags || ' ' || description FROM skills "
-        f"WHERE id IN {reader.in_json_array}"
+        f"WHERE id {reader.in_json_array}"
     )
     return dict(reader.rows(sql, [json.dumps(list(ids))]))
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
     """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
-    sql = f"SELECT skill_id, data FROM sketches WHERE skill_id IN {reader.in_json_array}"
+    sql = f"SELECT skill_id, data FROM sketches WHERE skill_id {reader.in_json_array}"
     return {row[0]: bytes(row[1]) for row in reader.rows(sql, [json.dumps(list(ids))])}
 
 
 def strengths_of(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
     """Return the rank of the source of each version, the strongest first."""
-    sql = f"SELECT s.id, src.strength FROM {FROM} WHERE s.id IN {reader.in_json_array}"
+    sql = f"SELECT s.id, src.strength FROM {FROM} WHERE s.id {reader.in_json_array}"
     return dict(reader.rows(sql, [json.dumps(list(ids))]))
 
 

@@ -35,7 +35,7 @@ class SqliteReader(Reader):
     Readers never checkpoint: writes and checkpoints belong to whoever holds the write lock.
     """
 
-    in_json_array = "(SELECT value FROM json_each(?))"
+    in_json_array = "IN (SELECT value FROM json_each(?))"
     json_each = "json_each({})"
     json_item = "json_extract(e.value, '$[{}]')"
     index = Fts5Index()

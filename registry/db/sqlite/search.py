@@ -41,7 +41,7 @@ class Fts5Index(TextIndex):
         while left:
             lists = {place: _ranked(reader, *asked[place], looked_at) for place in left}
             passing = reader.rows(
-                f"SELECT s.id FROM {FROM} WHERE s.id IN {reader.in_json_array} AND {condition[0]}",
+                f"SELECT s.id FROM {FROM} WHERE s.id {reader.in_json_array} AND {condition[0]}",
                 [json.dumps(list({one for ids in lists.values() for one in ids})), *condition[1]],
             )
             seen = {row[0] for row in passing}
