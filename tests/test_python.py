@@ -10,10 +10,12 @@ import pytest
 
 import registry
 from registry.api import SkillRegistry
+from registry.db.interface import KNOWN_REVISIONS
 from registry.db.queries.filters import Filters
 from registry.errors import RegistryError, SourceNotFound, UsageProblem
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill
+from tests.db.test_migrations import make_older
 
 NOW = datetime.now(UTC)
 
@@ -210,6 +212,8 @@ def test_every_error_is_offered():
 @pytest.mark.file
 def test_a_program_that_logs_hears_of_no_migration_and_keeps_its_own(tmp_path, root):
     write_skill(root / "alpha")
+    older = tmp_path / "older" / "registry.db"
+    make_older(older, KNOWN_REVISIONS[-2])
     script = """
 import logging, sys
 logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")
@@ -220,7 +224,7 @@ assert "alembic.runtime.migration" in sys.modules
 logging.getLogger("alembic.runtime.migration").info("of the program's own database")
 """
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script, str(tmp_path / "new.db"), str(root)],
+        [sys.executable, "-W", "error", "-c", script, str(older), str(root)],
         capture_output=True,
         text=True,
         check=True,
