@@ -76,6 +76,7 @@ print(json.dumps([seconds, worked, peak]))
 CHECK = """
 import json, sys, time
 from registry import SkillRegistry, Settings
+import registry.catalog.check  # start-up is measured by the whole processes below
 with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     started, worked = time.perf_counter(), time.process_time()
     checked = len(registry.check())
@@ -345,24 +346,6 @@ def found(answered: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def staged(tables: list[Table]) -> list[str]:
-    """Say where the time of an import goes, to name what stands between it and its goal."""
-    told = [row for table in tables for row in table.stages]
-    if not told:
-        return []
-    return [
-        "## Where the time of a first import and of a check goes",
-        "",
-        "CPU time a skill, each part by itself; what is missing in the sum is storing: rows, the",
-        "full-text indexes, commits.",
-        "",
-        "| part | measured |",
-        "|---|---:|",
-        *(f"| {what} | {figure:,.0f} us |" for what, figure in told),
-        "",
-    ]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1000,10000,60000,100000")
@@ -375,7 +358,8 @@ def main() -> None:
         answered = quality.measure(Path(folder))
     servers = numbers(arguments.server_sizes)
     compared = backends.report(servers, arguments.seconds) if servers else []
-    write(tables, arguments.output, [*staged(tables), *found(answered), *compared])
+    profile = [row for table in tables for row in table.stages]
+    write(tables, arguments.output, [*stages.told(profile), *found(answered), *compared])
 
 
 def numbers(text: str) -> list[int]:
