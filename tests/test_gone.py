@@ -232,6 +232,7 @@ def test_files_that_a_stranger_names_outside_are_not_written(registry, alpha, tm
     assert not alpha.exists()
 
 
+@pytest.mark.file  # a server refuses it: tests/server/test_attackers.py
 def test_no_two_skills_become_one_by_what_a_stranger_says(registry, alpha):
     ((beta,),) = uids(registry, "beta")
     remove(registry, alpha)

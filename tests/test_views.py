@@ -213,6 +213,7 @@ def test_a_flush_is_two_statements_however_much_was_counted(library):
     assert (len(totals[1]), len(days[1])) == (1, 2)
 
 
+@pytest.mark.file  # a server refuses it: tests/server/test_attackers.py
 def test_uids_that_a_stranger_made_equal_keep_no_count_from_being_written(ask, library):
     with library.core.writer.transaction() as connection:
         connection.exec_driver_sql("UPDATE skills SET uid = 'same' WHERE name IN ('pdf', 'plain')")
