@@ -56,9 +56,9 @@ def test_of_long_words_nothing_is_remembered(library, monkeypatch):
     asked = []
     real = library.core.reader.index.counts
 
-    def counts(reader, place, patterns, most):
+    def counts(reader, patterns, most):
         asked.extend(patterns)
-        return real(reader, place, patterns, most)
+        return real(reader, patterns, most)
 
     monkeypatch.setattr(library.core.reader.index, "counts", counts)
     long = "x" * 100
