@@ -80,3 +80,11 @@ def test_a_transaction_that_does_nothing_is_ended_sooner_than_others_give_up(reg
     with registry.core.writer.transaction() as connection:
         shown = connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar()
     assert shown == f"{session.IDLE_SECONDS}s"
+
+
+def test_a_transaction_that_nobody_waits_for_may_stand_still_for_longer(registry, root):
+    write_skill(root / "alpha")
+    registry.sync(str(root), name="mine")
+    with registry.core.writer.transaction(quiet=True) as connection:
+        shown = connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar()
+    assert shown == "2min"
