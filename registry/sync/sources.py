@@ -287,6 +287,7 @@ def _new(
             )
         if core.host:
             remember(core.backend, path)
+            return find(core, name)  # with the owner that the server gave it
     return Source(number, name, path, scope, priority, True, None, None, 0, core.host, remote)
 
 

