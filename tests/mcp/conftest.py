@@ -67,17 +67,23 @@ def environment(database, tmp_path):
 
 @contextmanager
 def servers(environment):
-    """Start HTTP servers on free ports: ``start(arguments…)`` returns a URL and the process."""
+    """Start HTTP servers on free ports: ``start(arguments…)`` returns a URL and the process.
+
+    ``face``: `mcp`, or the catalogue that answers beside its pages, `serve`.
+    """
     started = []
 
-    def start(*arguments, host="127.0.0.1", **more):
+    def start(*arguments, host="127.0.0.1", face="mcp", **more):
         with socket.socket() as probe:
             probe.bind((host, 0))
             port = probe.getsockname()[1]
+        where = (
+            ["--http", f"{host}:{port}"] if face == "mcp" else ["--host", host, "--port", str(port)]
+        )
         reading, writing = os.pipe()
         with open(os.devnull, "r+b") as nothing:
             process = program.start(
-                ["mcp", "--http", f"{host}:{port}", *arguments],
+                [face, *where, *arguments],
                 environ={**environment, **more},
                 streams=(nothing.fileno(), nothing.fileno(), writing),
             )

@@ -95,8 +95,8 @@ def suite(*arguments):
     )
 
 
-@pytest.fixture(scope="module")
-def url(new_database, tmp_path_factory):
+@pytest.fixture(scope="module", params=["mcp", "serve"])
+def url(request, new_database, tmp_path_factory):
     def fill(root):
         folder = write_skill(root / "forms" / "pdf-forms", description="Fill PDF forms.")
         (folder / "scripts" / "deep").mkdir(parents=True)
@@ -112,7 +112,7 @@ def url(new_database, tmp_path_factory):
         "HOME": str(kept.root.parent),
     }
     with servers(environment) as start:
-        yield start()[0]
+        yield start(face=request.param)[0]
 
 
 @pytest.fixture(scope="module")
