@@ -42,12 +42,9 @@ class Store:
         self.live: list[int] = []
         self.published: set[int] = set()
         self._hidden: set[int] = set()
-        self._first = [part.source.id for part in plan.sources if part.source.last_sync_at is None]
-        large = [
-            part.source.id
-            for part in plan.sources
-            if part.source.last_sync_at is None and len(part.new) > PART
-        ]
+        first = [part for part in plan.sources if part.source.last_sync_at is None]
+        self._first = [part.source.id for part in first]
+        large = [part.source.id for part in first if len(part.new) > PART]
         if large and core.backend.shared:
             with self._writer.transaction() as connection:
                 lock.assert_held(connection)

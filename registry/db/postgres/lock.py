@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from registry.db.postgres.dialect import translate
 from registry.db.remote.address import Address
 from registry.db.remote.session import Session
+from registry.disk.boot import this_boot
 from registry.errors import DatabaseUnreachable
 
 LEASE_SECONDS: Final = 30
@@ -179,8 +180,9 @@ class ServerLock:
 
 def _machine() -> str:
     """Return what is one and the same for processes that know each other by their numbers."""
-    with suppress(OSError), open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    run = this_boot()
+    with suppress(OSError):
+        return f"{run} {os.readlink('/proc/self/ns/pid')}" if run else ""
     return ""
 
 

@@ -36,10 +36,6 @@ QUIET_SECONDS: Final = 120
 """How long a transaction that holds up nobody may do nothing: a busy machine takes its time."""
 
 _LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()))"
-_WHO: Final = "SELECT " + ", ".join(
-    f"set_config('skill_registry.{one}', %s, true)" for one in ("host", "tool", "client")
-)
-"""What the server writes down with what it tells of a change (migration 0013)."""
 _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 
@@ -135,15 +131,21 @@ class PostgresWriter(Writer):
         with self._engine.connect() as connection:
             session = connection.connection.driver_connection
             assert isinstance(session, Session)  # noqa: S101  # the engine makes these
-            # Zero would wait for ever.
-            held = {"lock_timeout": str(max(1, round(wait * 1000)))}
-            if quiet:  # nobody waits for it, and what it stores may have to be worked out amid it
-                held["idle_in_transaction_session_timeout"] = f"{QUIET_SECONDS}s"
-            told = ", ".join(f"set_config('{key}', '{value}', true)" for key, value in held.items())
-            begin = ["BEGIN", f"SELECT {told}"]
-            session.begin(begin if quiet else [*begin, *_ALONE])
             who = acting()
-            session.keep(_WHO, [self.host, who.tool or "", who.client or ""])
+            told = {
+                # Zero would wait for ever.
+                "lock_timeout": str(max(1, round(wait * 1000))),
+                # What the server writes down with what it tells of a change (migration 0013).
+                "skill_registry.host": self.host,
+                "skill_registry.tool": who.tool or "",
+                "skill_registry.client": who.client or "",
+            }
+            if quiet:  # nobody waits for it, and what it stores may have to be worked out amid it
+                told["idle_in_transaction_session_timeout"] = f"{QUIET_SECONDS}s"
+            session.begin(["BEGIN"])
+            session.keep(*remote.setting(told))
+            for one in () if quiet else _ALONE:
+                session.keep(one)
             with connection.begin():
                 yield connection
 

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, order
+from registry.db.queries.rows import PATH
 from registry.db.sight import Sight
 from registry.model import Scope
 
@@ -33,10 +34,7 @@ PARTS: Final = 128
 """Of all skills, by the numbers of their versions: what changes is in few of them."""
 
 _ORDER: Final = f"ORDER BY {order('name', reverse=False)}"
-_LOCATION: Final = (
-    "rtrim(CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, '/') "
-    "|| '/' || coalesce(s.document, 'SKILL.md')"
-)
+_LOCATION: Final = f"rtrim({PATH}, '/') || '/' || coalesce(s.document, 'SKILL.md')"
 
 
 def offers(reader: Reader) -> list[Offer]:

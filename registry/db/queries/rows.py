@@ -12,9 +12,12 @@ ORIGIN: Final = (
 )
 """Where a skill comes from, as it is kept with its revisions: `origin_of` reads it."""
 
+PATH: Final = "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END"
+"""The absolute path of a skill's folder."""
+
 _COLUMNS: Final = (
     "{ref}, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
-    "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END, "
+    f"{PATH}, "
     "s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash, "
     f"s.status, {{shadowed}}, s.copies, {ORIGIN}"
 )

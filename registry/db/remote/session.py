@@ -207,7 +207,11 @@ def connect(address: Address, name: str) -> psycopg.Connection[Any]:
 def settings_of(address: Address, settings: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """Return the statement that settles a transaction, to be its first."""
     # What the address says comes last, and counts.
-    told = {**_SETTINGS, **settings, **address.settings}
+    return setting({**_SETTINGS, **settings, **address.settings})
+
+
+def setting(told: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """Return the statement by which settings hold until the end of the transaction."""
     calls = ", ".join(["set_config(%s, %s, true)"] * len(told))
     return f"SELECT {calls}", tuple(part for pair in told.items() for part in pair)
 

@@ -28,6 +28,7 @@ from stat import S_ISREG
 from typing import Any, Final, Self
 
 from registry.disk.atomic import Place, make_path, open_named
+from registry.disk.boot import this_boot
 from registry.disk.locks import FileLock
 from registry.disk.paths import ROOT
 from registry.disk.private import open_own_folder
@@ -43,7 +44,6 @@ FILES: Final = "files.json"
 MANIFEST: Final = "manifest.json"
 DRAFT: Final = "new"
 LOCK_SECONDS: Final = 30.0
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _DRAFT: Final = "."
 """Before the name of a checkout that is made just now; it is nobody's yet."""
@@ -169,7 +169,7 @@ class Checkout:
         ``verify``: trust nothing.
         """
         version, boot = self._was.get("version"), self._was.get("boot")
-        is_sure = isinstance(version, str) and (boot is None or boot == _boot()) and not verify
+        is_sure = isinstance(version, str) and (boot is None or boot == this_boot()) and not verify
         return version if is_sure else None
 
     def take(
@@ -209,7 +209,7 @@ class Checkout:
 
         What was read in a later run than the one that wrote it has reached the disk.
         """
-        now = _boot()
+        now = this_boot()
         if changed or now is None or not self._was:
             return now
         return None if self._was.get("boot") != now else now
@@ -276,11 +276,3 @@ class Checkout:
 
     def _forget(self, name: str) -> None:
         Path(self.home, name).unlink(missing_ok=True)
-
-
-def _boot() -> str | None:
-    """Return what tells this run of the machine from others; None: the system does not say."""
-    try:
-        return _BOOT.read_text().strip()
-    except OSError:
-        return None
