@@ -23,9 +23,21 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+"""What a client of MCP says first."""
 
 PRELOADED = (
     *("catalog", "changes", "cli/commands", "db/postgres", "db/sqlite", "exchange"),
@@ -87,6 +99,30 @@ def start(
     for handle in handles:
         handle.close()
     return process
+
+
+def environment(database: object, home: object) -> dict[str, str]:
+    """Return the environment of a program that uses a database, in a home of its own."""
+    own = {"SKILL_REGISTRY_DB": database, "PYTHONPATH": REPOSITORY, "HOME": home}
+    return {**os.environ, **{name: str(value) for name, value in own.items()}}
+
+
+def serve(
+    arguments: Sequence[str], environ: Mapping[str, str], beginning: str = "Serving http"
+) -> tuple[ForkServerProcess, TextIO]:
+    """Start a server; once it has said where it serves return it, and what it says from then on."""
+    reading, writing = os.pipe()
+    with open(os.devnull, "r+b") as nothing:
+        streams = nothing.fileno(), nothing.fileno(), writing
+        process = start(arguments, environ=environ, streams=streams)
+    os.close(writing)
+    said = open(reading)  # noqa: SIM115  # until it ends
+    line = said.readline()
+    if not line.startswith(beginning):
+        process.kill()
+        said.close()
+        raise AssertionError(line)
+    return process, said
 
 
 def run(

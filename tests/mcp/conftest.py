@@ -1,6 +1,5 @@
 """Servers as processes of their own, and the official client to speak to them."""
 
-import os
 import socket
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from mcp.client.stdio import StdioServerParameters
 
 from tests import program
 from tests.conftest import keep_library, only_reads, write_skill
-from tests.program import REPOSITORY
 
 MODES = ("legacy", "auto")
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in MODES]
@@ -57,12 +55,7 @@ def library(request):
 
 @pytest.fixture
 def environment(database, tmp_path):
-    return {
-        **os.environ,
-        "SKILL_REGISTRY_DB": str(database),
-        "PYTHONPATH": str(REPOSITORY),
-        "HOME": str(tmp_path / "home"),
-    }
+    return program.environment(database, tmp_path / "home")
 
 
 @contextmanager
@@ -80,18 +73,10 @@ def servers(environment):
         where = (
             ["--http", f"{host}:{port}"] if face == "mcp" else ["--host", host, "--port", str(port)]
         )
-        reading, writing = os.pipe()
-        with open(os.devnull, "r+b") as nothing:
-            process = program.start(
-                [face, *where, *arguments],
-                environ={**environment, **more},
-                streams=(nothing.fileno(), nothing.fileno(), writing),
-            )
-        os.close(writing)
-        said = open(reading)  # noqa: SIM115  # until it ends
+        process, said = program.serve(
+            [face, *where, *arguments], {**environment, **more}, "Serving http://"
+        )
         started.append((process, said))
-        line = said.readline()
-        assert line.startswith("Serving http://"), line
         return f"http://{host}:{port}/mcp", process
 
     try:
@@ -116,13 +101,7 @@ def serve(environment):
 @pytest.fixture(scope="module")
 def kept_url(kept):
     """The URL of the server of a module that only reads."""
-    environment = {
-        **os.environ,
-        "SKILL_REGISTRY_DB": str(kept.database),
-        "PYTHONPATH": str(REPOSITORY),
-        "HOME": str(kept.root.parent),
-    }
-    with servers(environment) as start:
+    with servers(program.environment(kept.database, kept.root.parent)) as start:
         yield start()[0]
 
 

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -10,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import program
 from tests.conftest import keep_library, write_skill
 from tests.mcp.conftest import servers
-from tests.program import REPOSITORY
 
 SUITE = Path(sys.prefix, "node", "node_modules", "@modelcontextprotocol", "conformance")
 SCRIPT = SUITE / "dist" / "index.js"
@@ -105,13 +104,7 @@ def url(request, new_database, tmp_path_factory):
         write_skill(root / "zebra", description="Draw a zebra.")
 
     kept = keep_library(new_database(), tmp_path_factory.mktemp("conformance"), fill)
-    environment = {
-        **os.environ,
-        "SKILL_REGISTRY_DB": str(kept.database),
-        "PYTHONPATH": str(REPOSITORY),
-        "HOME": str(kept.root.parent),
-    }
-    with servers(environment) as start:
+    with servers(program.environment(kept.database, kept.root.parent)) as start:
         yield start(face=request.param)[0]
 
 

@@ -17,17 +17,7 @@ from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts, is_loopback
 from registry.mcp.transports import serve_http
 from tests import program
 from tests.conftest import hearing_interrupts
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    },
-}
+from tests.program import INITIALIZE
 
 
 def ask(url, body=INITIALIZE, **headers):

@@ -98,32 +98,31 @@ def test_two_publishers_exclude_each_other_and_the_second_waits(library, address
         assert printed == "('gamma',)\n"
 
 
-KILLED = """
+STOPPED = """
 import os, signal, sys
 from registry import Settings, SkillRegistry
 from registry.sync import apply
-real = apply.publish
-def publish(*given):
+real = apply.FUNCTION
+def stop(*given):
     os.kill(os.getpid(), signal.SIGNAL)
     return real(*given)
-apply.publish = publish
+apply.FUNCTION = stop
 with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     registry.sync()
 """
 
 
-def stopped(address, how):
-    """Return a publisher that stopped, or was killed, amid the transaction that publishes."""
+def stopped(address, function, how):
+    """Return a publisher that is stopped, or killed, when a sync comes to a function."""
+    script = STOPPED.replace("FUNCTION", function).replace("SIGNAL", how)
     return subprocess.Popen(
-        [sys.executable, "-c", KILLED.replace("SIGNAL", how), address],
-        stderr=subprocess.PIPE,
-        cwd=REPOSITORY,
+        [sys.executable, "-c", script, address], stderr=subprocess.PIPE, cwd=REPOSITORY
     )
 
 
 def test_a_killed_publisher_holds_nobody_up(library, address, root):
     write_skill(root / "gamma")
-    client = stopped(address, "SIGKILL")
+    client = stopped(address, "publish", "SIGKILL")
     client.communicate(timeout=60)
     assert client.returncode == -signal.SIGKILL
     assert library.core.reader.rows("SELECT count(*) FROM leases") == [(1,)]
@@ -132,25 +131,9 @@ def test_a_killed_publisher_holds_nobody_up(library, address, root):
     assert library.check_database() == []
 
 
-STANDING_STILL = """
-import os, signal, sys
-from registry import Settings, SkillRegistry
-from registry.sync import apply
-real = apply._touch
-def touch(*given):
-    os.kill(os.getpid(), signal.SIGSTOP)
-    return real(*given)
-apply._touch = touch
-with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
-    registry.sync()
-"""
-
-
 def test_who_stood_still_until_another_took_the_lease_publishes_nothing(library, address, root):
     write_skill(root / "gamma", description="As the first one saw it.")
-    client = subprocess.Popen(
-        [sys.executable, "-c", STANDING_STILL, address], stderr=subprocess.PIPE, cwd=REPOSITORY
-    )
+    client = stopped(address, "_touch", "SIGSTOP")
     try:
         _, status = os.waitpid(client.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)

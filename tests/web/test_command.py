@@ -21,12 +21,7 @@ from tests.program import REPOSITORY
 
 @pytest.fixture
 def environment(database, tmp_path):
-    return {
-        **os.environ,
-        "SKILL_REGISTRY_DB": str(database),
-        "PYTHONPATH": str(REPOSITORY),
-        "HOME": str(tmp_path / "home"),
-    }
+    return program.environment(database, tmp_path / "home")
 
 
 @contextmanager
@@ -35,17 +30,8 @@ def served(environment, *arguments):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    reading, writing = os.pipe()
-    with open(os.devnull, "r+b") as nothing:
-        process = program.start(
-            ["serve", "--port", str(port), *arguments],
-            environ=environment,
-            streams=(nothing.fileno(), nothing.fileno(), writing),
-        )
-    os.close(writing)
-    with open(reading) as said:
-        line = said.readline()
-        assert line.startswith("Serving http"), line
+    process, said = program.serve(["serve", "--port", str(port), *arguments], environment)
+    with said:
         try:
             yield port, process, said
         finally:
@@ -103,20 +89,12 @@ def test_what_another_process_fills_an_empty_registry_with_is_shown(environment,
 def test_mcp_is_served_beside_the_pages_and_changes_need_a_token(environment, library):
     made = program.run(["token", "create", "agent", "--write"], environ=environment)
     token = made.out.strip()
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    }
     kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
     def tools(port, **more):
-        answer, text = ask(port, "/mcp", method="POST", body=json.dumps(hello), **kinds, **more)
+        answer, text = ask(
+            port, "/mcp", method="POST", body=json.dumps(program.INITIALIZE), **kinds, **more
+        )
         assert answer.status == 200, text
         session = {"Mcp-Session-Id": answer.headers["mcp-session-id"]}
         listing = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
