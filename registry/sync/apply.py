@@ -159,7 +159,7 @@ def read_version(
     """
     trusted: KnownHashes = {}
     told: Sequence[Diagnostic] = ()
-    if before and not before.racy and is_current(before.fingerprint, mark_of(core.dialects)):
+    if before and _were_looked_through(before, mark_of(core.dialects)):
         trusted, told = known_hashes(core.reader, before.id), findings(core.reader, before.id)
     what = (walk.root, found, walk.limits)
     read = partial(
@@ -176,6 +176,15 @@ def read_version(
     if from_remote:
         version.columns["held"] = int(_is_held(core, version.findings, before))
     return version
+
+
+def _were_looked_through(before: StoredSkill, mark: str) -> bool:
+    """Tell whether the files of a version were, by the rules of today, as their times prove.
+
+    Those of a skill that can't be used are only hashed.
+    """
+    usable = before.skill.status in {"ok", "warning"}
+    return usable and not before.racy and is_current(before.fingerprint, mark)
 
 
 def _is_held(core: Core, found: Sequence[Diagnostic], before: StoredSkill | None) -> bool:

@@ -82,6 +82,16 @@ class TestUnchanged:
         assert registry.sync().updated == ("alpha",)
         assert stored(registry) == []
 
+    @pytest.mark.parametrize("before", ["", "---\nname: alpha\ndescription: &a [*a]\n---\n"])
+    def test_files_are_looked_through_when_the_skill_becomes_usable(self, registry, alpha, before):
+        (alpha / "SKILL.md").write_text(before)
+        registry.sync()
+        assert registry.get("alpha").status == "invalid"
+        assert FOUND not in stored(registry)
+        write_skill(alpha, age=OLD + 5)
+        assert registry.sync().updated == ("alpha",)
+        assert stored(registry) == [FOUND]
+
     def test_another_topic_of_the_skill_has_its_files_judged_anew(self, registry, alpha):
         (alpha / "run.sh").rename(alpha / "notes.md")  # which may quote what a program would do
         write_skill(alpha, description="Malware analysis for a CTF.", age=OLD + 5)
