@@ -9,6 +9,7 @@ from registry.api import SkillRegistry
 from registry.db.queries.filters import Filters
 from registry.model import DOCUMENT_NAMES
 from registry.settings import Limits, Settings
+from registry.sync import folder
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -67,6 +68,25 @@ def test_every_listed_skill_is_found_by_its_ref(real):
     assert len({skill.ref for skill in everything}) == len(everything)
     for skill in everything[::7]:
         assert registry.get(skill.ref).path == skill.path
+
+
+@pytest.mark.file
+def test_a_check_says_the_same_whether_a_sync_has_looked_at_a_skill_or_not(
+    real, tmp_path, monkeypatch
+):
+    registry, root, _ = real
+    looked, real_look = [], folder.check_security
+
+    def look(document, *, files):
+        looked.append(document.name)
+        return real_look(document, files=files)
+
+    monkeypatch.setattr(folder, "check_security", look)
+    with SkillRegistry.open(tmp_path / "none.db", settings=registry.core.settings) as other:
+        anew = other.check([str(root)])
+    every = len(looked)
+    assert registry.check() == anew
+    assert len(looked) - every < every / 100
 
 
 def test_a_second_sync_changes_nothing_and_a_third_reports_just_what_was_done(real):

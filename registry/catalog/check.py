@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from registry.catalog.checked import Checked, Checks
 from registry.catalog.codes import chooser
+from registry.catalog.examine import Examiner
 from registry.catalog.reading import NO_DOCUMENT
 from registry.catalog.resolve import resolve
 from registry.core import Core
@@ -18,12 +19,9 @@ from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_p
 from registry.disk.paths import ROOT, is_below, join
 from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
-from registry.document.mend import untidy
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
-from registry.sync.folder import Reading, read_folder
 from registry.sync.owned import check_own, is_here
-from registry.sync.recent import Recent
 from registry.sync.sources import own_sources, walk_of
 from registry.text import is_path, name_key
 
@@ -173,17 +171,17 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
 def _check_below(
     core: Core, root: str, folder: str, path: str, *, alone: bool
 ) -> Iterator[Checked]:
-    roots = [source.path for source in own_sources(core)]
+    sources = own_sources(core)
+    roots = [source.path for source in sources]
     # What lies inside another source is checked too when its parent is asked for.
     walk = Walk(root, core.settings.limits, roots, nested=not alone)
-    recent = Recent()
+    whole = next((one for one in sources if one.path == root and folder == ROOT), None)
+    examiner = Examiner(core, root, None if alone else whole)
     try:
         for found in _found(walk, folder, alone=alone):
             if found.is_skill:
-                limits, dialects = core.settings.limits, core.dialects
-                reading = read_folder(root, found, limits, {}, dialects=dialects, recent=recent)
-                name = reading.document.name if reading.document else found.name
-                yield Checked(name, join(root, found.folder), _findings(reading), root)
+                name, findings = examiner.examine(found)
+                yield Checked(name, join(root, found.folder), findings, root)
     except RootMissing:
         raise SourceInvalid(path=path, reason="there is no such folder") from None
     except RootUnreadable as error:
@@ -193,15 +191,6 @@ def _check_below(
         told = notice.lost and notice.folder == folder if alone else True
         if told and notice.diagnostic.severity != "info":
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])
-
-
-def _findings(reading: Reading) -> Sequence[Diagnostic]:
-    """Return what was found, and what only a check looks for."""
-    data, document = reading.data, reading.document
-    if data is None or document is None or not document.usable:
-        return reading.findings
-    tidy = [replace(one, path=reading.found.document) for one in untidy(data, document)]
-    return sorted([*reading.findings, *tidy], key=lambda one: one.sort_key)
 
 
 def _found(walk: Walk, folder: str, *, alone: bool) -> Iterable[ScannedFolder]:

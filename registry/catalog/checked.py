@@ -62,5 +62,5 @@ def _pack(one: Checked) -> _Packed:
 
 
 def _unpack(one: _Packed) -> Checked:
-    findings = [Diagnostic(*facts) for facts in json.loads(zlib.decompress(one.findings))]
+    findings = [Diagnostic(*facts) for facts in json.loads(zlib.decompress(one.findings).decode())]
     return Checked(one.name, one.path, findings, one.root)

@@ -16,6 +16,8 @@ from registry.disk.beneath import FOLDER, READ, Folder
 
 _OTHERS: Final = 0o077
 
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+
 _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
 """What is said of something of another kind, or a link."""
 
@@ -78,6 +80,24 @@ def write_own_file(place: Place, data: bytes) -> None:
         remove_tree(draft)
         raise
     place.folder.sync()
+
+
+def is_ours_alone(path: str) -> bool:
+    """Tell whether nobody but this user can have written the SQLite file at ``path``.
+
+    So must be all that SQLite reads with it.
+    """
+    real = os.path.realpath(path)
+    for name in (real, *(real + ending for ending in _BESIDE)):
+        try:
+            facts = os.stat(name, follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return False
+        if not S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+            return False
+    return True
 
 
 def _is_ours(facts: os.stat_result) -> bool:

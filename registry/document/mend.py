@@ -6,7 +6,7 @@ nothing more.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from typing import Final, NamedTuple
 
@@ -20,7 +20,7 @@ from registry.document.normalise import NAME, TAGS
 from registry.document.parse import parse_document, parse_text
 from registry.document.repair import Patch, patches
 from registry.document.yaml_text import Reading, Refused
-from registry.model import Diagnostic, Document
+from registry.model import Diagnostic, Document, JsonValue
 
 MARK: Final = b"\xef\xbb\xbf"
 
@@ -39,7 +39,9 @@ MENDABLE: Final = frozenset(
 """The codes of which some findings, not always all, can be mended."""
 
 _LONE_LF: Final = re.compile(r"(?<!\r)\n")
-_SPACES: Final = re.compile(r"---[ \t\u00a0\u3000]+(?=[\r\n]|\Z)")
+_BLANK: Final = " \t\u00a0\u3000"
+_SPACES: Final = re.compile(rf"---[{_BLANK}]+(?=[\r\n]|\Z)")
+_BLANKS: Final = tuple(character.encode() for character in _BLANK)
 _WORDS: Final = re.compile(r"[a-z0-9]+(?:[ _-]+[a-z0-9]+)*")
 _BETWEEN: Final = re.compile(r"[ _-]+")
 _MAX_APART: Final = 32
@@ -83,10 +85,25 @@ def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
         message = "spaces stand behind `---`, where some readers don't know it"
         line = 1 + document.text.count("\n", 0, spaces[0].start())
         yield _tidy("front-matter-spaces", message, line, "delete the spaces")
-    for value, words in _misspelt(document):
+    yield from untidy_tags(document.front_matter, document.tags)
+
+
+def untidy_tags(
+    front_matter: Mapping[str, JsonValue], tags: Collection[str]
+) -> Iterator[Diagnostic]:
+    """Yield what `untidy` finds in the tags that a front matter says, which is read as ``tags``."""
+    for value, words in _misspelt(front_matter, tags):
         shown = printable(", ".join(words), 60)
         message = f"`{'.'.join(value.path)}` is read as `{shown}`"
         yield _tidy("tags-spelling", message, value.line, f"write `{shown}`")
+
+
+def is_perhaps_untidy(data: bytes) -> bool:
+    """Tell by its bytes alone whether `untidy` may find something in a file, but for its tags."""
+    if b"\r" in data or b"\0" in data:
+        return True
+    _, *rulers = (b"\n" + data.removeprefix(MARK)).split(b"\n---")
+    return any(rest.startswith(_BLANKS) for rest in rulers)
 
 
 def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
@@ -215,7 +232,7 @@ def _tags(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
     if not wanted("tags-spelling"):
         return
     text, now = document.text, document
-    for value, words in _misspelt(document):
+    for value, words in _misspelt(document.front_matter, document.tags):
         try:
             text = Front(text, now).set_words(value.path, words, spelled=True)
         except EditImpossible:
@@ -225,13 +242,15 @@ def _tags(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
         yield _Step("tags-spelling", text, frozenset({"front_matter"}))
 
 
-def _misspelt(document: Document) -> Iterator[tuple[Value, tuple[str, ...]]]:
+def _misspelt(
+    front_matter: Mapping[str, JsonValue], tags: Collection[str]
+) -> Iterator[tuple[Value, tuple[str, ...]]]:
     """Yield the values with tags that are written otherwise than they are read, and how to.
 
     Their case is left as it is, for readers who show it. Nothing is for what is left out, or not
     understood: that takes a person.
     """
-    for value in Fields(Reading(dict(document.front_matter))).values(TAGS):
+    for value in Fields(Reading(dict(front_matter))).values(TAGS):
         try:
             found: dict[str, str] = {}
             for word in shapes.written_tags(value.value):
@@ -244,7 +263,7 @@ def _misspelt(document: Document) -> Iterator[tuple[Value, tuple[str, ...]]]:
             same = listed or [word.strip() for word in value.value.split(",")] == list(words)
         else:
             same = list(value.value or ()) == list(words)  # type: ignore[arg-type]
-        if words and not same and document.tags and found.keys() <= set(document.tags):
+        if words and not same and tags and found.keys() <= set(tags):
             yield value, words
 
 

@@ -1,10 +1,16 @@
-"""What a sync compares the disk with: fingerprints, in the order of the walk."""
+"""What the disk is compared with: fingerprints and findings, in the order of the walk."""
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
+from registry.model import Diagnostic
+
+PAGE: Final = 500
+"""Skills whose findings are read at once."""
 
 
 class StoredFingerprint(NamedTuple):
@@ -37,6 +43,49 @@ def known_hashes(reader: Reader, skill_id: int) -> dict[str, tuple[tuple[int, ..
             (skill_id,),
         )
     }
+
+
+class KnownFindings(NamedTuple):
+    """What was found in a stored version that can be used: of which files, by which rules.
+
+    ``tags``: one a line; where there are any ``front_matter`` is JSON.
+    """
+
+    position: str
+    fingerprint: str
+    tree_hash: str | None
+    name: str
+    tags: str
+    front_matter: str | None
+    findings: tuple[Diagnostic, ...]
+
+
+_FINDINGS: Final = (
+    "SELECT s.*, d.code, d.severity, d.message, d.line, d.fix, d.path FROM ("
+    "SELECT id, position, fingerprint, tree_hash, name, tags, CASE WHEN tags <> '' THEN "
+    "(SELECT front_matter FROM documents WHERE skill_id = skills.id) END AS front_matter "
+    "FROM skills WHERE source_id = ? AND live = 1 AND status IN ('ok', 'warning') "
+    "AND position > ? ORDER BY position LIMIT ?) s "
+    "LEFT JOIN diagnostics d ON d.skill_id = s.id ORDER BY s.position, d.id"
+)
+
+
+def known_findings(reader: Reader, source_id: int) -> Iterator[KnownFindings]:
+    """Yield what was found in the live versions of a source, in the order of `position`.
+
+    They are read page by page: who goes through them reads files meanwhile, and would hold up who
+    writes.
+    """
+    last, number = "", PAGE
+    while number == PAGE:
+        number = 0
+        rows = reader.rows(_FINDINGS, (source_id, last, PAGE))
+        for _, found in groupby(rows, key=itemgetter(0)):
+            first, *others = found
+            facts = first[1:7]
+            findings = tuple(Diagnostic(*row[7:]) for row in (first, *others) if row[7])
+            yield KnownFindings._make((*facts, findings))
+            number, last = number + 1, first[1]
 
 
 class RemovedSkill(NamedTuple):
