@@ -73,7 +73,7 @@ class Examiner:
         if known is None or known.position != here or not is_current(known.fingerprint, self._mark):
             return None
         told = [one for one in known.findings if one.code in WALK_CODES]
-        if told != sorted(found.problems, key=_KEY):
+        if sorted(told, key=_KEY) != sorted(found.problems, key=_KEY):
             return None
         # Of more than is looked through, a sync that read a part of it anew looked at other parts.
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
@@ -98,4 +98,4 @@ def _with(
 ) -> Sequence[Diagnostic]:
     """Add what only a check looks for, which is about the document."""
     more = [replace(one, path=document) for one in tidy]
-    return sorted([*findings, *more], key=_KEY) if more else findings
+    return sorted([*findings, *more], key=_KEY)
