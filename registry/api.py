@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from registry.catalog.listing import chosen, iterate, listed, searched
 from registry.core import Core
-from registry.db.queries import listing, summary, usage
+from registry.db.queries import listing, summary
 from registry.db.queries.filters import Filters, Sort, Wanted
 from registry.db.queries.journal import has_entries
 from registry.db.queries.sources import list_sources
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from registry.db.facts import DatabaseInfo
     from registry.db.queries.revisions import Revision
     from registry.db.queries.skills import StoredSkill
+    from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
     from registry.exchange.remote.sources import SourceChange
     from registry.exchange.told import Pulled
@@ -302,9 +303,11 @@ class SkillRegistry:
 
         return Browse(self.core, personality, source)
 
-    def usage_counts(self) -> Sequence[usage.UsageCount]:
+    def usage_counts(self) -> "Sequence[UsageCount]":
         """Return how often tools listed, found and read each skill, the most read first."""
-        return usage.usage(self.core.reader)
+        from registry.db.queries.usage import usage
+
+        return usage(self.core.reader)
 
     def _stored(self, name: str) -> "StoredSkill":
         from registry.catalog.resolve import resolve

@@ -1,6 +1,5 @@
 """Settings: a YAML file, all keys optional, unknown ones refused with the nearest known."""
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
@@ -243,5 +242,7 @@ def _personalities(data: object) -> Mapping[str, Personality]:
 
 
 def _nearest(word: object, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(word), known, n=1, cutoff=0.5)
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(word), known, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

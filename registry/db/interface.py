@@ -13,7 +13,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 from registry.db.asked import Condition, Part, Pattern, Question
-from registry.db.facts import DatabaseInfo
 from registry.db.sight import EVERYTHING, Sight
 from registry.db.stamps import NONE, Stamps
 from registry.errors import DatabaseTooNew, RegistryError
@@ -21,6 +20,8 @@ from registry.errors import DatabaseTooNew, RegistryError
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy.exc import DBAPIError
+
+    from registry.db.facts import DatabaseInfo
 
 T = TypeVar("T")
 
@@ -317,7 +318,7 @@ class Backend(ABC):
         """Add counts of use; False: the database was busy for ``wait`` seconds."""
 
     @abstractmethod
-    def info(self) -> DatabaseInfo:
+    def info(self) -> "DatabaseInfo":
         """Collect the facts; see `SkillRegistry.database_info`."""
 
     @abstractmethod

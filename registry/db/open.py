@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from registry.db.interface import Backend
-from registry.db.remote.address import SCHEMES
 from registry.errors import DatabaseProblem
 from registry.settings import Settings, default_database
 
@@ -50,7 +49,7 @@ def open_backend(
     if given in _MEMORY:
         return _passing()
     scheme, separator, _ = given.partition("://")
-    if separator and scheme.lower() in SCHEMES:
+    if separator and _is_of_a_server(scheme):
         from registry.db.postgres.backend import PostgresBackend
 
         host = environ.get("SKILL_REGISTRY_HOST") or settings.host or platform.node() or "localhost"
@@ -58,6 +57,12 @@ def open_backend(
     from registry.db.sqlite.backend import SqliteBackend
 
     return SqliteBackend(file_path(given))
+
+
+def _is_of_a_server(scheme: str) -> bool:
+    from registry.db.remote.address import SCHEMES  # nothing that a file needs
+
+    return scheme.lower() in SCHEMES
 
 
 def _passing() -> Backend:

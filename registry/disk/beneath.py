@@ -7,13 +7,16 @@ below it is opened from there, each part of the path checked by the system as it
 part). What is decided about a file is decided on what was opened, never on its name again.
 """
 
-import ctypes
 import errno
 import os
+import struct
 import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Final, Self
+
+_HOW: Final = struct.Struct("=QQQ")
+"""``struct open_how``: flags, mode, resolve."""
 
 _OPENAT2: Final = 437  # on every architecture of Linux
 _NO_MAGICLINKS: Final = 0x02
@@ -32,33 +35,36 @@ GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 """What the system says where nothing can be; anything else proves nothing."""
 
 
-class _How(ctypes.Structure):
-    _fields_ = (
-        ("flags", ctypes.c_uint64),
-        ("mode", ctypes.c_uint64),
-        ("resolve", ctypes.c_uint64),
-    )
-
-
 @cache
-def _openat2() -> Callable[..., int] | None:
-    """Return the system call, if this system has it and lets us use it."""
+def _openat2() -> Callable[[int, bytes, int, int, int], int] | None:
+    """Return the system call, if this system has it and lets us use it.
+
+    It takes a folder, a path, flags, mode and how to resolve, and returns a descriptor, or the
+    number of an error as a negative one.
+    """
     if not sys.platform.startswith("linux"):
         return None
+    import ctypes  # not by who only reads the database
+
     try:
         syscall: Callable[..., int] = ctypes.CDLL(None, use_errno=True).syscall
     except (OSError, AttributeError):
         return None
-    how = _How(PASS, 0, _BENEATH)
+
+    def call(folder: int, path: bytes, flags: int, mode: int, resolve: int) -> int:
+        how = _HOW.pack(flags, mode, resolve)
+        opened = syscall(_OPENAT2, folder, path, how, len(how))
+        return opened if opened >= 0 else -ctypes.get_errno()
+
     here = os.open("/", PASS)
     try:
-        opened = syscall(_OPENAT2, here, b".", ctypes.byref(how), ctypes.sizeof(how))
+        opened = call(here, b".", PASS, 0, _BENEATH)
     finally:
         os.close(here)
     if opened < 0:
         return None
     os.close(opened)
-    return syscall
+    return call
 
 
 def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
@@ -73,13 +79,12 @@ def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
         return _open_part(folder, path or ".", flags, mode)
     call = _openat2()
     if call is not None:
-        how = _How(flags, mode if flags & os.O_CREAT else 0, _BENEATH | _NO_SYMLINKS)
-        name = os.fsencode(path)
+        name, mode_made = os.fsencode(path), mode if flags & os.O_CREAT else 0
         for _ in range(_RETRIES):
-            opened = call(_OPENAT2, folder, name, ctypes.byref(how), ctypes.sizeof(how))
+            opened = call(folder, name, flags, mode_made, _BENEATH | _NO_SYMLINKS)
             if opened >= 0:
                 return opened
-            code = ctypes.get_errno()
+            code = -opened
             if code not in {errno.EAGAIN, errno.EINTR}:
                 break
         if code not in {errno.EAGAIN, errno.EINTR, errno.ENAMETOOLONG}:

@@ -1,7 +1,6 @@
 """What can be the matter with sources and their sync."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Unavailable
 
@@ -38,6 +37,8 @@ class SourceNotFound(NotFound):
     similar: Sequence[str]
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
+        from difflib import get_close_matches
+
         super().__init__(name=name, known=known, similar=get_close_matches(name, known, n=3))
 
     def _details(self) -> str:

@@ -4,8 +4,8 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 
-from registry.db.facts import DatabaseInfo
 from registry.db.forks import busy
 from registry.db.interface import Backend, State, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
@@ -22,6 +22,9 @@ from registry.db.stamps import NONE, Stamps
 from registry.db.target import copy_target
 from registry.db.usage import statements
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
+
+if TYPE_CHECKING:
+    from registry.db.facts import DatabaseInfo
 
 
 class SqliteBackend(Backend):
@@ -102,8 +105,9 @@ class SqliteBackend(Backend):
                 raise translate(error, self.path) from error
         return True
 
-    def info(self) -> DatabaseInfo:
+    def info(self) -> "DatabaseInfo":
         """Collect the facts."""
+        from registry.db.facts import DatabaseInfo
         from registry.disk.mounts import file_system
 
         revision, sources, skills = registered(self.reader)

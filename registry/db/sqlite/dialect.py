@@ -1,7 +1,6 @@
 """What both lanes to a SQLite file agree on: its version, its waiting time and its errors."""
 
 import os
-import secrets
 import sqlite3
 from contextlib import closing
 from typing import Final
@@ -73,7 +72,7 @@ def copy_file(connection: sqlite3.Connection, target: str) -> None:
 
     Raises `DatabaseProblem`.
     """
-    draft = f"{target}.{secrets.token_hex(8)}.part"
+    draft = f"{target}.{os.urandom(8).hex()}.part"
     try:
         os.close(os.open(draft, WRITE_NEW, 0o644))
         try:
