@@ -1,5 +1,6 @@
 """What is said of pulled skills beside the table: why, what was lost, what can be done."""
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from shlex import quote
@@ -54,6 +55,22 @@ def _way_out(session: Session, ref: str) -> str:
         stored = resolve(session.registry.core.reader, ref)
         return hint(SkillHeld(ref, stored.skill.source)) if stored.held else ""
     return ""
+
+
+def tell_pulled(session: Session, since: str) -> None:
+    """Say of what was pulled since a time, as UTC text, that it stays, and what takes it back."""
+    from registry.exchange.lockfile import pulled_at
+    from registry.exchange.targets import Target
+
+    with suppress(OSError):  # the current folder is gone, and with it any project
+        for target in (Target.project(os.getcwd()), Target.everywhere()):
+            last = pulled_at(target.path)
+            if last is not None and last >= since:
+                how = "pull --global" if target.is_global else "pull"
+                session.console.note(
+                    "What was pulled is no change of the registry, and stays: "
+                    f"'skill-registry {how} --remove NAME' takes it back."
+                )
 
 
 def tell_strange(session: Session, target: "Target") -> None:

@@ -7,6 +7,7 @@ The same pulls write the same bytes on every machine, so it holds no times and n
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -17,6 +18,7 @@ from registry.disk.files import read_file
 from registry.document.names import check_folder_name
 from registry.errors import LockFileInvalid, RegistryError
 from registry.exchange.staging import replace_file
+from registry.text import utc_text
 
 NAME: Final = "skills.lock.json"
 VERSION: Final = 2
@@ -79,6 +81,17 @@ def read_lock(to: str) -> dict[str, Locked]:
         raise LockFileInvalid(path=path, reason=str(error).rstrip(".")) from error
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise LockFileInvalid(path=path, reason=str(error)) from error
+
+
+def pulled_at(to: str) -> str | None:
+    """Return when skills were pulled last, as UTC text; None: none is there, as far as is known.
+
+    That is the time of the lock, and a hint: who checks it out has it from then.
+    """
+    with suppress(OSError, LockFileInvalid):
+        if read_lock(to):
+            return utc_text(os.stat(os.path.join(to, NAME)).st_mtime_ns)
+    return None
 
 
 def write_lock(to: Folder, locked: Mapping[str, Locked]) -> None:

@@ -28,11 +28,8 @@ class Kept(Generic[T]):
 
     def get(self, key: Hashable) -> T | None:
         """Return what is kept for a key."""
-        with self._lock:
-            if key not in self._values:
-                return None
-            self._values.move_to_end(key)
-            return self._values[key][0]
+        held = self._held(key)
+        return None if held is None else held[0]
 
     def keep(self, key: Hashable, value: T) -> None:
         """Keep a value, and let go of what was not used for longest."""
@@ -49,10 +46,16 @@ class Kept(Generic[T]):
 
     def of(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key, worked out where it is not kept."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key][0]
+        held = self._held(key)
+        if held is not None:
+            return held[0]
         made = make()
         self.keep(key, made)
         return made
+
+    def _held(self, key: Hashable) -> tuple[T, int] | None:
+        """Return a value, which may be None itself, with its weight."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.conftest import write_skill
+from tests.conftest import OLD, write_skill
 from tests.home import make_upstream
 
 
@@ -44,6 +44,32 @@ def test_skills_come_to_agents_are_updated_without_names_and_removed(library, cl
     assert cli("pull", "haiku").stdout == f"unchanged\thaiku\t{place}\n"
     assert cli("pull", "--remove", "haiku").stdout == f"removed\thaiku\t{place}\n"
     assert os.listdir(project / ".claude" / "skills") == []
+
+
+@pytest.mark.parametrize(("everywhere", "how"), [((), "pull"), (("--global",), "pull --global")])
+def test_undo_says_what_takes_back_a_pull(library, cli, project, everywhere, how):
+    told = (
+        "What was pulled is no change of the registry, and stays: "
+        f"'skill-registry {how} --remove NAME' takes it back.\n"
+    )
+    assert told not in cli("undo", "--yes").stderr
+    cli("pull", "haiku", "--agent", "codex", *everywhere)
+    nothing = cli("undo", "--yes")
+    assert (nothing.exit_code, told in nothing.stderr) == (1, True)
+    cli("create", "new", "--description", "New.", "--source", "mine")
+    later = 2_000_000_000
+    for lock in [*project.glob("skills.lock.json"), *project.glob("home/**/skills.lock.json")]:
+        os.utime(lock, (later, later))
+    assert told in cli("undo", "--yes").stderr
+    assert cli(*how.split(), "--remove", "haiku").exit_code == 0
+    assert told not in cli("undo", "--yes").stderr
+
+
+def test_undo_speaks_of_no_pull_before_the_change(library, cli, project):
+    cli("pull", "haiku", "--agent", "codex")
+    os.utime(project / "skills.lock.json", (OLD, OLD))
+    cli("create", "new", "--description", "New.", "--source", "mine")
+    assert "pulled" not in cli("undo", "--yes").stderr
 
 
 def test_a_folder_inside_the_checkout_is_of_its_project(library, cli, project, monkeypatch):

@@ -9,6 +9,7 @@ from registry.cli import escape, options, words
 from registry.cli.commands.history import painted
 from registry.cli.copied import MAX_NAMED
 from registry.cli.group import session_command
+from registry.cli.pulled import tell_pulled
 from registry.cli.session import Session
 from registry.errors import NothingToUndo
 from registry.text import quoted
@@ -45,12 +46,16 @@ def command(session: Session, *, yes: bool, skip: bool, as_json: bool) -> None:
     What was changed together with its copies (--copies) is taken back together, and what can never
     be is passed over. Called again it takes back the change before that; the last 100 are
     remembered. Edits made by hand, syncs and pulled copies are no changes of the registry: "restore
-    --revision" and "pull" see to them.
+    --revision" and "pull --remove" see to them.
     """
     from registry.changes.undo import Undo
 
     console = session.console
-    undo = Undo.of(session.registry.core)
+    try:
+        undo = Undo.of(session.registry.core)
+    except NothingToUndo:
+        tell_pulled(session, "")
+        raise
     if skip:
         undo.forget()
         _answer(session, undo, "Forgot", as_json=as_json)
@@ -58,6 +63,7 @@ def command(session: Session, *, yes: bool, skip: bool, as_json: bool) -> None:
         return
     difference = undo.diff()
     console.note(_sentence(undo))
+    tell_pulled(session, undo.change.made_at)
     for line in difference.splitlines():
         console.note(painted(console, line))
     if not yes:
