@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 RULES: Final = "5"
 """The version of what is made of a folder's content: to be raised with every change of a rule.
 
-The next sync then reads all skills again, those whose files did not change, too.
+The next sync then reads all skills again, those whose files did not change, too; until then a
+check believes nothing that is stored.
 """
 
 MARK: Final = f"{RULES}:"
