@@ -1,0 +1,307 @@
+"""One machine of the run: it works with its skills until it is told to end, or is killed.
+
+Each operation is written down before it begins and when it was answered, a line of JSON each, in a
+file that outlasts a kill. Who is told by SIGUSR1 stands still at its next change, in the transaction
+that holds the lock of all writers.
+"""
+
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from registry import Settings, SkillRegistry
+from registry.changes import recovery
+from registry.db.remote import session
+from registry.errors import DatabaseProblem, RegistryError, SkillNotFound, Unavailable
+
+State: TypeAlias = tuple[str, str] | None
+"""What is in a skill: the marks in its SKILL.md and its other file; None: there is none."""
+
+MARK: Final = re.compile(r"mark-[\w-]+\.\d+\.\d+")
+NAMES: Final = 5
+"""Of skills in each source."""
+
+SOURCES: Final = ("a", "b")
+IDLE: Final = "400ms"
+"""How long a transaction of a machine that stands still goes on."""
+
+OPERATIONS: Final = {
+    **{"create": 5, "update": 6, "edit": 3, "delete": 2, "restore": 2},
+    **{"read": 2, "listing": 2, "search": 1, "pull": 2, "look": 1},
+}
+UNKNOWN: Final = (DatabaseProblem, Unavailable)
+"""Errors that leave open what became of a change; after any other there is none."""
+
+
+def state_of(folder: Path) -> State:
+    """Return what is in the folder of a skill, as anybody would see it."""
+    try:
+        text = (folder / "SKILL.md").read_text()
+    except FileNotFoundError:
+        return None
+    beside = folder / "data.txt"
+    return document_mark(text), document_mark(beside.read_text() if beside.exists() else "")
+
+
+def document_mark(text: str) -> str:
+    """Return the mark that a text has everywhere; what is mixed, or has none, is no mark."""
+    return "+".join(sorted(set(MARK.findall(text)))) or f"no mark in {text!r}"
+
+
+def hash_of(folder: Path) -> str | None:
+    """Return the hash of a SKILL.md, as the registry tells it."""
+    with suppress(FileNotFoundError):
+        return f"sha256:{hashlib.sha256((folder / 'SKILL.md').read_bytes()).hexdigest()}"
+    return None
+
+
+class Host:
+    """The machine ``name`` in ``folder``; all is decided by ``seed`` and by what it then sees."""
+
+    def __init__(self, name: str, folder: str, url: str, seed: str, others: list[str]) -> None:
+        self.name, self.folder, self.url, self.others = name, Path(folder), url, others
+        self.random = random.Random(seed)
+        self.generation = seed.rpartition(":")[2]
+        self.number = 0
+        self.ending = False
+        self.armed = False
+        self.journal = os.open(self.folder / "journal", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def run(self) -> None:
+        """Come up, work until it is told to end, and look at everything once more."""
+        session.WRITING["idle_in_transaction_session_timeout"] = IDLE
+        self._stand_still_when_told()
+        signal.signal(signal.SIGTERM, self._end)
+        with self._insist(self._open) as registry:
+            self._insist(lambda: self.look(registry, "up"))
+            while not self.ending:
+                wanted = self.random.choices([*OPERATIONS], [*OPERATIONS.values()])[0]
+                getattr(self, wanted)(registry)
+                time.sleep(self.random.uniform(0, 0.04))  # somebody thinks
+            self._insist(lambda: self.look(registry, "last"))
+
+    # What is done
+
+    def create(self, registry: SkillRegistry) -> None:
+        name, source = self._some()
+        mark = self._mark(name)
+        files = {"data.txt": mark.encode()}
+        self._change(
+            "create",
+            name,
+            (mark, mark),
+            lambda: registry.create(name, **_texts(mark), source=source, files=files),
+        )
+
+    def update(self, registry: SkillRegistry) -> None:
+        name, _ = self._some(there=True)
+        mark = self._mark(name)
+        files = {"data.txt": mark.encode()}
+        self._change(
+            "update",
+            name,
+            (mark, mark),
+            lambda: registry.update(name, **_texts(mark), files=files),
+        )
+
+    def delete(self, registry: SkillRegistry) -> None:
+        name, _ = self._some(there=True)
+        self._change("delete", name, None, lambda: registry.delete(name))
+
+    def restore(self, registry: SkillRegistry) -> None:
+        with suppress(RegistryError):
+            for one in registry.trash():
+                name = os.path.basename(one.folder)
+                if state_of(self._place(name)) is None:
+                    was = state_of(Path(one.path))
+                    self._change("restore", name, was, lambda name=name: registry.restore(name))
+                    return
+
+    def edit(self, registry: SkillRegistry) -> None:
+        """Edit a SKILL.md by hand, and sync."""
+        name, source = self._some(there=True)
+        place = self._place(name)
+        was = state_of(place)
+        if was is None:
+            return
+        mark = self._mark(name)
+        draft = place.parent.parent / "draft"
+        draft.write_text((place / "SKILL.md").read_text().replace(was[0], mark))
+        number = self._begin("edit", skill=name, to=(mark, was[1]))
+        draft.replace(place / "SKILL.md")
+        self._say(n=number, written=True)
+        self._ask(number, lambda: registry.sync(source).seconds)
+
+    def read(self, registry: SkillRegistry) -> None:
+        name = self._any()
+
+        def ask() -> object:
+            try:
+                return document_mark(registry.read(name))
+            except SkillNotFound:
+                return None
+
+        self._ask(self._begin("read", skill=name), ask)
+
+    def listing(self, registry: SkillRegistry) -> None:
+        self._ask(
+            self._begin("list"),
+            lambda: {one.name: document_mark(one.description) for one in registry.list()},
+        )
+
+    def search(self, registry: SkillRegistry) -> None:
+        self._ask(
+            self._begin("search"),
+            lambda: {one.name: document_mark(one.description) for one in registry.search("holds")},
+        )
+
+    def pull(self, registry: SkillRegistry) -> None:
+        """Copy a skill of any machine into a folder of this one."""
+        name, to = self._any(), self.folder / "pulled"
+
+        def ask() -> object:
+            try:
+                (one,) = registry.pull([registry.resolve(name)], str(to))
+            except SkillNotFound:
+                return None
+            return {"state": one.state, "holds": state_of(to / name)}
+
+        self._ask(self._begin("pull", skill=name), ask)
+
+    def look(self, registry: SkillRegistry, why: str = "look") -> bool:
+        """Sync, and write down what there is: on the disk, and where the database differs."""
+        number = self._begin(why)
+
+        def ask() -> object:
+            registry.sync()
+            report = registry.sync(dry_run=True, verify=True)
+            names = [self._name(source, slot) for source in SOURCES for slot in range(NAMES)]
+            listed = {one.name: document_mark(one.description) for one in registry.list()}
+            return {
+                "disk": {name: state_of(self._place(name)) for name in names},
+                "hashes": {name: hash_of(self._place(name)) for name in names},
+                "listed": listed,
+                "differs": [*report.added, *report.updated, *report.removed, *report.moved],
+            }
+
+        return self._ask(number, ask)
+
+    # How it is done and told
+
+    def _change(self, what: str, name: str, to: State, change: Callable[[], object]) -> None:
+        def ask() -> object:
+            change()
+            return {"hash": hash_of(self._place(name))}
+
+        self._ask(self._begin(what, skill=name, to=to), ask)
+
+    def _ask(self, number: int, ask: Callable[[], object]) -> bool:
+        """Write down what is answered; tell whether it was what was asked for."""
+        try:
+            answer = ask()
+        except UNKNOWN as error:
+            self._say(n=number, failed=type(error).__name__, why=str(error))
+            return False
+        except RegistryError as error:
+            self._say(n=number, refused=type(error).__name__, why=str(error))
+            return False
+        except Exception as error:  # noqa: BLE001  # whatever it is, nobody may see it
+            self._say(n=number, broke=repr(error))
+            return False
+        self._say(n=number, done=answer)
+        return True
+
+    def _begin(self, what: str, **facts: object) -> int:
+        self.number += 1
+        self._say(n=self.number, op=what, **facts)
+        return self.number
+
+    def _say(self, **facts: object) -> None:
+        line = {"at": time.monotonic(), "generation": self.generation, **facts}
+        os.write(self.journal, json.dumps(line).encode() + b"\n")
+
+    def _open(self) -> SkillRegistry | None:
+        try:
+            return SkillRegistry.open(self.url, settings=Settings(host=self.name))
+        except UNKNOWN:
+            return None
+
+    def _insist(self, ask: Callable[[], Any]) -> Any:
+        """Ask until there is an answer: a server comes back."""
+        while not (answer := ask()):
+            time.sleep(0.05)
+        return answer
+
+    def _mark(self, name: str) -> str:
+        return f"mark-{name}.{self.generation}.{self.number + 1}"
+
+    def _name(self, source: str, slot: int, host: str | None = None) -> str:
+        return f"{host or self.name}-{source}-{slot}"
+
+    def _some(self, *, there: bool = False) -> tuple[str, str]:
+        """Return a skill of this machine, if there is one such as wanted, and its source."""
+        chosen = self.random.choices(SOURCES, k=8), self.random.choices(range(NAMES), k=8)
+        for source, slot in zip(*chosen, strict=True):
+            name = self._name(source, slot)
+            if (state_of(self._place(name)) is not None) == there:
+                break
+        return name, f"{self.name}-{source}"
+
+    def _any(self) -> str:
+        source, slot = self.random.choice(SOURCES), self.random.randrange(NAMES)
+        return self._name(source, slot, self.random.choice([self.name, *self.others]))
+
+    def _place(self, name: str) -> Path:
+        return self.folder / name.split("-")[1] / name
+
+    def _end(self, *_: object) -> None:
+        self.ending = True
+
+    def _stand_still_when_told(self) -> None:
+        real = recovery.put_in_place
+
+        def arm(*_: object) -> None:
+            self.armed = True
+
+        def put_in_place(*given: Any) -> None:
+            if self.armed:
+                self.armed = False
+                os.kill(os.getpid(), signal.SIGSTOP)
+            real(*given)
+
+        signal.signal(signal.SIGUSR1, arm)
+        recovery.put_in_place = put_in_place  # type: ignore[assignment]
+
+
+def _texts(mark: str) -> Mapping[str, Any]:
+    return {"description": f"Holds {mark}.", "body": f"# {mark}\n"}
+
+
+def set_up(name: str, folder: Path, url: str) -> None:
+    """Make the folders of a machine, and register them; called in a process of its own home."""
+    with SkillRegistry.open(url, settings=Settings(host=name)) as registry:
+        for source in SOURCES:
+            (folder / source).mkdir(parents=True)
+            registry.sync(str(folder / source), name=f"{name}-{source}")
+
+
+def main(arguments: list[str]) -> None:
+    """Be a machine, as a list of JSON says, until its end."""
+    given = json.loads(arguments[0])
+    if not (Path(given["folder"]) / "a").exists():
+        set_up(given["name"], Path(given["folder"]), given["url"])
+    try:
+        Host(**given).run()
+    except Exception:
+        traceback.print_exc()
+        raise SystemExit(1) from None
+    raise SystemExit(0)
