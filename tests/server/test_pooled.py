@@ -11,6 +11,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.db.postgres import lock as leases
+from registry.db.remote.session import Session
 from registry.errors import DatabaseUnreachable, SyncRunning
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill
@@ -150,6 +151,36 @@ def test_who_stood_still_until_another_took_the_lease_publishes_nothing(library,
     assert b"the lock of this sync was lost" in errors
     assert library.get("gamma").description == "As it is."
     assert library.check_database() == []
+
+
+def test_a_lease_that_could_not_be_given_back_keeps_its_own_process_out_of_nothing(library, pooler):
+    with library.core.backend.sync_lock() as lock:
+        assert lock.acquire(0)
+        pooler.kill()
+    pooler.start()
+    assert library.core.reader.rows("SELECT count(*) FROM leases") == [(1,)]
+    assert library.sync().unchanged == 2
+    assert library.core.reader.rows("SELECT count(*) FROM leases") == [(0,)]
+
+
+def test_a_lease_whose_taking_was_never_answered_keeps_its_own_process_out_of_nothing(
+    library, monkeypatch
+):
+    real = Session.ask
+
+    def lose_the_answer(session, questions):
+        answers = real(session, questions)
+        if answers == [[(1,)]]:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return answers
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leases.Session, "ask", lose_the_answer)
+        with pytest.raises(DatabaseUnreachable):
+            library.sync()
+    assert library.core.reader.rows("SELECT count(*) FROM leases") == [(1,)]
+    assert library.sync().unchanged == 2
+    assert library.core.reader.rows("SELECT count(*) FROM leases") == [(0,)]
 
 
 def test_a_lease_is_renewed_while_the_sync_runs(server_database, root, monkeypatch):
