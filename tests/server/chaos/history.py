@@ -199,7 +199,7 @@ class History:
     def _readable(self, skill: str, since: float, until: float) -> set[str | None]:
         """Return the marks that the database may show of a skill at some moment of a time."""
         may: set[str | None] = {None}
-        for one in self.by_host[skill.split("-")[0]]:
+        for one in self.by_host[skill.partition("-")[0]]:
             if one.facts["at"] > until:
                 break
             if one.what in CHANGES and one.facts["skill"] == skill and not one.refused:
@@ -230,7 +230,8 @@ class History:
             self.findings.other += [f"{table} holds {row}" for row in left]
 
     def _check_skill(self, registry: SkillRegistry, skill: str, state: State) -> None:
-        place = self.folders[skill.split("-")[0]] / skill.split("-")[1] / skill
+        host, source, _ = skill.split("-")
+        place = self.folders[host] / source / skill
         for name in ("SKILL.md", "data.txt"):
             if registry.read_file(skill, name) != (place / name).read_bytes():
                 self.findings.other.append(f"{name} of {skill} is stored with other bytes")

@@ -247,8 +247,19 @@ def running(seed: int, *, replicated: bool = True) -> Iterator[Run]:
         yield run
     finally:
         run.stop()
-        if os.environ.get("KEEP"): shutil.copytree(folder, os.environ["KEEP"], dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns("home"))
+        if os.environ.get("KEEP"):
+            shutil.copytree(
+                folder,
+                os.environ["KEEP"],
+                dirs_exist_ok=True,
+                symlinks=True,
+                ignore=shutil.ignore_patterns("home"),
+            )
         shutil.rmtree(folder)
+
+
+def say(what: str) -> None:
+    print(what, flush=True)  # noqa: T201
 
 
 def main() -> int:
@@ -257,13 +268,13 @@ def main() -> int:
     parser.add_argument("seconds", nargs="?", type=float, default=90)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     chosen = parser.parse_args()
-    print(f"seed {chosen.seed}", flush=True)
+    say(f"seed {chosen.seed}")
     with running(chosen.seed) as run:
         faults = [run.kill, run.suspend, run.stop_immediately, run.stop_fast, run.fail_over]
         if run.cluster.poolers:
             faults.append(run.restart_pooler)
         else:
-            print("There is no PgBouncer: all machines come to the server directly.")
+            say("There is no PgBouncer: all machines come to the server directly.")
         deadline = time.monotonic() + chosen.seconds
         while time.monotonic() < deadline:
             run.random.shuffle(faults)
@@ -272,8 +283,8 @@ def main() -> int:
                 if run.cluster.replica is None:
                     run.cluster.follow()
         findings = run.end()
-        print(summary(run))
-        print(findings)
+        say(summary(run))
+        say(findings)
         return 1 if findings else 0
 
 
