@@ -18,10 +18,10 @@ REPLICATED: Final = (
 ).split()
 
 WRITING: Final = """
-SELECT a.pid FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+SELECT a.application_name FROM pg_stat_activity a JOIN pg_locks l USING (pid)
 WHERE l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction'
 """
-"""Which connections hold the lock of all writers, with nothing under way."""
+"""Who holds the lock of all writers, with nothing under way."""
 
 
 class Member(Server):

@@ -17,6 +17,9 @@ from typing import Any, Final
 from registry import Settings, SkillRegistry
 from tests.server.chaos.host import MARK, State, document_mark, state_of
 
+FILES: Final = ("SKILL.md", "data.txt")
+STATES: Final = ".*.skill-registry"
+
 CHANGES: Final = ("create", "update", "edit", "delete", "restore")
 LOOKS: Final = ("up", "look", "last")
 
@@ -104,6 +107,7 @@ class History:
         self.final: dict[str, State] = {}
         self.hashes: dict[str, str] = {}
         self.asked: dict[str, set[State]] = {}
+        self.deleted: set[State] = set()
         for one in self.all():
             if one.what in CHANGES:
                 self.asked.setdefault(one.facts["skill"], {None}).add(one.to)
@@ -135,11 +139,19 @@ class History:
                     may[skill] = {one.to}
                 elif not one.refused:
                     may[skill] = before | {one.to}
-                if one.done and one.to is not None and one.what != "edit":
+                if one.done and one.to is not None:
                     self._same_bytes(one)
+                self._note_trash(one, before)
             elif one.what in LOOKS and one.done:
                 self._compare(one, may)
         self.final |= {skill: states.copy().pop() for skill, states in may.items()}
+
+    def _note_trash(self, one: Operation, before: set[State]) -> None:
+        """Note what is to be found in the trash: what was deleted, and was not restored."""
+        if one.what == "restore":  # or it may have been
+            self.deleted.discard(one.to)
+        elif one.what == "delete" and one.done and len(before) == 1:
+            self.deleted |= before
 
     def _same_bytes(self, one: Operation) -> None:
         found = one.answer["done"]["hash"]
@@ -232,7 +244,7 @@ class History:
     def _check_skill(self, registry: SkillRegistry, skill: str, state: State) -> None:
         host, source, _ = skill.split("-")
         place = self.folders[host] / source / skill
-        for name in ("SKILL.md", "data.txt"):
+        for name in FILES:
             if registry.read_file(skill, name) != (place / name).read_bytes():
                 self.findings.other.append(f"{name} of {skill} is stored with other bytes")
         for one in registry.history(skill):
@@ -266,15 +278,12 @@ class History:
                 self.findings.lost.append(f"there is no revision of {mark}")
 
     def check_left(self) -> None:
-        """Look for what changes left in the state folders, and for what the trash holds."""
-        for place in self.folders.values():
-            for state in place.glob(".*.skill-registry"):
-                left = [one for area in ("ops", "conflict") for one in (state / area).iterdir()]
-                self.findings.other += [f"{one} is left" for one in left]
-                for tree in state.glob("trash/*/tree"):
-                    was = state_of(tree)
-                    if not any(was in asked for asked in self.asked.values()):
-                        self.findings.phantom.append(f"{tree} in the trash is {was}")
-
-
-FILES: Final = ("SKILL.md", "data.txt")
+        """Look for what changes left in the state folders, and for what the trash must hold."""
+        asked = set().union(*self.asked.values())
+        states = [state for place in self.folders.values() for state in place.glob(STATES)]
+        for state in states:
+            left = [one for area in ("ops", "conflict") for one in (state / area).iterdir()]
+            self.findings.other += [f"{one} is left" for one in left]
+        trash = {state_of(tree) for state in states for tree in state.glob("trash/*/tree")}
+        self.findings.phantom += [f"the trash holds {one}" for one in trash - asked]
+        self.findings.lost += [f"the trash lacks {one}" for one in self.deleted - trash]

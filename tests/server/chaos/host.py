@@ -1,8 +1,8 @@
 """One machine of the run: it works with its skills until it is told to end, or is killed.
 
 Each operation is written down before it begins and when it was answered, a line of JSON each, in a
-file that outlasts a kill. Who is told by SIGUSR1 stands still at its next change, in the transaction
-that holds the lock of all writers.
+file that outlasts a kill. Who is told by SIGUSR1 stands still at its next change or sync, in the
+transaction that holds the lock of all writers.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import re
 import signal
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -22,6 +22,7 @@ from registry import Settings, SkillRegistry
 from registry.changes import recovery
 from registry.db.remote import session
 from registry.errors import DatabaseProblem, RegistryError, SkillNotFound, Unavailable
+from registry.sync import apply
 
 State: TypeAlias = tuple[str, str] | None
 """What is in a skill: the marks in its SKILL.md and its other file; None: there is none."""
@@ -34,10 +35,10 @@ SOURCES: Final = ("a", "b")
 IDLE: Final = "400ms"
 """How long a transaction of a machine that stands still goes on."""
 
-OPERATIONS: Final = (
-    *("create update edit delete restore".split() * 2),
-    *"create create update update update edit read listing search pull look".split(),
-)
+OPERATIONS: Final = """
+create create create update update update update edit edit delete delete restore
+read listing search pull look
+""".split()
 """What a machine does, as often as it stands here."""
 
 UNKNOWN: Final = (DatabaseProblem, Unavailable)
@@ -67,10 +68,16 @@ def hash_of(folder: Path) -> str | None:
 
 
 class Host:
-    """The machine ``name`` in ``folder``; all is decided by ``seed`` and by what it then sees."""
+    """The machine ``name`` in ``folder``; all is decided by ``seed`` and by what it then sees.
 
-    def __init__(self, name: str, folder: str, url: str, seed: str, others: list[str]) -> None:
+    ``thinks``: at most so many seconds between its operations, so that they are not all it does.
+    """
+
+    def __init__(
+        self, name: str, folder: str, url: str, seed: str, others: list[str], thinks: float
+    ) -> None:
         self.name, self.folder, self.url, self.others = name, Path(folder), url, others
+        self.thinks = thinks
         self.random = random.Random(seed)
         self.generation = seed.rpartition(":")[2]
         self.number = 0
@@ -86,38 +93,27 @@ class Host:
         with self._insist(self._open) as registry:
             self._insist(lambda: self.look(registry, "up"))
             while not self.ending:
-                wanted = self.random.choice(OPERATIONS)
-                getattr(self, wanted)(registry)
-                time.sleep(self.random.uniform(0, 0.04))  # somebody thinks
+                getattr(self, self.random.choice(OPERATIONS))(registry)
+                time.sleep(self.random.uniform(0, self.thinks))
             self._insist(lambda: self.look(registry, "last"))
 
     # What is done
 
     def create(self, registry: SkillRegistry) -> None:
-        name, source = self._some()
-        mark = self._mark(name)
-        files = {"data.txt": mark.encode()}
-        self._change(
-            "create",
-            name,
-            (mark, mark),
-            lambda: registry.create(name, **_texts(mark), source=source, files=files),
-        )
+        if (name := self._some(there=False)) is not None:
+            mark = self._mark(name)
+            given = {**_given(mark), "source": self._source(name)}
+            self._change("create", name, (mark, mark), lambda: registry.create(name, **given))
 
     def update(self, registry: SkillRegistry) -> None:
-        name, _ = self._some(there=True)
-        mark = self._mark(name)
-        files = {"data.txt": mark.encode()}
-        self._change(
-            "update",
-            name,
-            (mark, mark),
-            lambda: registry.update(name, **_texts(mark), files=files),
-        )
+        if (name := self._some(there=True)) is not None:
+            mark = self._mark(name)
+            given = _given(mark)
+            self._change("update", name, (mark, mark), lambda: registry.update(name, **given))
 
     def delete(self, registry: SkillRegistry) -> None:
-        name, _ = self._some(there=True)
-        self._change("delete", name, None, lambda: registry.delete(name))
+        if (name := self._some(there=True)) is not None:
+            self._change("delete", name, None, lambda: registry.delete(name))
 
     def restore(self, registry: SkillRegistry) -> None:
         with suppress(RegistryError):
@@ -130,18 +126,23 @@ class Host:
 
     def edit(self, registry: SkillRegistry) -> None:
         """Edit a SKILL.md by hand, and sync."""
-        name, source = self._some(there=True)
-        place = self._place(name)
-        was = state_of(place)
-        if was is None:
+        name = self._some(there=True)
+        if name is None:
             return
-        mark = self._mark(name)
+        place = self._place(name)
+        was, mark = state_of(place), self._mark(name)
+        assert was is not None
         draft = place.parent.parent / "draft"
         draft.write_text((place / "SKILL.md").read_text().replace(was[0], mark))
         number = self._begin("edit", skill=name, to=(mark, was[1]))
         draft.replace(place / "SKILL.md")
         self._say(n=number, written=True)
-        self._ask(number, lambda: registry.sync(source).seconds)
+
+        def sync() -> object:
+            registry.sync(self._source(name))
+            return {"hash": hash_of(place)}
+
+        self._ask(number, sync)
 
     def read(self, registry: SkillRegistry) -> None:
         name = self._any()
@@ -249,14 +250,11 @@ class Host:
     def _name(self, source: str, slot: int, host: str | None = None) -> str:
         return f"{host or self.name}-{source}-{slot}"
 
-    def _some(self, *, there: bool = False) -> tuple[str, str]:
-        """Return a skill of this machine, if there is one such as wanted, and its source."""
-        chosen = self.random.choices(SOURCES, k=8), self.random.choices(range(NAMES), k=8)
-        for source, slot in zip(*chosen, strict=True):
-            name = self._name(source, slot)
-            if (state_of(self._place(name)) is not None) == there:
-                break
-        return name, f"{self.name}-{source}"
+    def _some(self, *, there: bool) -> str | None:
+        """Return a skill of this machine that is there, or is not; None: there is none such."""
+        names = [self._name(source, slot) for source in SOURCES for slot in range(NAMES)]
+        fit = [name for name in names if (state_of(self._place(name)) is not None) == there]
+        return self.random.choice(fit) if fit else None
 
     def _any(self) -> str:
         source, slot = self.random.choice(SOURCES), self.random.randrange(NAMES)
@@ -265,27 +263,34 @@ class Host:
     def _place(self, name: str) -> Path:
         return self.folder / name.split("-")[1] / name
 
+    def _source(self, name: str) -> str:
+        return name.rpartition("-")[0]
+
     def _end(self, *_: object) -> None:
         self.ending = True
 
     def _stand_still_when_told(self) -> None:
-        real = recovery.put_in_place
-
         def arm(*_: object) -> None:
             self.armed = True
 
-        def put_in_place(*given: Any) -> None:
+        signal.signal(signal.SIGUSR1, arm)
+        # What a change, and what a sync does while it holds the lock of all writers.
+        recovery.put_in_place = self._standing(recovery.put_in_place)
+        apply.publish = self._standing(apply.publish)
+
+    def _standing(self, real: Any) -> Any:
+        def work(*given: Any) -> Any:
             if self.armed:
                 self.armed = False
                 os.kill(os.getpid(), signal.SIGSTOP)
-            real(*given)
+            return real(*given)
 
-        signal.signal(signal.SIGUSR1, arm)
-        recovery.put_in_place = put_in_place  # type: ignore[assignment]
+        return work
 
 
-def _texts(mark: str) -> Mapping[str, Any]:
-    return {"description": f"Holds {mark}.", "body": f"# {mark}\n"}
+def _given(mark: str) -> dict[str, Any]:
+    files = {"data.txt": mark.encode()}
+    return {"description": f"Holds {mark}.", "body": f"# {mark}\n", "files": files}
 
 
 def set_up(name: str, folder: Path, url: str) -> None:

@@ -1,12 +1,11 @@
 """Three machines and one server, whatever happens: ``python -m tests.server.chaos.run [SECONDS]``.
 
-Machines are killed and stand still amid changes, the server is stopped and started, its pooler dies,
-and the replica takes over. What the machines were told is then held against what is there
+Machines are killed and stand still amid changes, the server is stopped and started, its poolers
+die, and the replica takes over. What the machines were told is then held against what is there
 (`history`). Ends with 1 where a change was lost, or something is there that nobody asked for.
 """
 
 import argparse
-import json
 import os
 import random
 import shutil
@@ -17,249 +16,188 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Final
 
-from tests.program import start
 from tests.server.chaos.cluster import WRITING, Cluster
-from tests.server.chaos.history import CHANGES, Findings, History, Operation, operations
-from tests.server.chaos.host import main as be_a_machine
+from tests.server.chaos.history import CHANGES, History
+from tests.server.chaos.machines import Machine, until
 
 WAYS: Final = {"one": "direct", "two": "session", "three": "transaction"}
 """How each machine comes to the server."""
 
-PATIENCE: Final = 60
-"""Seconds after which what does not happen is a defect."""
-
-
-@dataclass
-class Machine:
-    """One that is started as often as it is killed."""
-
-    name: str
-    folder: Path
-    url: str
-    seed: int
-    generation: int = 0
-    process: ForkServerProcess | None = None
-
-    @property
-    def pid(self) -> int:
-        assert self.process is not None
-        assert self.process.pid is not None
-        return self.process.pid
-
-    @property
-    def operations(self) -> list[Operation]:
-        journal = self.folder / "journal"
-        return operations(journal) if journal.exists() else []
-
-    @property
-    def said(self) -> str:
-        """How it ended, what it printed and what it did last."""
-        assert self.process is not None
-        did = (self.folder / "journal").read_text().splitlines()[-5:]
-        return "\n".join([str(self.process.exitcode), *did, (self.folder / "errors").read_text()])
-
-    def start(self) -> None:
-        self.generation += 1
-        given = {
-            "name": self.name,
-            "folder": str(self.folder),
-            "url": self.url,
-            "seed": f"{self.seed}:{self.name}:{self.generation}",
-            "others": [one for one in WAYS if one != self.name],
-        }
-        home = self.folder / "home"
-        home.mkdir(parents=True, exist_ok=True)
-        keep = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
-        with open(os.devnull, "r+b") as nothing, (self.folder / "errors").open("ab") as errors:
-            self.process = start(
-                [json.dumps(given)],
-                environ={**keep, "HOME": str(home)},
-                streams=(nothing.fileno(), nothing.fileno(), errors.fileno()),
-                main=be_a_machine,
-            )
-
-    def signal(self, number: signal.Signals) -> None:
-        os.kill(self.pid, number)
-
-    def is_stopped(self) -> bool:
-        self.check_alive()
-        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-
-    def check_alive(self) -> None:
-        assert self.process is not None
-        assert self.process.exitcode is None, self.said
-
-    def unfinished(self) -> list[str]:
-        """Return the changes that began and are not over, as the disk has them."""
-        return [str(one) for one in self.folder.glob(".*.skill-registry/ops/*/record")]
-
-    def has_changed(self, since: float) -> bool:
-        """Tell whether it was told of a success, of a change that began since then."""
-        self.check_alive()
-        return any(
-            one.done and one.facts["at"] > since for one in self.operations if one.what in CHANGES
-        )
-
-    def is_up(self) -> bool:
-        self.check_alive()
-        mine = [one for one in self.operations if one.facts["generation"] == str(self.generation)]
-        return any(one.done and one.what == "up" for one in mine)
-
-
-def until(happened: Callable[[], object], pause: float = 0.01) -> None:
-    """Wait until something has happened, which it must."""
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline, f"in vain for {PATIENCE} seconds"
-        time.sleep(pause)
+PENDING, OPEN = "of a pending change", "in an open transaction"
+KILL, SUSPEND, STOP, STOP_FAST, POOLERS, FAIL_OVER = (
+    *("machine killed", "machine suspended", "server stopped at once", "server stopped fast"),
+    *("poolers killed", "fail-over"),
+)
 
 
 class Run:
-    """The machines and their server; ``counts``: what happened, and where it mattered."""
+    """The machines and their server; ``counts``: what happened, and how often where it matters.
 
-    def __init__(self, folder: Path, seed: int, *, replicated: bool = True) -> None:
+    ``interesting``: each time where it matters; else at any moment, half of the time.
+    """
+
+    def __init__(
+        self, folder: Path, seed: int, *, replicated: bool, interesting: bool, thinks: float
+    ) -> None:
         self.random = random.Random(seed)
+        self.interesting = interesting
         self.counts: Counter[str] = Counter()
         self.cluster = Cluster(replicated=replicated)
-        self.machines = {
-            name: Machine(name, folder / name, self.cluster.address(way), seed)
+        self.machines = [
+            Machine(
+                name,
+                folder / name,
+                self.cluster.address(way),
+                seed,
+                [other for other in WAYS if other != name],
+                thinks,
+            )
             for name, way in WAYS.items()
-        }
-        self.history: History | None = None
+        ]
+        self.faults: list[Callable[[], None]] = [
+            *(self.kill, self.suspend, self.stop_at_once, self.stop_fast),
+            *([self.kill_poolers] if self.cluster.poolers else []),
+            *([self.fail_over] if replicated else []),
+        ]
 
     def start(self) -> None:
-        for machine in self.machines.values():
+        for machine in self.machines:
             machine.start()
-        for machine in self.machines.values():
+        for machine in self.machines:
             until(machine.is_up)
-
-    def any(self) -> Machine:
-        return self.random.choice([*self.machines.values()])
 
     # What happens
 
     def kill(self) -> None:
         """Kill a machine when it has begun a change; it ends that when it is started again."""
-        machine = self.any()
-        until(machine.unfinished, 0.0005)
-        machine.signal(signal.SIGKILL)
-        assert machine.process is not None
-        machine.process.join()
-        self.counts["kill"] += 1
-        self.counts["kill, of a pending change"] += bool(machine.unfinished())
+        machine = self._any()
+        if self._is_to_matter():
+            until(machine.unfinished, 0.0005)
+        machine.kill()
+        self._happened(KILL, **{PENDING: bool(machine.unfinished())})
         machine.start()
         until(machine.is_up)
 
     def suspend(self) -> None:
         """Let a machine stand still in its transaction; the others go on, and so does it later."""
-        with self._standing_still() as machine:
-            others = [one for one in self.machines.values() if one is not machine]
+        with self._standing_still(SUSPEND) as machine:
             since = time.monotonic()
-            until(lambda: not self.cluster.ask(WRITING))
-            until(lambda: all(one.has_changed(since) for one in others))
-        self.counts["suspended client"] += 1
-        self._goes_on()
+            for other in self.machines:
+                until(lambda other=other: other is machine or other.has_changed(since))
+        self._all_go_on()
 
-    def stop_immediately(self) -> None:
-        self._stop(signal.SIGQUIT, "server stopped at once")
+    def stop_at_once(self) -> None:
+        self._stop(signal.SIGQUIT, STOP)
 
     def stop_fast(self) -> None:
-        self._stop(signal.SIGINT, "server stopped fast")
+        self._stop(signal.SIGINT, STOP_FAST)
 
-    def restart_pooler(self) -> None:
-        """Kill the poolers in front of everybody, and start them again."""
-        for pooler in self.cluster.poolers.values():
-            pooler.kill()
-        for pooler in self.cluster.poolers.values():
-            pooler.start()
-            self.counts["pooler restarted"] += 1
-        self._goes_on()
+    def kill_poolers(self) -> None:
+        """Kill the poolers, and with them all connections of who comes by them."""
+        with self._amid(POOLERS):
+            for pooler in self.cluster.poolers.values():
+                pooler.kill()
+            for pooler in self.cluster.poolers.values():
+                pooler.start()
+        self._all_go_on()
 
     def fail_over(self) -> None:
-        """Kill the server in a transaction, and let its replica take over."""
-        with self._standing_still():
+        """Kill the server, and let its replica take over; a new one follows that."""
+        with self._amid(FAIL_OVER):
             self.cluster.fail_over()
-        self.counts["fail-over"] += 1
-        self._goes_on()
+        self._all_go_on()
+        if not self.interesting:
+            self.cluster.follow()
 
     def _stop(self, how: signal.Signals, called: str) -> None:
-        with self._standing_still():
+        with self._amid(called):
             self.cluster.primary.end(how)
+            if not self.interesting and self.random.random() < 0.5:
+                machine = self._any()
+                machine.kill()
+                self._happened(KILL, **{PENDING: bool(machine.unfinished())})
+                machine.start()
             self.cluster.primary.start()
-        self.counts[called] += 1
-        self._goes_on()
+        self._all_go_on()
 
     @contextmanager
-    def _standing_still(self) -> Iterator[Machine]:
+    def _amid(self, called: str) -> Iterator[None]:
+        """Let something happen amid a transaction, or at any moment."""
+        if self._is_to_matter():
+            with self._standing_still(called):
+                yield
+        else:
+            self._happened(called)
+            yield
+
+    @contextmanager
+    def _standing_still(self, called: str) -> Iterator[Machine]:
         """Let a machine stand still in the middle of a transaction, which is seen to be open."""
-        machine = self.any()
+        machine = self._any()
+        generation = machine.generation
         machine.signal(signal.SIGUSR1)
         until(machine.is_stopped, 0.002)
-        self.counts["open transaction hit"] += bool(self.cluster.ask(WRITING))
-        try:
-            yield machine
-        finally:
+        called_so = f"skill-registry {machine.pid}"
+        self._happened(called, **{OPEN: (called_so,) in self.cluster.ask(WRITING)})
+        yield machine
+        if machine.generation == generation:  # else it was killed
             machine.signal(signal.SIGCONT)
 
-    def _goes_on(self) -> None:
+    def _happened(self, what: str, **where: bool) -> None:
+        self.counts[what] += 1
+        for one, is_so in where.items():
+            self.counts[f"{what}, {one}"] += is_so
+
+    def _is_to_matter(self) -> bool:
+        return self.interesting or self.random.random() < 0.5
+
+    def _any(self) -> Machine:
+        return self.random.choice(self.machines)
+
+    def _all_go_on(self) -> None:
         """Wait until each machine has changed something."""
         since = time.monotonic()
-        for machine in self.machines.values():
+        for machine in self.machines:
             until(lambda machine=machine: machine.has_changed(since))
 
     # What came of it
 
-    def end(self) -> Findings:
-        """Let the machines end, and say what is wrong."""
-        for machine in self.machines.values():
+    def end(self) -> History:
+        """Let the machines end, and hold what they were told against what is there."""
+        for machine in self.machines:
             machine.signal(signal.SIGTERM)
-        for machine in self.machines.values():
-            assert machine.process is not None
-            machine.process.join(PATIENCE)
-            assert machine.process.exitcode == 0, machine.said
-        history = self.history = History({one.name: one.folder for one in self.machines.values()})
+        for machine in self.machines:
+            machine.end()
+        history = History({one.name: one.folder for one in self.machines})
         history.check()
         history.check_left()
         history.check_stored(self.cluster.url_now, self.cluster.ask)
-        return history.findings
+        return history
 
     def stop(self) -> None:
-        for machine in self.machines.values():
-            if machine.process is not None:
-                machine.process.kill()
-                machine.process.join()
+        for machine in self.machines:
+            machine.kill()
         self.cluster.stop()
 
 
 @contextmanager
-def running(seed: int, *, replicated: bool = True) -> Iterator[Run]:
+def running(
+    seed: int, *, replicated: bool, interesting: bool = True, thinks: float = 0.04
+) -> Iterator[Run]:
     """Have machines at work in a folder of their own, and end all of it."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.mkdtemp(prefix="skill-registry-chaos-", dir=memory)
-    run = Run(Path(folder), seed, replicated=replicated)
+    how = {"replicated": replicated, "interesting": interesting}
+    run = Run(Path(folder), seed, **how, thinks=thinks)
     try:
         run.start()
         yield run
     finally:
         run.stop()
-        if os.environ.get("KEEP"):
-            shutil.copytree(
-                folder,
-                os.environ["KEEP"],
-                dirs_exist_ok=True,
-                symlinks=True,
-                ignore=shutil.ignore_patterns("home"),
-            )
         shutil.rmtree(folder)
-
-
-def say(what: str) -> None:
-    print(what, flush=True)  # noqa: T201
 
 
 def main() -> int:
@@ -268,36 +206,34 @@ def main() -> int:
     parser.add_argument("seconds", nargs="?", type=float, default=90)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     chosen = parser.parse_args()
-    say(f"seed {chosen.seed}")
-    with running(chosen.seed) as run:
-        faults = [run.kill, run.suspend, run.stop_immediately, run.stop_fast, run.fail_over]
-        if run.cluster.poolers:
-            faults.append(run.restart_pooler)
-        else:
-            say("There is no PgBouncer: all machines come to the server directly.")
+    say(f"servers, --seed {chosen.seed}:")
+    with running(chosen.seed, replicated=True, interesting=False, thinks=0.02) as run:
+        if not run.cluster.poolers:
+            say("  there is no PgBouncer: all machines come to the server directly")
         deadline = time.monotonic() + chosen.seconds
         while time.monotonic() < deadline:
-            run.random.shuffle(faults)
-            for fault in faults:
+            run.random.shuffle(run.faults)
+            for fault in run.faults:
                 fault()
-                if run.cluster.replica is None:
-                    run.cluster.follow()
-        findings = run.end()
-        say(summary(run))
-        say(findings)
-        return 1 if findings else 0
+        history = run.end()
+        say(summary(run, history))
+    never = [what for what, many in run.counts.items() if not many]
+    if never:
+        say(f"  never: {never}")
+    return 1 if history.findings or never else 0
 
 
-def summary(run: Run) -> str:
-    """Say what was done and what happened, a line each."""
-    assert run.history is not None
-    counts = run.history.counts
-    answers = ("done", "refused", "failed", "no")
-    lines = [
-        f"{what}: " + ", ".join(f"{counts[what, one]} {one}" for one in answers)
-        for what in sorted({what for what, _ in counts})
-    ]
-    return "\n".join([*lines, *(f"{what}: {many}" for what, many in run.counts.items())])
+def summary(run: Run, history: History) -> str:
+    """Say what was done and what happened, and what of it did not hold."""
+    answered = Counter[str]()
+    for (what, answer), many in history.counts.items():
+        answered[("changes" if what in CHANGES else "reads and syncs") + f" {answer}"] += many
+    lines = [f"  {what}: {many}" for what, many in sorted({**run.counts, **answered}.items())]
+    return "\n".join([*lines, f"  {history.findings}"])
+
+
+def say(what: str) -> None:
+    print(what, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
