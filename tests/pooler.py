@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import psycopg
-from sqlalchemy import make_url
+from sqlalchemy import URL, make_url
 
 START_SECONDS = 20
 
@@ -25,11 +25,12 @@ class Pooler:
     """One in a folder of its own, in front of the server of ``url``; ``mode``: session, transaction.
 
     It has ``size`` connections to each database, and takes no option that it does not know.
+    ``more``: further lines of its settings.
     """
 
-    def __init__(self, url: str, mode: str, size: int = 20) -> None:
+    def __init__(self, url: str | URL, mode: str, size: int = 20, more: str = "") -> None:
         self._server = make_url(url)
-        self._mode, self._size = mode, size
+        self._mode, self._size, self._more = mode, size, more
         self._folder = Path(tempfile.mkdtemp(prefix="skill-registry-pooler-"))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -70,12 +71,12 @@ class Pooler:
             f"unix_socket_dir =\nauth_type = any\npool_mode = {self._mode}\n"
             f"default_pool_size = {self._size}\nmax_client_conn = 200\n"
             # A server that went away is asked again soon.
-            "server_login_retry = 0.2\n"
+            f"server_login_retry = 0.2\n{self._more}\n"
         )
         for one in (self._folder, self._settings) if self._whose else ():
             os.chown(one, self._whose["user"], self._whose["group"])
 
-    def address(self, url: str) -> str:
+    def address(self, url: str | URL) -> str:
         """Return the address of a database of the server, through here."""
         through = make_url(url).set(host="127.0.0.1", port=self.port)
         return through.render_as_string(hide_password=False)
@@ -85,7 +86,7 @@ class Pooler:
         shutil.rmtree(self._folder)
 
     def _wait(self) -> None:
-        url = make_url(self.address(str(self._server))).set(drivername="postgresql")
+        url = make_url(self.address(self._server)).set(drivername="postgresql")
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:

@@ -8,9 +8,12 @@ from contextlib import closing
 
 import psycopg
 import pytest
+from sqlalchemy import make_url
 
+from benchmarks.proxy import Proxy
 from registry.api import SkillRegistry
 from registry.db.postgres import lock as leases
+from registry.db.postgres.dialect import translate
 from registry.db.remote.session import Session
 from registry.errors import DatabaseUnreachable, SyncRunning
 from registry.settings import Settings
@@ -214,6 +217,37 @@ def test_a_lease_that_another_took_in_the_moment_of_publishing_waits_for_that(
                 registry.core.writer.transaction() as connection,
             ):
                 lock.assert_held(connection)
+
+
+def test_a_pooler_that_lost_its_server_is_no_other_than_a_lost_server():
+    """It says so as an error of the protocol, having no better one; who hears it is chance."""
+    said = psycopg.errors.ProtocolViolation("server conn crashed?")
+    told = translate(said, "postgresql+psycopg://db/skills", 0)
+    assert isinstance(told, DatabaseUnreachable)
+    assert "Try again" in str(told)
+
+
+def test_a_read_waits_for_a_server_behind_a_pooler_no_more_often_than_for_one_connection(
+    server_database, monkeypatch
+):
+    """Each wait may take minutes, and one by a new connection says it all."""
+    proxy = Proxy("127.0.0.1", make_url(server_database).port)
+    there = make_url(server_database).set(port=proxy.port)
+    pooler = Pooler(there, "transaction", more="query_wait_timeout = 1")
+    real, opened = Session.open, []
+    try:
+        with SkillRegistry.open(pooler.address(server_database), settings=Settings()) as registry:
+            assert registry.list().total == 0
+            proxy.close()
+            monkeypatch.setattr(
+                Session, "open", lambda *given: opened.append(given) or real(*given)
+            )
+            with pytest.raises(DatabaseUnreachable):
+                registry.list()
+            assert len(opened) == 1
+    finally:
+        pooler.stop()
+        proxy.close()
 
 
 LEFT = """

@@ -21,7 +21,13 @@ from typing import Any, Final, TypeAlias
 from registry import Settings, SkillRegistry
 from registry.changes import recovery
 from registry.db.remote import session
-from registry.errors import DatabaseProblem, RegistryError, SkillNotFound, Unavailable
+from registry.errors import (
+    ChangePending,
+    DatabaseProblem,
+    RegistryError,
+    SkillNotFound,
+    Unavailable,
+)
 from registry.sync import apply
 
 State: TypeAlias = tuple[str, str] | None
@@ -41,7 +47,7 @@ read listing search pull look
 """.split()
 """What a machine does, as often as it stands here."""
 
-UNKNOWN: Final = (DatabaseProblem, Unavailable)
+UNKNOWN: Final = (ChangePending, DatabaseProblem, Unavailable)
 """Errors that leave open what became of a change; after any other there is none."""
 
 
