@@ -40,7 +40,7 @@ def test_nothing_is_lost_and_nothing_appears_whatever_is_killed_and_stopped():
 
 
 def test_a_replica_that_confirms_each_commit_takes_over_without_loss():
-    with running(SEED, replicated=True) as run:
+    with running(SEED) as run:
         run.fail_over()
         history = run.end()
         assert not history.findings, history.findings

@@ -24,6 +24,10 @@ WHERE l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction'
 """Who holds the lock of all writers, with nothing under way."""
 
 
+WAITING: Final = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+"""Whose commit waits for the replica."""
+
+
 class Member(Server):
     """A server that others may follow; ``of``: the one that it copies and follows itself."""
 
@@ -45,6 +49,10 @@ class Member(Server):
         self._process.send_signal(how)
         self._process.wait(START_SECONDS)
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def promote(self) -> None:
         """Let it be the one that is written to."""
         assert self.ask("SELECT pg_promote(true, 60)") == [(True,)]
@@ -57,9 +65,13 @@ class Member(Server):
 
 
 class Cluster:
-    """What is written to, what follows it, and the addresses by which both are found."""
+    """What is written to, what follows it, and the addresses by which both are found.
 
-    def __init__(self, *, replicated: bool = True) -> None:
+    ``confirming``: what follows has each commit before that is acknowledged.
+    """
+
+    def __init__(self, *, replicated: bool = True, confirming: bool = True) -> None:
+        self._confirming = confirming
         self.primary = Member()
         self.primary.start()
         self.replica: Member | None = None
@@ -74,17 +86,19 @@ class Cluster:
             self._ports = [self.primary.port, self.replica.port] if self.replica else []
 
     def follow(self) -> None:
-        """Start a replica, and let each commit wait until it has it."""
+        """Start a replica."""
         free = [port for port in self._ports if port != self.primary.port]
         self.replica = Member(of=self.primary)
         self.replica.port = free[0] if free else 0
         self.replica.start()
         # Not before: a copy of this setting would wait for a replica of its own.
-        self.primary.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        self.primary.ask("SELECT pg_reload_conf()")
-        state = "SELECT sync_state FROM pg_stat_replication"
+        if self._confirming:
+            self.primary.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            self.primary.ask("SELECT pg_reload_conf()")
+        state = "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'"
+        expected = "sync" if self._confirming else "async"
         deadline = time.monotonic() + START_SECONDS
-        while self.primary.ask(state) != [("sync",)]:
+        while self.primary.ask(state) != [(expected,)]:
             assert time.monotonic() < deadline
             time.sleep(0.02)
 
@@ -115,10 +129,12 @@ class Cluster:
         return []
 
     def fail_over(self) -> None:
-        """Kill what is written to, and write to its replica from now on."""
+        """Kill what is written to, and write to its replica from now on, which may be down."""
         assert self.replica is not None
         self.primary.end(signal.SIGQUIT)
         fallen, self.primary, self.replica = self.primary, self.replica, None
+        if not self.primary.is_running:
+            self.primary.start()
         self.primary.promote()
         for pooler in self.poolers.values():
             pooler.point_to(self.url_now)

@@ -19,18 +19,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.server.chaos.cluster import WRITING, Cluster
+from tests.server.chaos.cluster import WAITING, WRITING, Cluster, Member
 from tests.server.chaos.history import CHANGES, History
 from tests.server.chaos.machines import Machine, until
 
 WAYS: Final = {"one": "direct", "two": "session", "three": "transaction"}
 """How each machine comes to the server."""
 
+KILL, SUSPEND = "machine killed", "machine suspended"
+STOP, STOP_FAST = "server stopped at once", "server stopped fast"
+POOLERS, REPLICA, FAIL_OVER = "poolers killed", "replica stopped", "fail-over"
 PENDING, OPEN = "of a pending change", "in an open transaction"
-KILL, SUSPEND, STOP, STOP_FAST, POOLERS, FAIL_OVER = (
-    *("machine killed", "machine suspended", "server stopped at once", "server stopped fast"),
-    *("poolers killed", "fail-over"),
-)
+BEHIND = "before a commit that waits was confirmed"
 
 
 class Run:
@@ -40,12 +40,12 @@ class Run:
     """
 
     def __init__(
-        self, folder: Path, seed: int, *, replicated: bool, interesting: bool, thinks: float
+        self, folder: Path, seed: int, cluster: Cluster, *, interesting: bool, thinks: float
     ) -> None:
         self.random = random.Random(seed)
         self.interesting = interesting
         self.counts: Counter[str] = Counter()
-        self.cluster = Cluster(replicated=replicated)
+        self.cluster = cluster
         self.machines = [
             Machine(
                 name,
@@ -60,7 +60,7 @@ class Run:
         self.faults: list[Callable[[], None]] = [
             *(self.kill, self.suspend, self.stop_at_once, self.stop_fast),
             *([self.kill_poolers] if self.cluster.poolers else []),
-            *([self.fail_over] if replicated else []),
+            *([self.stop_replica, self.fail_over] if cluster.replica else []),
         ]
 
     def start(self) -> None:
@@ -104,13 +104,45 @@ class Run:
                 pooler.start()
         self._all_go_on()
 
+    def stop_replica(self) -> None:
+        """Stop the replica until a commit waits for it; whoever waits may lose the server, too."""
+        self._fall_behind()
+        self._happened(REPLICA, **{BEHIND: True})
+        if self._is_to_matter():
+            self.cluster.primary.end(signal.SIGQUIT)
+            self.cluster.primary.start()
+        self._replica.start()
+        self._all_go_on()
+
     def fail_over(self) -> None:
         """Kill the server, and let its replica take over; a new one follows that."""
-        with self._amid(FAIL_OVER):
+        is_behind = not self.interesting and self.random.random() < 0.5
+        if is_behind:
+            self._fall_behind()
+            self._happened(FAIL_OVER, **{BEHIND: True})
             self.cluster.fail_over()
+        else:
+            with self._amid(FAIL_OVER):
+                self.cluster.fail_over()
         self._all_go_on()
         if not self.interesting:
             self.cluster.follow()
+
+    def lag_and_fail_over(self) -> None:
+        """Let a replica take over that has not got what everybody was told since."""
+        self._replica.end(signal.SIGINT)
+        self._all_go_on()
+        self.cluster.fail_over()
+        self._all_go_on()
+
+    def _fall_behind(self) -> None:
+        self._replica.end(signal.SIGINT)
+        until(lambda: self.cluster.ask(WAITING), 0.05)
+
+    @property
+    def _replica(self) -> Member:
+        assert self.cluster.replica is not None
+        return self.cluster.replica
 
     def _stop(self, how: signal.Signals, called: str) -> None:
         with self._amid(called):
@@ -185,19 +217,31 @@ class Run:
 
 @contextmanager
 def running(
-    seed: int, *, replicated: bool, interesting: bool = True, thinks: float = 0.04
+    seed: int,
+    *,
+    replicated: bool = True,
+    confirming: bool = True,
+    interesting: bool = True,
+    thinks: float = 0.04,
 ) -> Iterator[Run]:
     """Have machines at work in a folder of their own, and end all of it."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.mkdtemp(prefix="skill-registry-chaos-", dir=memory)
-    how = {"replicated": replicated, "interesting": interesting}
-    run = Run(Path(folder), seed, **how, thinks=thinks)
+    cluster = Cluster(replicated=replicated, confirming=confirming)
+    run = Run(Path(folder), seed, cluster, interesting=interesting, thinks=thinks)
     try:
         run.start()
         yield run
     finally:
         run.stop()
         shutil.rmtree(folder)
+
+
+def control(seed: int) -> History:
+    """Let a replica take over that was not waited for: what was acknowledged is lost, and found."""
+    with running(seed, confirming=False) as run:
+        run.lag_and_fail_over()
+        return run.end()
 
 
 def main() -> int:
@@ -207,7 +251,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     chosen = parser.parse_args()
     say(f"servers, --seed {chosen.seed}:")
-    with running(chosen.seed, replicated=True, interesting=False, thinks=0.02) as run:
+    with running(chosen.seed, interesting=False, thinks=0.02) as run:
         if not run.cluster.poolers:
             say("  there is no PgBouncer: all machines come to the server directly")
         deadline = time.monotonic() + chosen.seconds
@@ -220,7 +264,9 @@ def main() -> int:
     never = [what for what, many in run.counts.items() if not many]
     if never:
         say(f"  never: {never}")
-    return 1 if history.findings or never else 0
+    lost = control(chosen.seed).findings
+    say(f"  with a replica that confirms nothing, as a control: {len(lost.lost)} lost")
+    return 1 if history.findings or never or not lost.lost or lost.other else 0
 
 
 def summary(run: Run, history: History) -> str:
