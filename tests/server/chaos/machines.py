@@ -14,8 +14,8 @@ from tests.program import start
 from tests.server.chaos.history import CHANGES
 from tests.server.chaos.host import main as be_a_machine
 
-PATIENCE: Final = 60
-"""Seconds after which what does not happen is a defect."""
+PATIENCE: Final = 25
+"""Seconds after which what does not happen is a defect: nobody is to wait as long as a lease lasts."""
 
 
 def until(happened: Callable[[], object], pause: float = 0.01) -> None:
@@ -69,7 +69,8 @@ class Machine:
         }
         home = self.folder / "home"
         home.mkdir(parents=True, exist_ok=True)
-        keep = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
+        own = ("XDG_", "SKILL_REGISTRY_")
+        keep = {key: value for key, value in os.environ.items() if not key.startswith(own)}
         with open(os.devnull, "r+b") as nothing, (self.folder / "errors").open("ab") as errors:
             self.process = start(
                 [json.dumps(given)],
