@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from registry import Settings, SkillRegistry
-from tests.server.chaos.host import MARK, State, document_mark, state_of
+from registry.errors import RegistryError
+from tests.server.chaos.skills import BOTH, MARK, SOURCES, State, document_mark, state_of
 
 FILES: Final = ("SKILL.md", "data.txt")
 STATES: Final = ".*.skill-registry"
@@ -232,7 +233,10 @@ class History:
             stored = {one.name for one in registry.list()}
             for skill, state in self.final.items():
                 if state is not None:
-                    self._check_skill(registry, skill, state)
+                    try:
+                        self._check_skill(registry, skill, state)
+                    except RegistryError as error:
+                        self.findings.lost.append(f"{skill}: {error}")
             there = {skill for skill, state in self.final.items() if state is not None}
             self.findings.lost += [f"{skill} is not stored" for skill in there - stored]
             self.findings.phantom += [f"{skill} is stored" for skill in stored - there]
@@ -243,7 +247,7 @@ class History:
 
     def _check_skill(self, registry: SkillRegistry, skill: str, state: State) -> None:
         host, source, _ = skill.split("-")
-        place = self.folders[host] / source / skill
+        place = self.folders[host] / (SOURCES[0] if source == BOTH else source) / skill
         for name in FILES:
             if registry.read_file(skill, name) != (place / name).read_bytes():
                 self.findings.other.append(f"{name} of {skill} is stored with other bytes")

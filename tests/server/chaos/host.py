@@ -5,18 +5,16 @@ file that outlasts a kill. Who is told by SIGUSR1 stands still at its next chang
 transaction that holds the lock of all writers.
 """
 
-import hashlib
 import json
 import os
 import random
-import re
 import signal
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from registry import Settings, SkillRegistry
 from registry.changes import recovery
@@ -29,48 +27,22 @@ from registry.errors import (
     Unavailable,
 )
 from registry.sync import apply
+from tests.server.chaos.skills import BOTH, SOURCES, State, document_mark, hash_of, state_of
 
-State: TypeAlias = tuple[str, str] | None
-"""What is in a skill: the marks in its SKILL.md and its other file; None: there is none."""
-
-MARK: Final = re.compile(r"mark-[\w-]+\.\d+\.\d+")
 NAMES: Final = 5
 """Of skills in each source."""
 
-SOURCES: Final = ("a", "b")
 IDLE: Final = "400ms"
 """How long a transaction of a machine that stands still goes on."""
 
 OPERATIONS: Final = """
 create create create update update update update edit edit delete delete restore
-read listing search pull look
+together together read listing search pull look
 """.split()
 """What a machine does, as often as it stands here."""
 
 UNKNOWN: Final = (ChangePending, DatabaseProblem, Unavailable)
 """Errors that leave open what became of a change; after any other there is none."""
-
-
-def state_of(folder: Path) -> State:
-    """Return what is in the folder of a skill, as anybody would see it."""
-    try:
-        text = (folder / "SKILL.md").read_text()
-    except FileNotFoundError:
-        return None
-    beside = folder / "data.txt"
-    return document_mark(text), document_mark(beside.read_text() if beside.exists() else "")
-
-
-def document_mark(text: str) -> str:
-    """Return the mark that a text has everywhere; what is mixed, or has none, is no mark."""
-    return "+".join(sorted(set(MARK.findall(text)))) or f"no mark in {text!r}"
-
-
-def hash_of(folder: Path) -> str | None:
-    """Return the hash of a SKILL.md, as the registry tells it."""
-    with suppress(FileNotFoundError):
-        return f"sha256:{hashlib.sha256((folder / 'SKILL.md').read_bytes()).hexdigest()}"
-    return None
 
 
 class Host:
@@ -97,6 +69,8 @@ class Host:
         self._stand_still_when_told()
         signal.signal(signal.SIGTERM, self._end)
         with self._insist(self._open) as registry:
+            if self.generation == "1":
+                self.plant(registry)
             self._insist(lambda: self.look(registry, "up"))
             while not self.ending:
                 getattr(self, self.random.choice(OPERATIONS))(registry)
@@ -116,6 +90,26 @@ class Host:
             mark = self._mark(name)
             given = _given(mark)
             self._change("update", name, (mark, mark), lambda: registry.update(name, **given))
+
+    def plant(self, registry: SkillRegistry) -> None:
+        """Make the skill that lies in both sources, by hand."""
+        name = self._name(BOTH, 0)
+        mark = self._mark(name)
+        number = self._begin("create", skill=name, to=(mark, mark))
+        for place in self._places(name):
+            place.mkdir()
+            text = f"---\nname: {name}\ndescription: Holds {mark}.\n---\n\n# {mark}\n"
+            (place / "SKILL.md").write_text(text)
+            (place / "data.txt").write_text(mark)
+        self._ask(number, lambda: registry.sync() and {"hash": hash_of(self._place(name))})
+
+    def together(self, registry: SkillRegistry) -> None:
+        """Update a skill and its copy, both or neither."""
+        name = self._name(BOTH, 0)
+        mark = self._mark(name)
+        given = _given(mark)
+        change = lambda: registry.update(name, **given, copies=True)  # noqa: E731
+        self._change("update", name, (mark, mark), change)
 
     def delete(self, registry: SkillRegistry) -> None:
         if (name := self._some(there=True)) is not None:
@@ -168,10 +162,13 @@ class Host:
         )
 
     def search(self, registry: SkillRegistry) -> None:
-        self._ask(
-            self._begin("search"),
-            lambda: {one.name: document_mark(one.description) for one in registry.search("holds")},
-        )
+        """Search, and let a tool do so, whose use is counted."""
+
+        def ask() -> object:
+            registry.toolset("native").call("search_skills", {"query": "holds"})
+            return {one.name: document_mark(one.description) for one in registry.search("holds")}
+
+        self._ask(self._begin("search"), ask)
 
     def pull(self, registry: SkillRegistry) -> None:
         """Copy a skill of any machine into a folder of this one."""
@@ -193,10 +190,10 @@ class Host:
         def ask() -> object:
             registry.sync()
             report = registry.sync(dry_run=True, verify=True)
-            names = [self._name(source, slot) for source in SOURCES for slot in range(NAMES)]
+            names = [*self._names(), self._name(BOTH, 0)]
             listed = {one.name: document_mark(one.description) for one in registry.list()}
             return {
-                "disk": {name: state_of(self._place(name)) for name in names},
+                "disk": {name: self._state(name) for name in names},
                 "hashes": {name: hash_of(self._place(name)) for name in names},
                 "listed": listed,
                 "differs": [*report.added, *report.updated, *report.removed, *report.moved],
@@ -258,16 +255,27 @@ class Host:
 
     def _some(self, *, there: bool) -> str | None:
         """Return a skill of this machine that is there, or is not; None: there is none such."""
-        names = [self._name(source, slot) for source in SOURCES for slot in range(NAMES)]
-        fit = [name for name in names if (state_of(self._place(name)) is not None) == there]
+        fit = [name for name in self._names() if (state_of(self._place(name)) is not None) == there]
         return self.random.choice(fit) if fit else None
 
     def _any(self) -> str:
         source, slot = self.random.choice(SOURCES), self.random.randrange(NAMES)
         return self._name(source, slot, self.random.choice([self.name, *self.others]))
 
+    def _names(self) -> list[str]:
+        return [self._name(source, slot) for source in SOURCES for slot in range(NAMES)]
+
+    def _places(self, name: str) -> list[Path]:
+        source = name.split("-")[1]
+        return [self.folder / one / name for one in (SOURCES if source == BOTH else [source])]
+
     def _place(self, name: str) -> Path:
-        return self.folder / name.split("-")[1] / name
+        return self._places(name)[0]
+
+    def _state(self, name: str) -> State:
+        """Return what is in a skill; of one whose copies differ what nobody ever asked for."""
+        found = {state_of(place) for place in self._places(name)}
+        return found.pop() if len(found) == 1 else (f"one of {found}", "")
 
     def _source(self, name: str) -> str:
         return name.rpartition("-")[0]
