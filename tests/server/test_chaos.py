@@ -67,3 +67,5 @@ def controls(history):
     assert found(look, {"n": 0, "done": {"one-b-0": "mark-nobody.1.1"}}).phantom
     broke = found({"n": 0, "op": "read", "skill": "one-b-0"}, {"n": 0, "broke": "KeyError()"})
     assert broke.other
+    held = {"n": 0, "failed": "SyncRunning", "why": "Another sync of this registry is running."}
+    assert found({**made, "op": "edit"}, held).other

@@ -114,6 +114,8 @@ class History:
                 self.asked.setdefault(one.facts["skill"], {None}).add(one.to)
             if "broke" in one.answer:
                 self.findings.other.append(f"{one.what}: {one.answer['broke']}")
+            elif one.answer.get("failed") == "SyncRunning":  # but each machine is one process
+                self.findings.other.append(f"{one.what} was held up: {one.answer['why']}")
 
     def all(self) -> Iterator[Operation]:
         for done in self.by_host.values():

@@ -32,7 +32,7 @@ from tests.server.chaos.skills import BOTH, SOURCES, State, document_mark, hash_
 NAMES: Final = 5
 """Of skills in each source."""
 
-IDLE: Final = "400ms"
+IDLE: Final = "1s"
 """How long a transaction of a machine that stands still goes on."""
 
 OPERATIONS: Final = """

@@ -14,8 +14,8 @@ from tests.program import start
 from tests.server.chaos.history import CHANGES
 from tests.server.chaos.host import main as be_a_machine
 
-PATIENCE: Final = 25
-"""Seconds after which what does not happen is a defect: nobody is to wait as long as a lease lasts."""
+PATIENCE: Final = 60
+"""Seconds after which what does not happen is a defect."""
 
 
 def until(happened: Callable[[], object], pause: float = 0.01) -> None:
@@ -97,6 +97,16 @@ class Machine:
     def is_stopped(self) -> bool:
         self._check_alive()
         return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    def stop_where(self, seen: Callable[[], object]) -> None:
+        """Let it stand still where something is seen, and is still so then."""
+        while True:
+            until(seen, 0.0005)
+            self.signal(signal.SIGSTOP)
+            until(self.is_stopped, 0.0005)
+            if seen():
+                return
+            self.signal(signal.SIGCONT)
 
     def unfinished(self) -> list[str]:
         """Return the changes that began and are not over, as the disk has them."""

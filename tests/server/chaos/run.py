@@ -45,11 +45,9 @@ class Run:
     ``interesting``: each time where it matters; else at any moment, half of the time.
     """
 
-    def __init__(
-        self, folder: Path, seed: int, cluster: Cluster, *, interesting: bool, thinks: float
-    ) -> None:
+    def __init__(self, folder: Path, seed: int, cluster: Cluster, thinks: float) -> None:
         self.random = random.Random(seed)
-        self.interesting = interesting
+        self.interesting = True
         self.counts: Counter[str] = Counter()
         self.cluster = cluster
         self.machines = [
@@ -75,13 +73,27 @@ class Run:
         for machine in self.machines:
             until(machine.is_up)
 
+    def go_on_for(self, seconds: float) -> None:
+        """Let everything happen where it matters, and then anything at any moment."""
+        deadline = time.monotonic() + seconds
+        for fault in self.faults:
+            self._let(fault)
+        self.interesting = False
+        while time.monotonic() < deadline:
+            self._let(self.random.choice(self.faults))
+
+    def _let(self, fault: Callable[[], None]) -> None:
+        fault()
+        if self.cluster.replica is None:
+            self.cluster.follow()
+
     # What happens
 
     def kill(self) -> None:
         """Kill a machine when it has begun a change; it ends that when it is started again."""
         machine = self._any()
         if self._is_to_matter():
-            until(machine.unfinished, 0.0005)
+            machine.stop_where(machine.unfinished)
         self._kill(machine)
         if not self._is_to_matter():  # again, in the middle of its repair or of anything else
             time.sleep(self.random.uniform(0, 0.5))
@@ -127,7 +139,7 @@ class Run:
         self._all_go_on()
 
     def fail_over(self) -> None:
-        """Kill the server, and let its replica take over; a new one follows that."""
+        """Kill the server, and let its replica take over."""
         is_behind = not self.interesting and self.random.random() < 0.5
         if is_behind:
             self._fall_behind()
@@ -137,8 +149,6 @@ class Run:
             with self._amid(FAIL_OVER):
                 self.cluster.fail_over()
         self._all_go_on()
-        if not self.interesting:
-            self.cluster.follow()
 
     def lag_and_fail_over(self) -> None:
         """Let a replica take over that has not got what everybody was told since."""
@@ -178,11 +188,14 @@ class Run:
     def _standing_still(self, called: str) -> Iterator[Machine]:
         """Let a machine stand still in the middle of a transaction, which is seen to be open."""
         machine = self._any()
-        generation = machine.generation
-        machine.signal(signal.SIGUSR1)
-        until(machine.is_stopped, 0.002)
-        called_so = f"skill-registry {machine.pid}"
-        self._happened(called, **{OPEN: (called_so,) in self.cluster.ask(WRITING)})
+        generation, called_so = machine.generation, (f"skill-registry {machine.pid}",)
+        while True:
+            machine.signal(signal.SIGUSR1)
+            until(machine.is_stopped, 0.002)
+            if called_so in self.cluster.ask(WRITING):
+                break
+            machine.signal(signal.SIGCONT)  # on a busy machine the server was faster
+        self._happened(called, **{OPEN: True})
         yield machine
         if machine.generation == generation:  # else it was killed
             machine.signal(signal.SIGCONT)
@@ -230,14 +243,13 @@ def running(
     *,
     replicated: bool = True,
     confirming: bool = True,
-    interesting: bool = True,
     thinks: float = 0.04,
 ) -> Iterator[Run]:
     """Have machines at work in a folder of their own, and end all of it."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.mkdtemp(prefix="skill-registry-chaos-", dir=memory)
     cluster = Cluster(replicated=replicated, confirming=confirming)
-    run = Run(Path(folder), seed, cluster, interesting=interesting, thinks=thinks)
+    run = Run(Path(folder), seed, cluster, thinks)
     try:
         run.start()
         yield run
@@ -260,14 +272,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     chosen = parser.parse_args()
     say(f"servers, --seed {chosen.seed}:")
-    with running(chosen.seed, interesting=False, thinks=0.02) as run:
+    with running(chosen.seed, thinks=0.02) as run:
         if not run.cluster.poolers:
             say("  there is no PgBouncer: all machines come to the server directly")
-        deadline = time.monotonic() + chosen.seconds
-        while time.monotonic() < deadline:
-            run.random.shuffle(run.faults)
-            for fault in run.faults:
-                fault()
+        run.go_on_for(chosen.seconds)
         history = run.end()
         say(summary(run, history))
     called = {fault for fault in MATTERS if fault != POOLERS or run.cluster.poolers}
