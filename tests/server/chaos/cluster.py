@@ -72,20 +72,22 @@ class Cluster:
 
     def __init__(self, *, replicated: bool = True, confirming: bool = True) -> None:
         self._confirming = confirming
-        self.primary = Member()
-        self.primary.start()
-        self.replica: Member | None = None
-        self.url = Databases(self.primary.url).new()
-        self.poolers: dict[str, Pooler] = {}
-        if program() is not None:
-            for mode in ("session", "transaction"):
-                self.poolers[mode] = Pooler(self.url, mode)
         self._ports: list[int] = []
-        if replicated:
-            self.follow()
-            self._ports = [self.primary.port, self.replica.port] if self.replica else []
+        self.poolers: dict[str, Pooler] = {}
+        self.replica: Member | None = None
+        self.primary = Member()
+        try:
+            self.primary.start()
+            self.url = Databases(self.primary.url).new()
+            for mode in ("session", "transaction") if program() else ():
+                self.poolers[mode] = Pooler(self.url, mode)
+            if replicated:
+                self._ports = [self.primary.port, self.follow().port]
+        except BaseException:
+            self.stop()
+            raise
 
-    def follow(self) -> None:
+    def follow(self) -> Member:
         """Start a replica."""
         free = [port for port in self._ports if port != self.primary.port]
         self.replica = Member(of=self.primary)
@@ -101,6 +103,7 @@ class Cluster:
         while self.primary.ask(state) != [(expected,)]:
             assert time.monotonic() < deadline
             time.sleep(0.02)
+        return self.replica
 
     def address(self, way: str) -> str:
         """Return the address of the database: ``direct``, or by a pooler of a mode."""

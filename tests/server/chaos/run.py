@@ -268,7 +268,7 @@ def control(seed: int) -> History:
 def main() -> int:
     """Go on for as long as was asked for; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.server.chaos.run", description=__doc__)
-    parser.add_argument("seconds", nargs="?", type=float, default=80)
+    parser.add_argument("seconds", nargs="?", type=float, default=75)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     chosen = parser.parse_args()
     say(f"servers, --seed {chosen.seed}:")
