@@ -71,8 +71,9 @@ test-long: $(SERVER)  ## the same with all real skills, a fault at every step, m
 	SKILL_REGISTRY_TEST_WRITES=2000 SKILL_REGISTRY_TEST_CHANGES=50 $(BIN)/python -m pytest $(WORKERS) --all-skills --every-step
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql --all-skills --every-step
 
-chaos: $(READY)  ## cut the power at every call of every operation; `make test` tries a part of it
+chaos: $(SERVER)  ## cut the power at every call of every operation, then two minutes of machines and servers that die; `make test` tries a part of both
 	$(BIN)/python -m tests.powerloss.chaos
+	$(BIN)/python -m tests.server.chaos.run
 
 bench: $(SERVER)  ## measure beside the bare parts; writes docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,8 +56,8 @@ def programs() -> Path:
 class Server:
     """A server in a folder of its own, which goes with it."""
 
-    def __init__(self, *, durable: bool = False) -> None:
-        self._options = (*SMALL, *(() if durable else FAST))
+    def __init__(self, *, durable: bool = False, options: Sequence[str] = ()) -> None:
+        self._options = (*SMALL, *(() if durable else FAST), *options)
         # In memory where there is a place for that: what a killed process has written stays there.
         place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self._folder = Path(tempfile.mkdtemp(prefix="skill-registry-postgres-", dir=place))
@@ -67,8 +68,7 @@ class Server:
         self.data = self._folder / "data"
         self.port = 0
         self._own(self._folder)
-        command = ["initdb", "-D", str(self.data), "-U", "tests", "-A", "trust", "-E", "UTF8"]
-        self._run([*command, "--no-locale", "--no-sync"])
+        self._fill()
 
     @property
     def url(self) -> str:
@@ -132,6 +132,11 @@ class Server:
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._programs is not None:
             shutil.rmtree(self._programs, ignore_errors=True)
+
+    def _fill(self) -> None:
+        """Make what it serves."""
+        command = ["initdb", "-D", str(self.data), "-U", "tests", "-A", "trust", "-E", "UTF8"]
+        self._run([*command, "--no-locale", "--no-sync"])
 
     def _wait(self) -> None:
         deadline = time.monotonic() + START_SECONDS

@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from sqlalchemy import Engine, event
 
 from registry.api import SkillRegistry
 from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
@@ -57,6 +58,20 @@ def test_what_is_on_disk_now_is_part_of_the_history_without_a_sync(registry, alp
     edit(alpha, "By hand.\n")
     assert numbers(registry) == [2, 1]
     assert registry.read_revision("alpha", 2).endswith(b"By hand.\n")
+
+
+def test_what_a_read_finds_on_disk_is_stored_with_all_its_bytes_in_one_transaction(registry, alpha):
+    """Who is killed between two would leave a revision that nobody can read."""
+    (alpha / "more.txt").write_text("x")
+    commits = []
+    note = commits.append
+    event.listen(Engine, "commit", note)
+    try:
+        assert registry.read_file("alpha", "more.txt") == b"x"
+    finally:
+        event.remove(Engine, "commit", note)
+    assert len(commits) == 1
+    assert registry.history("alpha")[0].complete
 
 
 def test_a_change_by_the_registry_is_a_revision(registry, alpha):

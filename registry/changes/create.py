@@ -23,7 +23,6 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.model import Parameter, SkillDetail, Source
-from registry.sync.contents import store_contents
 from registry.sync.target import target_of_new, target_source
 from registry.text import utc_now
 
@@ -102,25 +101,13 @@ def create_files(
             entry = new_entry(context, number, "create", folder, **facts)
         return carry_out(context, entry, name)
 
-    return kept(core, under_lock(core, source.id, change), folder)
+    return found_after(under_lock(core, source.id, change), folder)
 
 
-def kept(core: Core, stored: StoredSkill | None, folder: str) -> StoredSkill:
-    """Return the skill that a change left, after the bytes of its files were stored as well.
-
-    What was committed is done: bytes that can't be stored are a warning. Raises `SkillNotFound`
-    where the folder holds no skill any more.
-    """
+def found_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
+    """Return the skill that a change left. Raises `SkillNotFound` where there is none any more."""
     if stored is None:
         raise SkillNotFound(folder)
-    if stored.file_count > (stored.document is not None):  # a document's bytes are its text
-        try:
-            store_contents(core, [stored.id])
-        except (RegistryError, OSError) as error:
-            core.warn(
-                f"The change of {stored.skill.ref!r} is made, but its files could not be stored in "
-                f"the database ({_reason(error)}): its history lacks them until a sync --verify."
-            )
     return stored
 
 

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TypeAlias
 
 from sqlalchemy import Connection
@@ -19,6 +20,7 @@ from registry.changes.moves import Ends, ends, go_on, take_back
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
 from registry.db.queries.journal import Entry
+from registry.db.queries.revisions import stored_hashes
 from registry.db.queries.skills import StoredSkill, at_place, stored
 from registry.db.writes.changes import add_change
 from registry.db.writes.gone import note_trash
@@ -39,6 +41,7 @@ from registry.disk.paths import join
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
 from registry.sync.folder import Previous, Reading, make_version, read_folder
+from registry.sync.recent import Recent
 from registry.text import utc_now, utc_text
 
 Change: TypeAlias = tuple[ChangeContext, Entry]
@@ -254,7 +257,13 @@ def _read(context: ChangeContext, entry: Entry) -> Reading | None:
             raise _unanswered(entry, notice.diagnostic.message)
     if found is None:
         return None
-    return read_folder(entry.root, found, limits, {}, dialects=context.core.dialects)
+    core, recent = context.core, Recent()
+    if len(found.files) > 1:  # a document's bytes are its text
+        recent.note_stored(stored_hashes(core.reader, entry.source_id, entry.folder))
+    # Stored with the version: who is killed after that leaves none that others can't read.
+    kept = core.settings.store_files
+    read = partial(read_folder, with_contents=kept, dialects=core.dialects, recent=recent)
+    return read(entry.root, found, limits, {})
 
 
 def _unanswered(entry: Entry, reason: str) -> SkillInaccessible:

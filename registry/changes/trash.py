@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from registry.catalog.links import links_to
 from registry.changes.context import ChangeContext
 from registry.changes.copied import Which, change_together, with_copies
-from registry.changes.create import kept
+from registry.changes.create import found_after
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.state import META, TREE, open_place
@@ -147,7 +147,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
         return stored
 
     source_id = _source_ids(core)[trashed.source]
-    return kept(core, under_lock(core, source_id, change), trashed.folder)
+    return found_after(under_lock(core, source_id, change), trashed.folder)
 
 
 def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:

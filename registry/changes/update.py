@@ -11,7 +11,7 @@ from typing import Any, Final
 from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
 from registry.changes.context import ChangeContext
 from registry.changes.copied import Which, change_together, with_copies
-from registry.changes.create import kept, told
+from registry.changes.create import found_after, told
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.state import TREE, open_place
@@ -124,7 +124,7 @@ def update_files(
             return _stage_folder(context, one, edits, one, executable, number)
 
         changed = change_together(core, group, staged)
-        made = [kept(core, now, one.folder) for now, one in zip(changed, group, strict=True)]
+        made = [found_after(now, one.folder) for now, one in zip(changed, group, strict=True)]
         return made[-1]
 
     def change(context: ChangeContext) -> StoredSkill | None:
@@ -135,7 +135,7 @@ def update_files(
         ((path, data),) = edits.items()
         return _update_file(context, base, path, data, check, executable.get(path))
 
-    return kept(core, under_lock(core, base.source_id, change), base.folder)
+    return found_after(under_lock(core, base.source_id, change), base.folder)
 
 
 def base_of(

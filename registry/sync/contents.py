@@ -3,7 +3,7 @@
 Bytes are read once more after a version was stored, and only kept where they still have its hash.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
@@ -22,8 +22,8 @@ BATCH: Final = 400
 """Files that are stored in one transaction."""
 
 
-def store_contents(core: Core, versions: Sequence[int] | None) -> None:
-    """Store the bytes of all files of these versions (None: of all live ones) that are not yet.
+def store_contents(core: Core) -> None:
+    """Store the bytes of all files of all live versions that are not yet.
 
     Nothing is done where that is switched off in the settings.
     """
@@ -31,19 +31,19 @@ def store_contents(core: Core, versions: Sequence[int] | None) -> None:
         return
     from registry.db.writes.revisions import add_contents
 
-    found = _readable(core, versions)
+    found = _readable(core)
     while batch := list(islice(found, BATCH)):
         # Compressing and reading are done; only the insert holds up other writers.
         with core.writer.transaction() as connection:
             add_contents(connection, batch)
 
 
-def _readable(core: Core, versions: Sequence[int] | None) -> "Iterator[Packed]":
+def _readable(core: Core) -> "Iterator[Packed]":
     from registry.db.writes.revisions import pack
 
     limit = core.settings.limits.skill_bytes
     done: set[str] = set()
-    missing = missing_contents(core.reader, versions, core.host)
+    missing = missing_contents(core.reader, core.host)
     for (root, folder), files in groupby(missing, key=itemgetter(1, 2)):
         if not is_here(core, core.host, root):
             continue

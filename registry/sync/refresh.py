@@ -9,7 +9,6 @@ from registry.disk.scanned import ScannedFolder, inaccessible
 from registry.disk.walk import Walk
 from registry.errors import SkillMissing
 from registry.model import Diagnostic
-from registry.sync.contents import store_contents
 from registry.sync.fingerprint import is_same
 from registry.sync.hashing import content_now
 from registry.sync.sources import walk_of
@@ -58,7 +57,8 @@ def _reimport(
     now = time.time_ns()
     from_remote = stored.skill.origin is not None
     what = (walk, found, stored, stored.source_id, now, utc_text(now))
-    new = read_version(core, *what, from_remote=from_remote)
+    with_contents = core.settings.store_files
+    new = read_version(core, *what, with_contents=with_contents, from_remote=from_remote)
     if isinstance(new, Unread):
         if not new.has_document:
             about = (one for one in new.findings if one.path == found.document)
@@ -68,5 +68,4 @@ def _reimport(
         staged = stage(connection, [new])
         live = publish(connection, staged, [])
         delete_version(connection, stored.id if live else staged[0])
-    store_contents(core, live)
     return ()

@@ -60,7 +60,7 @@ def sync(
             plan = _plan(core, chosen, options, progress, fetched)
             report = _carry_out(core, plan, lock, progress)
             if options.verify:
-                store_contents(core, None)  # also what was synced while that was switched off
+                store_contents(core)  # also what was synced while that was switched off
     return replace(
         report,
         added=tuple(sorted(report.added)),

@@ -17,7 +17,7 @@ from registry.core import Core
 from registry.db.queries.offered import TreeHashes
 from registry.db.queries.skills import by_place
 from registry.disk.mounts import is_remote
-from registry.errors import RegistryError, SkillNotFound, SyncRunning
+from registry.errors import RegistryError, SkillNotFound, SyncRunning, Unavailable
 from registry.model import Source
 from registry.sync.refresh import refresh
 from registry.sync.report import SyncReport
@@ -117,6 +117,8 @@ class Watcher:
                 self._watch(self._sources())
             except RegistryError as error:
                 self._note(str(error))
+                if isinstance(error, Unavailable):
+                    self._next_full = 0.0  # what was touched meanwhile is known to nobody
                 self._stop.wait(LOOK_SECONDS)
 
     def _watch(self, sources: Sequence[Source]) -> None:
@@ -204,7 +206,10 @@ class Watcher:
         return None if after is None or after[0].id == before.id else after[0].skill.ref
 
     def _sync(self) -> None:
-        """Sync the sources that are owed one; what fails is noted, and tried at the next event."""
+        """Sync the sources that are owed one; what fails is noted, and tried at the next event.
+
+        Where the database is away it is tried again by itself.
+        """
         if not self._owed or self._stop.is_set():
             return
         started = time.monotonic()
@@ -213,6 +218,9 @@ class Watcher:
             report = sync(self._core, owed)
         except SyncRunning:
             return  # it is owed until the other one has ended
+        except Unavailable as error:
+            self._note(str(error))
+            return  # it is owed until the database is there again
         except RegistryError as error:
             self._note(str(error))
         else:

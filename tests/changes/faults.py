@@ -560,7 +560,9 @@ AFTER = {
 }
 
 
-def broken_promises(world: World, change: str, *, whole: bool = True) -> list[str]:
+def broken_promises(  # noqa: C901  # one promise after the other
+    world: World, change: str, *, whole: bool = True
+) -> list[str]:
     """Say what of the promise does not hold; recovery has run. ``whole``: nobody else edited."""
     broken = []
     on_disk = world.content()
@@ -574,6 +576,8 @@ def broken_promises(world: World, change: str, *, whole: bool = True) -> list[st
         difference = registry.sync(dry_run=True, verify=True)
         if difference.added or difference.updated or difference.moved or difference.removed:
             broken.append(f"the database does not equal the disk: {difference}")
+        if not all(registry.history(skill.ref)[0].complete for skill in registry.list()):
+            broken.append("the files of a skill are not stored")
         listed = {skill.name for skill in registry.list(Filters(all=True))}
         stored = {Path(path).parent.name for path in on_disk if path.endswith("SKILL.md")}
         if listed != stored:

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db.remote.session import Session
 from registry.errors import DatabaseUnreachable
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -66,6 +67,27 @@ def test_a_connection_lost_after_the_last_read_of_a_snapshot_harms_nobody(filled
         assert filled.list().total == 1
         end_connections(server_database)
     assert filled.list().total == 1
+
+
+def test_a_new_connection_that_the_server_ends_at_once_is_told_to_who_writes(
+    filled, server_database, monkeypatch
+):
+    """As one does that is about to stop, or a pooler that has lost its server."""
+    real, opened = Session.open, []
+
+    def end_at_once(*given):
+        opened.append(real(*given))
+        end_connections(server_database)
+        return opened[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "open", end_at_once)
+        end_connections(server_database)
+        with pytest.raises(DatabaseUnreachable), filled.core.writer.transaction() as connection:
+            connection.exec_driver_sql("SELECT 1")
+    assert len(opened) == 1
+    filled.create("beta", description="Made by a connection that lasts.")
+    assert filled.list().total == 2
 
 
 def test_the_callers_own_error_is_not_hidden_by_a_lost_connection(filled, server_database):

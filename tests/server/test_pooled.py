@@ -8,9 +8,13 @@ from contextlib import closing
 
 import psycopg
 import pytest
+from sqlalchemy import make_url
 
+from benchmarks.proxy import Proxy
 from registry.api import SkillRegistry
 from registry.db.postgres import lock as leases
+from registry.db.postgres.dialect import translate
+from registry.db.remote.session import Session
 from registry.errors import DatabaseUnreachable, SyncRunning
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill
@@ -152,6 +156,36 @@ def test_who_stood_still_until_another_took_the_lease_publishes_nothing(library,
     assert library.check_database() == []
 
 
+def test_a_lease_that_could_not_be_given_back_keeps_its_own_process_out_of_nothing(library, pooler):
+    with library.core.backend.sync_lock() as lock:
+        assert lock.acquire(0)
+        pooler.kill()
+    pooler.start()
+    assert library.core.reader.rows("SELECT count(*) FROM leases") == [(1,)]
+    assert library.sync().unchanged == 2
+    assert library.core.reader.rows("SELECT count(*) FROM leases") == [(0,)]
+
+
+def test_a_lease_whose_taking_was_never_answered_keeps_its_own_process_out_of_nothing(
+    library, monkeypatch
+):
+    real = Session.ask
+
+    def lose_the_answer(session, questions):
+        answers = real(session, questions)
+        if answers == [[(1,)]]:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return answers
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leases.Session, "ask", lose_the_answer)
+        with pytest.raises(DatabaseUnreachable):
+            library.sync()
+    assert library.core.reader.rows("SELECT count(*) FROM leases") == [(1,)]
+    assert library.sync().unchanged == 2
+    assert library.core.reader.rows("SELECT count(*) FROM leases") == [(0,)]
+
+
 def test_a_lease_is_renewed_while_the_sync_runs(server_database, root, monkeypatch):
     monkeypatch.setattr(leases, "RENEWALS", 1000)
     with SkillRegistry.open(server_database, settings=Settings()) as registry:
@@ -183,6 +217,37 @@ def test_a_lease_that_another_took_in_the_moment_of_publishing_waits_for_that(
                 registry.core.writer.transaction() as connection,
             ):
                 lock.assert_held(connection)
+
+
+def test_a_pooler_that_lost_its_server_is_no_other_than_a_lost_server():
+    """It says so as an error of the protocol, having no better one; who hears it is chance."""
+    said = psycopg.errors.ProtocolViolation("server conn crashed?")
+    told = translate(said, "postgresql+psycopg://db/skills", 0)
+    assert isinstance(told, DatabaseUnreachable)
+    assert "Try again" in str(told)
+
+
+def test_a_read_waits_for_a_server_behind_a_pooler_no_more_often_than_for_one_connection(
+    server_database, monkeypatch
+):
+    """Each wait may take minutes, and one by a new connection says it all."""
+    proxy = Proxy("127.0.0.1", make_url(server_database).port)
+    there = make_url(server_database).set(port=proxy.port)
+    pooler = Pooler(there, "transaction", more="query_wait_timeout = 1")
+    real, opened = Session.open, []
+    try:
+        with SkillRegistry.open(pooler.address(server_database), settings=Settings()) as registry:
+            assert registry.list().total == 0
+            proxy.close()
+            monkeypatch.setattr(
+                Session, "open", lambda *given: opened.append(given) or real(*given)
+            )
+            with pytest.raises(DatabaseUnreachable):
+                registry.list()
+            assert len(opened) == 1
+    finally:
+        pooler.stop()
+        proxy.close()
 
 
 LEFT = """

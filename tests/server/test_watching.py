@@ -1,6 +1,8 @@
 """Who holds a catalogue of a server asks for what is other than what it holds."""
 
 import re
+import time
+from queue import Queue
 
 import pytest
 
@@ -9,6 +11,7 @@ from registry.api import SkillRegistry
 from registry.db.queries.offered import PARTS, TreeHashes
 from registry.settings import Settings
 from tests.conftest import write_skill
+from tests.pooler import Pooler, program
 
 pytestmark = pytest.mark.server
 
@@ -70,3 +73,27 @@ def test_after_a_change_little_is_read_again_and_all_that_changed(library, serve
                 assert found == seen, number
     finally:
         proxy.close()
+
+
+@pytest.mark.skipif(program() is None, reason="there is no pgbouncer: apt-get install pgbouncer")
+def test_an_edit_made_while_the_server_is_away_is_seen_when_it_is_back(server_database, root):
+    write_skill(root / "alpha")
+    pooler = Pooler(server_database, "session")
+    told, notes = Queue(), Queue()
+    try:
+        with SkillRegistry.open(pooler.address(server_database), settings=Settings()) as registry:
+            registry.core.on_warning = notes.put
+            registry.sync(str(root), name="mine")
+            with registry.watch(told.put) as watching:
+                while not watching._next_full:  # when all is synced whatever was seen
+                    time.sleep(0.02)
+                write_skill(root / "alpha", description="Before.", age=None)
+                assert told.get(timeout=60).updated == ("alpha",)
+                pooler.kill()
+                assert "can't be reached" in notes.get(timeout=60)
+                write_skill(root / "alpha", description="Edited.", age=None)
+                pooler.start()
+                assert told.get(timeout=60).updated == ("alpha",)
+            assert registry.resolve("alpha").description == "Edited."
+    finally:
+        pooler.stop()

@@ -26,8 +26,12 @@ OLDEST_SERVER: Final = 130000
 WRITING: Final = 0x736B7731
 UPGRADING: Final = 0x736B7533
 
-LOST: Final = frozenset("57P01 57P02 57P03 57P05 25P03 25P04 08000 08003 08006 08001 08004".split())
+LOST: Final = frozenset(
+    "57P01 57P02 57P03 57P05 25P03 25P04 08000 08003 08006 08001 08004 08P01".split()
+)
 """SQLSTATEs of a connection that broke, or that the server ended (also for idling) or did not take.
+
+The last one is how PgBouncer says that it lost its own, or gets none.
 """
 
 BUSY: Final = frozenset({"55P03", "40P01"})

@@ -53,6 +53,12 @@ _UNWRITABLE: Final = (
 _SETTINGS: Final = {"lock_timeout": "1s"}
 """Who publishes has the row to itself."""
 
+_OVER: Final[set[str]] = set()
+"""Holders of this process that hold nothing any more, whatever the rows say.
+
+The server was away when they gave their lease back, or when it was to say that they have it.
+"""
+
 
 class ServerLock:
     """The lease of a host's syncs; ``doing``: what others are told of who holds it."""
@@ -86,11 +92,12 @@ class ServerLock:
             self._refused = error
             return True
         except psycopg.Error as error:
-            self._close()
+            self._give_up()
             raise translate(error, self.path, wait) from error
         except BaseException:
-            self._close()
+            self._give_up()
             raise
+        _OVER.discard(self._holder)
         self._ended.clear()
         self._renewing = threading.Thread(target=self._renew, name="registry-lease", daemon=True)
         self._renewing.start()
@@ -133,9 +140,12 @@ class ServerLock:
             return
         self._ended.set()
         renewing.join()
-        with suppress(psycopg.Error):  # it ends by itself
+        try:
             self._ask(_END, (self._host, self._holder))
-        self._close()
+        except psycopg.Error:  # it ends by itself
+            self._give_up()
+        else:
+            self._close()
 
     def _take(self) -> bool:
         dead = ""
@@ -147,7 +157,7 @@ class ServerLock:
                 held = self._ask(_HELD, (self._host,))
             except psycopg.errors.LockNotAvailable:
                 return False
-            if not held or not _is_dead(held[0][2], held[0][3]):
+            if not held or not (held[0][0] in _OVER or _is_dead(held[0][2], held[0][3])):
                 return False
             dead = held[0][0]
         return False
@@ -165,6 +175,11 @@ class ServerLock:
             self._close()
             session = self._session = Session.open(self._address, _SETTINGS)
         return session.ask([(query, values)])[0]
+
+    def _give_up(self) -> None:
+        """Let the next sync of this process know that this one is over."""
+        _OVER.add(self._holder)
+        self._close()
 
     def _close(self) -> None:
         session, self._session = self._session, None

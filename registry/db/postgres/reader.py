@@ -186,14 +186,14 @@ class PostgresReader(Reader):
         pinned = self._pinned
         if pinned is not None and pinned.session is not None:
             return self._answer(pinned.session, ask)
-        for left in range(KEPT_CONNECTIONS, -1, -1):
-            session = self._take()
+        while True:
+            session, is_new = self._take()
             try:
                 session.begin([_BEGIN] if pinned is not None else [])
                 found = self._answer(session, ask)
             except DatabaseUnreachable:
                 self._drop(session)
-                if not left:
+                if is_new:
                     raise
             except BaseException:
                 self._drop(session)
@@ -204,7 +204,6 @@ class PostgresReader(Reader):
                 else:
                     pinned.session = session
                 return found
-        raise AssertionError  # pragma: no cover  # the loop returns or raises
 
     def _answer(self, session: "Session", ask: "Callable[[Session], T]") -> T:
         import psycopg
@@ -224,7 +223,8 @@ class PostgresReader(Reader):
         else:
             self._give(session)
 
-    def _take(self) -> "Session":
+    def _take(self) -> "tuple[Session, bool]":
+        """Return a connection, and whether it was made now."""
         import psycopg
 
         from registry.db.remote.session import READING, Session
@@ -237,7 +237,7 @@ class PostgresReader(Reader):
                 with suppress(IndexError):  # another thread was faster
                     session = self._free.pop()
                     if session.is_alive:
-                        return session
+                        return session, False
                     self._open.discard(session)
                     session.close()
             session = Session.open(self._address, READING)
@@ -248,7 +248,7 @@ class PostgresReader(Reader):
         except BaseException:
             self._turns.release()
             raise
-        return session
+        return session, True
 
     def _give(self, session: "Session") -> None:
         session.rollback()

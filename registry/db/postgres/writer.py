@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects import registry as dialects
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError, DisconnectionError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from registry.db.acting import acting
 from registry.db.forks import begin_anew
@@ -85,8 +85,11 @@ def _patient_engine(address: Address) -> Engine:
     engine = create_engine(_DIALECT, creator=connect)
 
     @event.listens_for(engine, "checkout")
-    def check(session: Session, *_: object) -> None:
-        if not session.is_alive:
+    def check(session: Session, record: ConnectionPoolEntry, _: object) -> None:
+        # Of a new one that ended at once who uses it is told by the driver, and so in our words.
+        is_new = "used" not in record.info
+        record.info["used"] = True
+        if not is_new and not session.is_alive:
             raise DisconnectionError
 
     return engine

@@ -2,7 +2,6 @@
 
 import json
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from registry.db.interface import Reader
@@ -128,25 +127,27 @@ def _unpacked(packed: object, most: int) -> bytes | None:
         return None
 
 
-def missing_contents(
-    reader: Reader, versions: Sequence[int] | None, host: str
-) -> list[tuple[str, ...]]:
+def missing_contents(reader: Reader, host: str) -> list[tuple[str, ...]]:
     """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
 
-    Those of one skill come one after the other. ``versions`` are those to look at; None: all that
-    are live.
+    Those of one skill come one after the other.
     """
-    which = "s.live = 1"
-    values: list[object] = []
-    if versions is not None:
-        which = f"s.id {reader.in_json_array}"
-        values = [json.dumps(list(versions))]
-    values.append(host)
     return reader.rows(
         "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
         "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
-        f"WHERE {which} AND src.host = ? AND f.hash IS NOT NULL AND f.path <> s.document "
+        "WHERE s.live = 1 AND src.host = ? AND f.hash IS NOT NULL AND f.path <> s.document "
         "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash) "
         "GROUP BY f.hash, s.id ORDER BY s.id",
-        values,
+        (host,),
     )
+
+
+def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
+    """Return the hashes of the live files in a skill's folder of which the bytes are stored."""
+    rows = reader.rows(
+        "SELECT c.hash FROM skills s JOIN skill_files f ON f.skill_id = s.id "
+        "JOIN contents c ON c.hash = f.hash "
+        "WHERE s.source_id = ? AND s.folder = ? AND s.live = 1",
+        (source_id, folder),
+    )
+    return [row[0] for row in rows]
