@@ -45,6 +45,7 @@ class Store:
         self.live: list[int] = []
         self.published: set[int] = set()
         self._hidden: set[int] = set()
+        self._unfit = frozenset[int]().union(*(part.unfit for part in plan.sources))
         first = [part for part in plan.sources if part.source.last_sync_at is None]
         self._first = [part.source.id for part in first]
         large = [part.source.id for part in first if len(part.new) > PART]
@@ -60,7 +61,7 @@ class Store:
         if first is not None:
             self.keep([one for v in batch if (one := v.columns["replaces"]) is not None])
         with self._writer.transaction(quiet=first is not None) as connection:
-            ids = stage(connection, batch, first=first)
+            ids = stage(connection, batch, first=first, unfit=self._unfit)
             if first is not None:  # what is done here is not done while all others wait
                 brand_new = (v.columns["replaces"] is None for v in batch)
                 record_revisions(connection, list(compress(ids, brand_new)))

@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from registry.db.interface import Reader
@@ -102,7 +102,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
         size, packed, stored = rows[0]
         if isinstance(size, int) and size > limit:
             raise FileTooLarge(path=file.path, size=size, limit=limit)
-        data = _unpacked(stored, limit) if packed else stored
+        data = unpacked(stored, limit) if packed else stored
         if not isinstance(data, bytes) or digest(data) != file.hash:
             raise ContentDamaged(path=file.path)
         return data
@@ -118,7 +118,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
     return None
 
 
-def _unpacked(packed: object, most: int) -> bytes | None:
+def unpacked(packed: object, most: int) -> bytes | None:
     """Return what was compressed; None: it can't be unpacked, or has more than ``most`` bytes."""
     if not isinstance(packed, bytes):
         return None
@@ -129,12 +129,12 @@ def _unpacked(packed: object, most: int) -> bytes | None:
 
 
 def missing_contents(
-    reader: Reader, versions: Sequence[int] | None, host: str
+    reader: Reader, versions: Sequence[int] | None, host: str, unfit: Collection[str] = ()
 ) -> list[tuple[str, ...]]:
     """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
 
     Those of one skill come one after the other. ``versions`` are those to look at; None: all that
-    are live.
+    are live. ``unfit``: hashes of which other bytes are stored; they count as not stored.
     """
     which = "s.live = 1"
     values: list[object] = []
@@ -142,11 +142,16 @@ def missing_contents(
         which = f"s.id {reader.in_json_array}"
         values = [json.dumps(list(versions))]
     values.append(host)
+    others = ""
+    if unfit:
+        wrong = f"SELECT {reader.json_item.format(0)} FROM {reader.json_each.format('?')} e"
+        others = f" OR f.hash IN ({wrong})"
+        values.append(json.dumps([[one] for one in unfit]))
     return reader.rows(
         "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
         "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
-        f"WHERE {which} AND src.host = ? AND f.hash IS NOT NULL AND f.path <> s.document "
-        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash) "
+        f"WHERE {which} AND src.host = ? AND f.hash IS NOT NULL AND (f.path <> s.document "
+        f"AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash){others}) "
         "GROUP BY f.hash, s.id ORDER BY s.id",
         values,
     )

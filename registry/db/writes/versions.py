@@ -6,7 +6,7 @@ that nobody sees.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -74,9 +74,12 @@ _STAGED: Final = (
     "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}"
 )
 _INHERIT: Final = (
-    "UPDATE skills SET live = 1, "
-    "ref = o.ref, bare = o.bare, shadowed = o.shadowed, copies = o.copies "
-    "FROM skills o WHERE o.id = skills.replaces AND skills.id {in_array}"
+    "UPDATE skills SET live = 1, ref = known.ref, bare = known.bare, shadowed = known.shadowed, "
+    "copies = known.copies FROM (SELECT n.id, coalesce(o.ref, '') AS ref, "
+    "coalesce(o.bare, 0) AS bare, coalesce(o.shadowed, 0) AS shadowed, "
+    "coalesce(o.copies, '') AS copies "
+    "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
+    "WHERE skills.id = known.id"
 )
 """What a version replaces is most often known as before: so fewer rows are written twice."""
 
@@ -86,10 +89,13 @@ def stage(
     versions: Iterable[NewVersion],
     live: int = 0,
     first: int | None = None,
+    unfit: Collection[int] = (),
 ) -> list[int]:
     """Store new versions, unseen by readers unless ``live`` is 1, and return their ids.
 
-    ``first``: the lowest number that is free, where that is known.
+    ``first``: the lowest number that is free, where that is known. ``unfit``: of what is replaced
+    the versions whose stored text is another than they had, which they get back: by that the index
+    forgets what they stand for.
     """
     batch = list(versions)
     if not batch:
@@ -100,6 +106,7 @@ def stage(
     tags: list[dict[str, Any]] = []
     findings: list[dict[str, Any]] = []
     texts: list[dict[str, Any]] = []
+    again: list[dict[str, Any]] = []
     found: list[Indexed] = []
     for number, version in enumerate(batch, first):
         columns = version.columns
@@ -122,10 +129,15 @@ def stage(
                     "indexed": how,
                 }
             )
+            if columns["replaces"] in unfit:
+                again.append({**texts[-1], "skill_id": columns["replaces"]})
             if how != UNINDEXED:
                 found.append(Indexed(number, *said, version.text[version.body_start :], how))
     insert_rows(connection, skills, [version.columns for version in batch])
-    insert_rows(connection, documents, texts)
+    if again:
+        sql = "DELETE FROM documents WHERE skill_id {in_array}"
+        execute(connection, sql, [one["skill_id"] for one in again])
+    insert_rows(connection, documents, [*texts, *again])
     insert_rows(connection, skill_files, files)
     insert_rows(connection, skill_tags, tags)
     insert_rows(connection, diagnostics, findings)
@@ -181,8 +193,6 @@ def switch(
         execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
     if incoming:
         execute(connection, _INHERIT, list(incoming))
-        sql = "UPDATE skills SET live = 1 WHERE live = 0 AND id {in_array}"
-        execute(connection, sql, list(incoming))
     refresh_names(connection, names)
     record_revisions(connection, incoming)
 
