@@ -5,8 +5,9 @@ here: how rare the word is among all texts, and that a word says less in a longe
 """
 
 import json
+import threading
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, Final, NamedTuple
 
@@ -97,6 +98,14 @@ class VectorIndex(TextIndex):
 
     def __init__(self) -> None:
         self._stems: dict[str, str] = {}
+        self._expected = threading.local()
+
+    def expect(self, reader: Reader, said: Callable[[], Iterable[str]]) -> None:
+        """Ask along for the stems of words that nobody looked for yet."""
+        words = {word for text in said() for word in split(fold(text))}
+        unknown = json.dumps(sorted(words - self._stems.keys()))
+        # Of an earlier snapshot, which failed, none is left.
+        self._expected.rows = reader.later((_STEMS, [unknown])) if unknown != "[]" else None
 
     def counts(
         self, reader: Reader, patterns: Sequence[Pattern], most: int
@@ -106,6 +115,7 @@ class VectorIndex(TextIndex):
         places = [
             (column.name, query) for query in filter(None, queries) for column in _COLUMNS.values()
         ]
+        stems = self._unknown(reader, patterns)
         known = self._estimates(reader, patterns)
         found = {one: most for one in places if known.get(one, 0) > most * SURELY}
         asked = [one for one in dict.fromkeys(places) if one not in found]
@@ -113,8 +123,10 @@ class VectorIndex(TextIndex):
             found_in = f"(SELECT count(*) FROM registry_find('{{}}', {_QUERY}, ?))"
             counts = (found_in.format(column) for column, _ in asked)
             values = [value for _, query in asked for value in (query, most)]
-            rows = reader.rows(f"SELECT {', '.join(counts)}", values)
+            # Of a word that nobody asked for yet the stem comes along, for `best`.
+            rows, *learnt = reader.many([(f"SELECT {', '.join(counts)}", values), *stems])
             found |= dict(zip(asked, rows[0], strict=True)) if rows else {}
+            self._learn(learnt)
         return [(found.get(("head", one), 0), found.get(("body", one), 0)) for one in queries]
 
     def best(
@@ -124,7 +136,9 @@ class VectorIndex(TextIndex):
         patterns = [one for _, some in asked for one in some]
         if not patterns:
             return [[] for _ in asked]
-        known, texts = self._estimates(reader, patterns), _texts(reader)
+        for question in self._unknown(reader, patterns):
+            self._learn([reader.rows(*question)])
+        known, texts = self._estimates(reader, patterns), _facts(reader).texts
         finds = [_Find(_COLUMNS[place], some, known) for place, some in asked]
         for whole in (False, True):
             left = [find for find in finds if not find.done]
@@ -169,27 +183,31 @@ class VectorIndex(TextIndex):
     def _estimates(self, reader: Reader, patterns: Sequence[Pattern]) -> dict[tuple[str, str], int]:
         """Return by column and query in about how many texts those are that are single words.
 
-        What the server does not know to be common is left out.
+        What the server does not know to be common is left out, and words whose stem is unknown.
         """
-
-        def load(reader: Reader) -> dict[tuple[str, str], int]:
-            return {(column, word): texts for column, word, texts in reader.rows(_ESTIMATES)}
-
-        common = reader.remembered("common words", load)
-        single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
-        words = {fold(word) for word in single if split(fold(word)) == [fold(word)]}
-        if not common or not words:
-            return {}
-        if unknown := words - self._stems.keys():
-            if len(self._stems) > MAX_STEMS:
-                self._stems = {}
-            self._stems |= dict(reader.rows(_STEMS, [json.dumps(sorted(unknown))]))
+        common = _facts(reader).common
+        words = _single(patterns) if common else ()
         return {
             (column.name, text_query(Pattern((word,)))): texts
             for word in words
             for column in _COLUMNS.values()
             if (texts := common.get((column.name, self._stems.get(word, ""))))
         }
+
+    def _unknown(self, reader: Reader, patterns: Sequence[Pattern]) -> list[Select]:
+        """Return what asks for the stems of words that are unknown, if there are any."""
+        expected: Callable[[], list[Any]] | None = self._expected.__dict__.pop("rows", None)
+        if expected is not None:
+            self._learn([expected()])
+        unknown = _single(patterns) - self._stems.keys() if _facts(reader).common else ()
+        return [(_STEMS, [json.dumps(sorted(unknown))])] if unknown else []
+
+    def _learn(self, answers: Sequence[Sequence[tuple[Any, ...]]]) -> None:
+        """Take the answers to what `_unknown` returned."""
+        for rows in answers:
+            if len(self._stems) > MAX_STEMS:
+                self._stems = {}
+            self._stems |= dict(rows)
 
 
 class _Find:
@@ -215,7 +233,8 @@ class _Find:
         column, queries = self._column.name, self._queries
         if len(queries) == 1:
             sql = _FIND_ONE.format(column=column, condition=condition[0])
-            return sql, [queries[0], MAX_INTEGER if whole else COMMON, *condition[1], most]
+            enough = COMMON if self._common and not whole else MAX_INTEGER
+            return sql, [queries[0], enough, *condition[1], most]
         common = {} if whole else self._common
         # To read a vector costs a hundred times as much as to ask the index alone; which the server
         # does by itself for who may see all, and for others in a function (migration 0013).
@@ -243,7 +262,7 @@ class _Find:
         common = (self._weights.get(self._queries.index(one), 0) for one in self._common)
         left_out = max(common, default=0) if len(self._queries) > 1 else 0
         enough = len(rows) >= most and rows[-1][1] >= left_out
-        self.done = whole or enough
+        self.done = whole or enough or not self._common
 
     def ranking(self, reader: Reader) -> Select:
         """Return what asks how much the texts that are ranked exactly say of what was asked."""
@@ -267,10 +286,27 @@ class _Find:
         self.ids = [*first, *self.ids[RANKED:]]
 
 
-def _texts(reader: Reader) -> int:
-    """Return how many texts there are; what the server itself estimates may be long ago."""
-    sql = "SELECT count(*) FROM search_texts"
-    return int(reader.remembered("texts", lambda reader: reader.rows(sql)[0][0]))
+def _single(patterns: Sequence[Pattern]) -> set[str]:
+    """Return the patterns that are single words."""
+    single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
+    return {fold(word) for word in single if split(fold(word)) == [fold(word)]}
+
+
+class _Facts(NamedTuple):
+    """What holds for all texts: about how many have a common word, by column and word; how many."""
+
+    common: Mapping[tuple[str, str], int]
+    texts: int
+
+
+def _facts(reader: Reader) -> _Facts:
+    def load(reader: Reader) -> _Facts:
+        # What the server itself estimates of the number of texts may be long ago.
+        found = reader.many([(_ESTIMATES, ()), ("SELECT count(*) FROM search_texts", ())])
+        common = {(column, word): texts for column, word, texts in found[0]}
+        return _Facts(common, found[1][0][0] if found[1] else 0)
+
+    return reader.remembered("texts", load)
 
 
 def text_query(pattern: Pattern) -> str:
