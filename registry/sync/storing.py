@@ -70,6 +70,9 @@ class Store:
             with self._writer.transaction() as connection:
                 self._lock.assert_held(connection)
                 self.live += publish(connection, hidden[start : start + PART], [])
+        if hidden and not self.published:
+            # What a server has not counted, it looks up by an index that goes over all of a source.
+            self._writer.update_statistics()
         self.published.update(hidden)
         return [
             PublishedVersion(*(version.columns[name] for name in PublishedVersion._fields))
