@@ -140,9 +140,9 @@ class Reader(ABC):
         with self.snapshot():
             return [self.rows(*question) for question in questions]
 
-    def later(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
-        """Ask with what a snapshot is asked next, where one waits for answers; else when called."""
-        return lambda: self.rows(*question)
+    def ahead(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
+        """Ask with what a snapshot is asked next, where one waits for answers; None: here not."""
+        return None
 
     def leave(self) -> None:  # noqa: B027  # a file has nothing to wait for
         """Let a snapshot end with what is asked next, which is the last."""

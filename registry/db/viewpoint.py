@@ -114,9 +114,9 @@ class Viewpoint(Reader):
         """Return the rows of each of several SELECTs, which all see one state."""
         return self._reader.many(questions)
 
-    def later(self, question: Select) -> Callable[[], list[tuple[Any, ...]]]:
-        """Ask with what a snapshot is asked next."""
-        return self._reader.later(question)
+    def ahead(self, question: Select) -> Callable[[], list[tuple[Any, ...]]] | None:
+        """Ask with what a snapshot is asked next, where one waits for answers."""
+        return self._reader.ahead(question)
 
     def leave(self) -> None:
         """Let a snapshot end with what is asked next."""

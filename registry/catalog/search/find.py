@@ -162,7 +162,7 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
 def _gathered(
     found: Sequence[Match],
     sketches: Mapping[int, bytes],
-    strengths_of: Callable[[], Mapping[int, int]],
+    strengths_of: Callable[[Sequence[int]], Mapping[int, int]],
 ) -> list[Match]:
     """Return what takes a place, with what is alike it.
 
@@ -170,7 +170,8 @@ def _gathered(
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
-    strengths = strengths_of() if any(groups.values()) else {}
+    several = [member for one, others in groups.items() if others for member in (one, *others)]
+    strengths = strengths_of(several) if several else {}
     places: list[Match] = []
     for one, others in groups.items():
         shown, *rest = sorted([one, *others], key=lambda member: strengths.get(member, 0))

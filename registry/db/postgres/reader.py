@@ -105,11 +105,11 @@ class PostgresReader(Reader):
         whole: list[Question] = [(_BEGIN, None), *asked, ("COMMIT", None)]
         return self._asked(lambda session: session.ask(whole))[1:-1]
 
-    def later(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
-        """Ask with what a snapshot is asked next."""
+    def ahead(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
+        """Ask with what a snapshot is asked next; None: there is no snapshot."""
         pinned = self._pinned
         if pinned is None or self.empty:
-            return super().later(question)
+            return None
         return pinned.add(_question(*question), self._ask)
 
     def leave(self) -> None:
@@ -118,7 +118,7 @@ class PostgresReader(Reader):
             self._pinned.is_leaving = True
 
     def _ask(self, questions: "Sequence[Question]") -> list[list[Any]]:
-        """Return the rows of statements; what was to be asked later in a snapshot comes along."""
+        """Return the rows of statements; what was asked ahead in a snapshot comes along."""
         pinned = self._pinned
         if pinned is None:
             return self._asked(lambda session: session.ask(questions))

@@ -105,7 +105,7 @@ class VectorIndex(TextIndex):
         words = {word for text in said() for word in split(fold(text))}
         unknown = json.dumps(sorted(words - self._stems.keys()))
         # Of an earlier snapshot, which failed, none is left.
-        self._expected.rows = reader.later((_STEMS, [unknown])) if unknown != "[]" else None
+        self._expected.rows = reader.ahead((_STEMS, [unknown])) if unknown != "[]" else None
 
     def counts(
         self, reader: Reader, patterns: Sequence[Pattern], most: int
