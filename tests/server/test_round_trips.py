@@ -70,9 +70,9 @@ READS = {
     "search again": (lambda registry: registry.search("number"), 2),
 }
 NEW_SEARCHES = {
-    "words": ("does well", 6),
-    "a name": ("skill-4", 6),
-    "the beginning of a word": ("does numb", 7),
+    "words": ("does well", 5),
+    "a name": ("skill-4", 5),
+    "the beginning of a word": ("does numb", 6),
 }
 
 

@@ -65,21 +65,39 @@ c AS (
     SELECT m.skill_id, sum(r.weight) AS weight FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
     ORDER BY 2 DESC, 1
 )
-SELECT s.id, c.weight, (SELECT json_object_agg(p, weight) FROM r)
-FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
-WHERE {condition}
-ORDER BY c.weight DESC, s.id LIMIT ?
+SELECT f.id, f.weight, (SELECT json_object_agg(p, weight) FROM r), {rank}
+FROM (
+    SELECT s.id, c.weight, row_number() OVER (ORDER BY c.weight DESC, s.id) AS place
+    FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
+    WHERE {condition}
+    ORDER BY c.weight DESC, s.id LIMIT ?
+) f
+ORDER BY f.place
 """
 
 # All that have the only word are worth the same so far.
 _FIND_ONE: Final = f"""
 WITH m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {_QUERY}, ?) x),
 c AS (SELECT skill_id FROM m ORDER BY 1)
-SELECT s.id, 0, CAST('{{{{"0": 1000000}}}}' AS json)
-FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
-WHERE {{condition}}
-ORDER BY s.id LIMIT ?
+SELECT f.id, 0, CAST('{{{{"0": 1000000}}}}' AS json), {{rank}}
+FROM (
+    SELECT s.id, row_number() OVER (ORDER BY s.id) AS place
+    FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
+    WHERE {{condition}}
+    ORDER BY s.id LIMIT ?
+) f
+ORDER BY f.place
 """
+
+# Of those that have the most, how much their texts say of what was asked. To put two vectors
+# together makes one that is in memory, and is read once for all words.
+_RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
+    SELECT {{column}} || CAST('' AS tsvector) AS words FROM search_texts WHERE skill_id = f.id
+    OFFSET 0
+) x) END"""
+_WEIGHT: Final = (
+    "CAST(round(coalesce((SELECT weight FROM r WHERE p = {}), 0) / 1e6, 4) AS double precision)"
+)
 
 # What the server knows of the commonest words since it analyzed the table last (migration 0014).
 _ESTIMATES: Final = "SELECT place, word, texts FROM registry_common_words()"
@@ -145,10 +163,6 @@ class VectorIndex(TextIndex):
             questions = [find.question(texts, condition, most, whole=whole) for find in left]
             for find, rows in zip(left, reader.many(questions) if left else (), strict=True):
                 find.take(rows, most, whole=whole)
-        found = [find for find in finds if find.ids]
-        ranks = reader.many([find.ranking(reader) for find in found]) if found else []
-        for find, rows in zip(found, ranks, strict=True):
-            find.put_in_order(dict(rows))
         return [find.ids for find in finds]
 
     def parts(
@@ -226,15 +240,15 @@ class _Find:
         self.done = not self._queries
         about = {one: known.get((column.name, one), 0) for one in self._queries}
         self._common = {one: texts for one, texts in about.items() if texts > COMMON}
-        self._weights: dict[int, int] = {}
 
     def question(self, texts: int, condition: Condition, most: int, *, whole: bool) -> Select:
         """Return what asks for ids, of so many texts; ``whole``: with nothing left out."""
         column, queries = self._column.name, self._queries
         if len(queries) == 1:
-            sql = _FIND_ONE.format(column=column, condition=condition[0])
+            rank = self._rank(["1"])
+            sql = _FIND_ONE.format(column=column, condition=condition[0], rank=rank)
             enough = COMMON if self._common and not whole else MAX_INTEGER
-            return sql, [queries[0], enough, *condition[1], most]
+            return sql, [queries[0], enough, queries[0], *condition[1], most]
         common = {} if whole else self._common
         # To read a vector costs a hundred times as much as to ask the index alone; which the server
         # does by itself for who may see all, and for others in a function (migration 0013).
@@ -250,40 +264,27 @@ class _Find:
         ]
         cases = [f"WHEN {queries.index(one)} THEN {about}" for one, about in common.items()]
         counted = f"CASE p {' '.join(cases)} ELSE count(*) END" if cases else "count(*)"
-        sql = _FIND.format(matches=matches, texts=counted, condition=condition[0])
-        return sql, [*asked, texts, *condition[1], most]
+        rank = self._rank([_WEIGHT.format(number) for number in range(len(queries))])
+        sql = _FIND.format(matches=matches, texts=counted, condition=condition[0], rank=rank)
+        return sql, [*asked, texts, *queries, *condition[1], most]
 
     def take(self, rows: Sequence[tuple[Any, ...]], most: int, *, whole: bool) -> None:
         """Take what was answered; it is done where nothing that was left out can be better."""
-        self.ids = [row[0] for row in rows]
-        self._weights = (
-            {int(number): weight for number, weight in rows[0][2].items()} if rows else {}
-        )
-        common = (self._weights.get(self._queries.index(one), 0) for one in self._common)
+        first = sorted(rows[:RANKED], key=lambda row: (-round(row[3] or 0.0, 6), row[0]))
+        self.ids = [row[0] for row in (*first, *rows[RANKED:])]
+        weights = {int(number): weight for number, weight in rows[0][2].items()} if rows else {}
+        common = (weights.get(self._queries.index(one), 0) for one in self._common)
         left_out = max(common, default=0) if len(self._queries) > 1 else 0
         enough = len(rows) >= most and rows[-1][1] >= left_out
         self.done = whole or enough or not self._common
 
-    def ranking(self, reader: Reader) -> Select:
-        """Return what asks how much the texts that are ranked exactly say of what was asked."""
+    def _rank(self, weights: Sequence[str]) -> str:
+        """Return the SQL of how much a text says, of words that weigh so much."""
         enough = f"{self._column.enough} * (0.25 + 0.75 * length(x.words) / {self._column.usual}.0)"
         rank = f"ts_rank('{self._column.weights}', x.words, {_QUERY})"
         worth = f"(1 - {enough} / ({enough} + {rank}))"
-        used = sorted(self._weights)
-        ranks = " + ".join(f"{self._weights[number] / 1e6:.4f} * {worth}" for number in used)
-        # To put two vectors together makes one that is in memory, and is read once for all words.
-        words = f"{self._column.name} || CAST('' AS tsvector) AS words"
-        sql = (
-            f"SELECT x.skill_id, {ranks} FROM (SELECT skill_id, {words} FROM search_texts "
-            f"WHERE skill_id {reader.in_json_array} OFFSET 0) x"
-        )
-        queries = [self._queries[number] for number in used]
-        return sql, [*queries, json.dumps(self.ids[:RANKED])]
-
-    def put_in_order(self, ranks: Mapping[int, float]) -> None:
-        """Put those first whose texts say most of what was asked."""
-        first = sorted(self.ids[:RANKED], key=lambda one: (-round(ranks.get(one, 0.0), 6), one))
-        self.ids = [*first, *self.ids[RANKED:]]
+        ranks = " + ".join(f"{weight} * {worth}" for weight in weights)
+        return _RANK.format(ranks=ranks, column=self._column.name)
 
 
 def _single(patterns: Sequence[Pattern]) -> set[str]:
