@@ -740,11 +740,14 @@ class SkillRegistry:
         """Say what the database is like."""
         return self.core.backend.info()
 
-    def check_database(self) -> Sequence[str]:
-        """Return what is wrong with the database: damage, and changes not ours to finish."""
+    def check_database(self, *, contents: bool = True) -> Sequence[str]:
+        """Return what is wrong: damage, changes not ours to finish; else unfit ``contents``."""
         from registry.changes.pending import foreign
+        from registry.db.queries.unfit import unfit
 
-        return [*self.core.backend.check(), *foreign(self.core)]
+        found = [*self.core.backend.check(), *foreign(self.core)]
+        limits = self.core.settings.limits
+        return found if found or not contents else list(unfit(self.core.reader, limits))
 
     def backup(self, target: str, *, overwrite: bool = False) -> None:
         """Write a consistent copy of the database to the file ``target``, which must not exist."""

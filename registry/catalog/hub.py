@@ -14,6 +14,7 @@ from typing import Final
 from registry.catalog.browse import Browse
 from registry.db.queries import hub, skills
 from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.found import ids_named
 from registry.db.queries.hub import Turn
 from registry.db.queries.revisions import Revision, revisions
 from registry.db.queries.skills import StoredSkill
@@ -141,7 +142,7 @@ def _ids(browse: Browse, wanted: str) -> list[int]:
     condition = browse.condition(browse.filters(Filters()))
     if slug(wanted) != wanted:
         return []
-    found = skills.ids_named(reader, wanted, condition)
+    found = ids_named(reader, wanted, condition)()
     return sorted({*found, *hub.odd_names(reader, condition).get(wanted, ())})
 
 

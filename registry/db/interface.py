@@ -32,11 +32,9 @@ KNOWN_REVISIONS: Final = tuple(
 
 SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
 
-MAX_REMEMBERED: Final = 100
-"""Answers that a thread keeps (`Reader.remembered`)."""
+MAX_REMEMBERED: Final = 100  # answers that a thread keeps (`Reader.remembered`)
 
-WRITE_SECONDS = 30.0
-"""How long a writer waits for its turn. Turns are short: a sync takes many."""
+WRITE_SECONDS = 30.0  # that a writer waits for its turn; turns are short: a sync takes many
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
 """How often a skill was listed, found, read; when last each (None: not this time); where it is."""
@@ -68,6 +66,9 @@ class State(Enum):
 
 class TextIndex(ABC):
     """Asks the full-text index, which knows inflected English words by their stems."""
+
+    def expect(self, reader: "Reader", said: "Callable[[], Iterable[str]]") -> None:  # noqa: B027
+        """Prepare for what is looked for, where that saves to wait: words, and runs of them."""
 
     @abstractmethod
     def counts(
@@ -102,20 +103,13 @@ class Reader(ABC):
     in_json_array: str
     """That a number, which comes before, is one of those in a parameter that is a JSON array."""
 
-    index: TextIndex
-    """What asks the full-text index of this database."""
+    index: TextIndex  # what asks the full-text index of this database
+    own: str = "1"  # as SQL for a source ``src`` that belongs to who asks, else 0; in a file each
 
-    own: str = "1"
-    """1 as SQL for a source ``src`` that belongs to who asks, else 0; in a file each does."""
-
-    json_each: str
-    """The table of the elements of the JSON array in ``{}``; call it ``e``."""
-
+    json_each: str  # the table of the elements of the JSON array in ``{}``; call it ``e``
+    json_item: str  # the element number ``{}``, as text, of the array that ``e`` is at
+    # The aggregate of texts ``{}`` by which to tell whether they are others; None: read them.
     digest: str | None = None
-    """The aggregate of texts ``{}`` by which to tell whether they are others; None: read them."""
-
-    json_item: str
-    """The element number ``{}``, as text, of the array that ``e`` is at."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -146,6 +140,13 @@ class Reader(ABC):
         """Return the rows of each of several SELECTs, which all see one state."""
         with self.snapshot():
             return [self.rows(*question) for question in questions]
+
+    def ahead(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
+        """Ask with what a snapshot is asked next, where one waits for answers; None: here not."""
+        return None
+
+    def leave(self) -> None:  # noqa: B027  # a file has nothing to wait for
+        """Let a snapshot end with what is asked next, which is the last."""
 
     def as_seen(self, question: "Callable[[Sight], Select]") -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that depends on the `sight`."""

@@ -114,6 +114,14 @@ class Viewpoint(Reader):
         """Return the rows of each of several SELECTs, which all see one state."""
         return self._reader.many(questions)
 
+    def ahead(self, question: Select) -> Callable[[], list[tuple[Any, ...]]] | None:
+        """Ask with what a snapshot is asked next, where one waits for answers."""
+        return self._reader.ahead(question)
+
+    def leave(self) -> None:
+        """Let a snapshot end with what is asked next."""
+        self._reader.leave()
+
     def as_seen(self, question: Callable[[Sight], Select]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that depends on the `sight`.
 

@@ -79,6 +79,7 @@ def apply_plan(
     removed = [one.id for one in plan.removed]
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
+    store.keep(removed)
     store.tidy()
     with writer.transaction() as connection:
         lock.assert_held(connection)

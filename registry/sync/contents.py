@@ -3,7 +3,7 @@
 Bytes are read once more after a version was stored, and only kept where they still have its hash.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from registry.core import Core
 from registry.db.queries.revisions import missing_contents
+from registry.db.queries.sources import is_admin
+from registry.db.queries.unfit import unfit_contents
 from registry.disk.files import digest, open_home, read_inside
 from registry.errors import RegistryError
 from registry.sync.owned import is_here
@@ -25,25 +27,29 @@ BATCH: Final = 400
 def store_contents(core: Core) -> None:
     """Store the bytes of all files of all live versions that are not yet.
 
-    Nothing is done where that is switched off in the settings.
+    Those that are stored and do not fit their hash are stored again: on a server by who may take
+    them away. Nothing is done where that is switched off in the settings.
     """
     if not core.settings.store_files:
         return
     from registry.db.writes.revisions import add_contents
 
-    found = _readable(core)
+    unfit: frozenset[str] = frozenset()
+    if not core.host or is_admin(core.reader):
+        unfit = frozenset(unfit_contents(core.reader, core.settings.limits))
+    found = _readable(core, unfit)
     while batch := list(islice(found, BATCH)):
         # Compressing and reading are done; only the insert holds up other writers.
         with core.writer.transaction() as connection:
-            add_contents(connection, batch)
+            add_contents(connection, batch, unfit)
 
 
-def _readable(core: Core) -> "Iterator[Packed]":
+def _readable(core: Core, unfit: Collection[str]) -> "Iterator[Packed]":
     from registry.db.writes.revisions import pack
 
     limit = core.settings.limits.skill_bytes
     done: set[str] = set()
-    missing = missing_contents(core.reader, core.host)
+    missing = missing_contents(core.reader, core.host, unfit)
     for (root, folder), files in groupby(missing, key=itemgetter(1, 2)):
         if not is_here(core, core.host, root):
             continue

@@ -12,6 +12,7 @@ from registry.db.queries.known import (
     notice_digest,
 )
 from registry.db.queries.skills import findings
+from registry.db.queries.unfit import unfit_texts
 from registry.disk.links import LINK_KNOWN
 from registry.disk.paths import ROOT, position
 from registry.disk.scanned import UNREADABLE, WALK_CODES, RootMissing, RootUnreadable, ScannedFolder
@@ -41,6 +42,7 @@ class SourcePlan:
     ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
     whose content is unchanged though stat says otherwise. ``rechecked`` are those of ``updates``
     whose files are unchanged, and were read by other rules than those of today (``mark``).
+    ``unfit`` are versions whose stored text does not fit their hash, where that was looked for.
     ``unread`` has, by version, the folder and the findings of skills that stay as they were since
     parts of them can't be read by now.
     """
@@ -58,6 +60,7 @@ class SourcePlan:
     touches: dict[str, int] = field(default_factory=dict)
     rechecked: set[str] = field(default_factory=set)
     unread: dict[int, tuple[str, list[Diagnostic]]] = field(default_factory=dict)
+    unfit: frozenset[int] = frozenset()
     gone: list[int] = field(default_factory=list)
     gone_placeholders: list[int] = field(default_factory=list)
     unchanged: int = 0
@@ -138,6 +141,8 @@ def plan_source(
 ) -> SourcePlan:
     """Walk one source and compare it with the database. Nothing is written."""
     plan = SourcePlan(source, Walk(source.path, limits, roots), mark)
+    if verify:
+        plan.unfit = frozenset(one.id for one in unfit_texts(reader, limits, source.id))
     gone: list[StoredFingerprint] = []
     suspects: list[tuple[ScannedFolder, StoredFingerprint]] = []
     try:
@@ -249,7 +254,7 @@ def _examine(
     same = same and modes == {path: facts[0] & 0o100 for path, (facts, _) in before.items()}
     codes = {finding.code for finding in stored} & WALK_CODES
     same = same and codes == {problem.code for problem in found.problems}
-    if same and is_of_today:
+    if same and is_of_today and row.id not in plan.unfit:
         plan.count_unchanged(row)
         plan.touches[found.folder] = row.id
     else:

@@ -8,13 +8,16 @@ from sqlalchemy import Connection
 
 from registry.core import Core
 from registry.db.interface import SyncLock, Writer
-from registry.db.writes.revisions import record_revisions
+from registry.db.writes.revisions import record_revisions, store_documents
 from registry.db.writes.sources import hide_until_complete, show_all
 from registry.db.writes.versions import NewVersion, delete_retired, publish, stage
 from registry.sync.planning import Plan
 
 PART: Final = 200
 """Of a first import so many versions are published while others wait."""
+
+FEW: Final = 20
+"""So many documents are kept while others wait."""
 
 STATISTICS_AFTER: Final = 500
 """So many new versions change what the database should know of itself."""
@@ -38,14 +41,15 @@ class Store:
     """
 
     def __init__(self, core: Core, lock: SyncLock, plan: Plan) -> None:
-        self._writer, self._lock = core.writer, lock
+        self._writer, self._lock, self._shared = core.writer, lock, core.backend.shared
         self.live: list[int] = []
         self.published: set[int] = set()
         self._hidden: set[int] = set()
+        self._unfit = frozenset[int]().union(*(part.unfit for part in plan.sources))
         first = [part for part in plan.sources if part.source.last_sync_at is None]
         self._first = [part.source.id for part in first]
         large = [part.source.id for part in first if len(part.new) > PART]
-        if large and core.backend.shared:
+        if large and self._shared:
             with self._writer.transaction() as connection:
                 lock.assert_held(connection)
                 self._hidden = hide_until_complete(connection, large)
@@ -54,8 +58,10 @@ class Store:
         """Store a batch, and return what it is in the database."""
         # Nobody sees what is staged: on a server others may write meanwhile.
         first = self._writer.reserve(len(batch))
+        if first is not None:
+            self.keep([one for v in batch if (one := v.columns["replaces"]) is not None])
         with self._writer.transaction(quiet=first is not None) as connection:
-            ids = stage(connection, batch, first=first)
+            ids = stage(connection, batch, first=first, unfit=self._unfit)
             if first is not None:  # what is done here is not done while all others wait
                 brand_new = (v.columns["replaces"] is None for v in batch)
                 record_revisions(connection, list(compress(ids, brand_new)))
@@ -64,11 +70,26 @@ class Store:
             with self._writer.transaction() as connection:
                 self._lock.assert_held(connection)
                 self.live += publish(connection, hidden[start : start + PART], [])
+        if hidden and not self.published:
+            # What a server has not counted, it looks up by an index that goes over all of a source.
+            self._writer.update_statistics()
         self.published.update(hidden)
         return [
             PublishedVersion(*(version.columns[name] for name in PublishedVersion._fields))
             for version in batch
         ]
+
+    def keep(self, leaving: Sequence[int]) -> None:
+        """Keep the documents of versions that are to be retired, on a server before others wait.
+
+        In transactions of their own: who stores the same at the same time waits for their end. A
+        few take less time under the lock than these do.
+        """
+        if not self._shared or len(leaving) <= FEW:
+            return
+        for start in range(0, len(leaving), PART):
+            with self._writer.transaction(quiet=True) as connection:
+                store_documents(connection, leaving[start : start + PART])
 
     def tidy(self) -> None:
         """Tidy the tables up after much was published, before others wait again."""

@@ -1,8 +1,12 @@
 """Who is visible under which name, after each thing that can change it."""
 
+import shutil
+
 import pytest
 
 from registry.db.queries.filters import Filters
+from registry.db.writes import versions
+from registry.db.writes.names import refresh_names
 from tests.conftest import OLD, write_skill
 
 EVERYTHING = Filters(all=True)
@@ -143,3 +147,81 @@ def test_what_an_edit_replaces_is_cleared_away_when_it_is_read(two, tmp_path):
     assert two.get("alpha").description == "By hand."
     rows = two.core.reader.rows("SELECT live, count(*) FROM skills GROUP BY live")
     assert rows == [(1, 4)]
+
+
+def write(root, folder, name, words, age):
+    target = root / folder
+    write_skill(target, name=name, description=words, body="" if not words else "Do it.\n", age=age)
+
+
+# Folder, name and description of two sources, before and after one sync.
+KEPT = {
+    "alone, edited": ([("a", "a", "One.")], [("a", "a", "Two.")]),
+    "alone, invalid by now": ([("a", "a", "One.")], [("a", "a", "")]),
+    "alone, valid by now": ([("a", "a", "")], [("a", "a", "One.")]),
+    "names exchanged": (
+        [("a", "a", "One."), ("b", "b", "Two.")],
+        [("a", "b", "One."), ("b", "a", "Two.")],
+    ),
+    "one takes the name of another, which is edited": (
+        [("a", "a", "One."), ("b", "b", "Two.")],
+        [("a", "a", "Three."), ("b", "a", "Two.")],
+    ),
+    "a new one of the name of one that is edited": (
+        [("a", "a", "One.")],
+        [("a", "a", "Two."), ("c", "a", "Three.")],
+    ),
+    "one of two of a name goes, the other is edited": (
+        [("a", "a", "One."), ("c", "a", "Three.")],
+        [("a", "a", "Two.")],
+    ),
+    "a folder gets the name of one that is edited": (
+        [("x", "a", "One."), ("y", "a", "Two.")],
+        [("x", "a", "Three."), ("y", "a", "Two."), ("a", "other", "Four.")],
+    ),
+    "copies, of which one is edited": (
+        [("x", "a", "One."), ("y", "a", "One.")],
+        [("x", "a", "Two."), ("y", "a", "One.")],
+    ),
+    "one of the name of another source, edited": (
+        [("x", "alpha", "One.")],
+        [("x", "alpha", "Two.")],
+    ),
+}
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("kept", KEPT)
+def test_what_is_known_of_a_name_after_a_sync_is_what_is_worked_out_anew(two, tmp_path, kept):
+    """Where nothing is different for a name nothing is worked out: what was known has to hold."""
+    mine = tmp_path / "mine"
+    before, after = KEPT[kept]
+    for one in before:
+        write(mine, *one, OLD)
+    two.sync()
+    for folder in {one[0] for one in before} - {one[0] for one in after}:
+        shutil.rmtree(mine / folder)
+    for one in after:
+        write(mine, *one, OLD + 9)
+    assert two.sync(allow_prune=True).updated
+    known = "SELECT source_id, folder, ref, shadowed, bare, copies FROM skills ORDER BY 1, 2"
+    found = two.core.reader.rows(known)
+    with two.core.writer.transaction() as connection:
+        refresh_names(connection, None)
+    assert two.core.reader.rows(known) == found
+    assert two.check_database() == []
+
+
+def test_nothing_is_worked_out_for_the_name_of_one_that_is_only_edited(two, tmp_path, monkeypatch):
+    asked = []
+
+    def refresh(connection, names):
+        asked.append(set(names))
+        refresh_names(connection, names)
+
+    monkeypatch.setattr(versions, "refresh_names", refresh)
+    write_skill(tmp_path / "mine" / "alpha", description="Edited.", age=OLD + 9)
+    write_skill(tmp_path / "mine" / "review", description="Edited, too.", age=OLD + 9)
+    assert two.sync().updated == ("alpha", "mine/review")
+    assert asked == [{"review"}]
+    assert refs(two, EVERYTHING) == ["alpha", "beta", "mine/review", "review"]

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import psycopg
 import pytest
 
 from registry.api import SkillRegistry
@@ -97,6 +98,20 @@ def test_nothing_of_it_is_seen_until_all_is_there(library, large, monkeypatch, d
         whole.sync(str(root), name="mine", scope="team")
         whole.sync(str(large), name="large")
         assert seen(whole) == seen(library) > before
+
+
+def test_the_server_knows_what_is_there_from_the_first_part_on(
+    library, server_database, large, monkeypatch
+):
+    """Else it looks each folder up by going over the whole source."""
+    with psycopg.connect(server_database.replace("+psycopg", "")) as connection:
+        connection.execute("DELETE FROM pg_statistic WHERE starelid = 'skills'::regclass")
+    counted = "SELECT 1 FROM pg_stats WHERE tablename = 'skills' AND attname = 'source_id'"
+    assert library.core.reader.rows(counted) == []
+    known = []
+    each_part(monkeypatch, lambda: known.append(library.core.reader.rows(counted)))
+    library.sync(str(large), name="large")
+    assert known == [[(1,)]] * 3
 
 
 def test_what_others_change_meanwhile_is_told_apart_as_if_it_had_come_at_once(

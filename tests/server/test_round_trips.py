@@ -67,7 +67,12 @@ READS = {
     "the first page": (lambda registry: registry.list(limit=5), 2),
     "show": (lambda registry: registry.get("skill-4"), 3),
     "read": (lambda registry: registry.read("skill-4"), 2),
-    "search again": (lambda registry: registry.search("number"), 5),
+    "search again": (lambda registry: registry.search("number"), 2),
+}
+NEW_SEARCHES = {
+    "words": ("does well", 5),
+    "a name": ("skill-4", 5),
+    "the beginning of a word": ("does numb", 6),
 }
 
 
@@ -78,6 +83,17 @@ def test_a_read_waits_for_few_answers(library, proxy, read):
     with proxy.counting() as said:
         work(library)
     assert 0 < len(said) <= most, said
+
+
+@pytest.mark.parametrize("search", NEW_SEARCHES)
+def test_a_search_never_asked_before_waits_for_few_answers(library, proxy, search):
+    query, most = NEW_SEARCHES[search]
+    library.search("number")
+    with proxy.counting() as said:
+        found = library.search(query)
+    assert found.total > 0
+    assert 0 < len(said) <= most, said
+    assert b"COMMIT" in said[-1]
 
 
 COMMANDS = {"list": 6, "show": 10}

@@ -1,17 +1,17 @@
 """Full-text search: what people and agents type in, ranked skills with a snippet out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from registry.catalog.alike import gathered
 from registry.catalog.search.fit import FITS, confidence, coverage, missing
-from registry.catalog.search.rank import MAX_RANKED, Asked, rank, understand
+from registry.catalog.search.rank import MAX_RANKED, Asked, expect, rank, understand
 from registry.catalog.search.snippet import make_snippet
 from registry.db.asked import Condition
 from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, where
+from registry.db.queries.found import heads_of, ids_named, shown, sketches, strengths_of
 from registry.db.queries.rows import hit_of
-from registry.db.queries.skills import heads_of, hits, ids_named, refs_seen, sketches, strengths_of
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key
@@ -55,16 +55,17 @@ def search(
     while most < offset + limit:  # in steps, so that pages fit together
         most *= 4
     with reader.snapshot():
+        expect(reader, queries[:MAX_QUERIES])
         sight = reader.sight
         found, understood = _asked(reader, queries, filters, most)
         page = found[offset : offset + limit]
         best = found[: BEST * min(len(queries), 3)]
-        shown = {one.id: one for one in [*page, *best]}
-        known = hits(reader, list(shown), sight)
-        refs = refs_seen(reader, [other for one in page for other in one.alike], sight)
+        told = {one.id: one for one in [*page, *best]}
+        alike = [other for one in page for other in one.alike]
+        known, refs = shown(reader, list(told), alike, sight)
     fits = {
         one: confidence(match.asked, known[one][1]) if match.fits is None else match.fits
-        for one, match in shown.items()
+        for one, match in told.items()
     }
     fitting = max((fits[one.id] for one in best), default=0.0)
     return Found(
@@ -110,26 +111,36 @@ def answers(
     reader: Reader, queries: Sequence[str], condition: Condition, most: int = MAX_RANKED
 ) -> tuple[list[Match], list[Asked]]:
     """Return what queries find in turn, the best first, and how each was understood."""
-    lists = [_ranked(reader, query, condition, most) for query in queries]
-    return _gathered(reader, _in_turn([found for found, _ in lists])), [one for _, one in lists]
+    understood = [understand(reader, query) for query in queries]
+    scores = [
+        _scores(reader, *one, condition, most) for one in zip(queries, understood, strict=True)
+    ]
+    ids = list({one: None for some in scores for one in some})
+    if not ids:
+        return [], understood
+    heads = [heads_of(reader, list(some)[:COVERED]) for some in scores]
+    strengths = strengths_of(reader, ids)
+    alike = sketches(reader, ids)
+    lists = [
+        _covered(*one) for one in zip(understood, scores, (one() for one in heads), strict=True)
+    ]
+    return _gathered(_in_turn(lists), alike, strengths), understood
 
 
-def _ranked(
-    reader: Reader, query: str, condition: Condition, most: int
-) -> tuple[list[Match], Asked]:
-    """Return what a query finds, first that whose name is exactly what was typed; and its terms."""
-    asked = understand(reader, query)
+def _scores(
+    reader: Reader, query: str, asked: Asked, condition: Condition, most: int
+) -> dict[int, float]:
+    """Return what a query finds, first that whose name is exactly what was typed."""
     if not asked.words:
-        return [], asked
-    scores = rank(reader, asked, condition, most)
+        return {}
     named = ids_named(reader, name_key(" ".join(query.split())), condition)
-    first = {one: scores.get(one, 0.0) + NAMED for one in named}
-    return _covered(reader, asked, {**first, **scores, **first}), asked
+    scores = rank(reader, asked, condition, most)
+    first = {one: scores.get(one, 0.0) + NAMED for one in named()}
+    return {**first, **scores, **first}
 
 
-def _covered(reader: Reader, asked: Asked, scores: Mapping[int, float]) -> list[Match]:
+def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]) -> list[Match]:
     """Return what was found; the best are put in order by how much their heads name, too."""
-    heads = heads_of(reader, list(scores)[:COVERED])
     fits = {one: coverage(asked, head) for one, head in heads.items()}
     found = [
         Match(one, score * (1 + fits.get(one, 0.0)) / 2, asked, fits.get(one))
@@ -148,15 +159,19 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
     return list(found.values())
 
 
-def _gathered(reader: Reader, found: Sequence[Match]) -> list[Match]:
+def _gathered(
+    found: Sequence[Match],
+    sketches: Mapping[int, bytes],
+    strengths_of: Callable[[Sequence[int]], Mapping[int, int]],
+) -> list[Match]:
     """Return what takes a place, with what is alike it.
 
     Of near copies that of the strongest source is shown, so that no stranger's stands for it.
     """
     matches = {one.id: one for one in found}
-    groups = gathered(list(matches), sketches(reader, list(matches)))
+    groups = gathered(list(matches), sketches)
     several = [member for one, others in groups.items() if others for member in (one, *others)]
-    strengths = strengths_of(reader, several) if several else {}
+    strengths = strengths_of(several) if several else {}
     places: list[Match] = []
     for one, others in groups.items():
         shown, *rest = sorted([one, *others], key=lambda member: strengths.get(member, 0))

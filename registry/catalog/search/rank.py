@@ -87,11 +87,24 @@ def understand(reader: Reader, query: str) -> Asked:
     A word that no skill has stands for those that begin with it, else for those spelt much alike.
     """
     terms = parse(query)
-    words = counted(reader, [(term, _pattern(term)) for term in terms])
-    compounds = [(term, _pattern(term)) for term in joined(terms) if term not in terms]
-    words = [word if word.heads + word.bodies else _instead(reader, word) for word in words]
-    words += [word for word in counted(reader, compounds) if word.heads]
+    compounds = [term for term in joined(terms) if term not in terms]
+    held = counted(reader, [(term, _pattern(term)) for term in (*terms, *compounds)])
+    words = _instead(reader, held[: len(terms)])
+    words += [word for word in held[len(terms) :] if word.heads]
     return Asked(tuple(words), other_words(unquoted(query)))
+
+
+def expect(reader: Reader, queries: Sequence[str]) -> None:
+    """Let the index know what it is going to be asked, before the first question of a snapshot."""
+
+    def said() -> Iterator[str]:
+        for query in queries:
+            meant = other_words(unquoted(query))
+            terms = parse(query)
+            for term in (*terms, *joined(terms), *meant.lay, *meant.foreign):
+                yield " ".join(term)
+
+    reader.index.expect(reader, said)
 
 
 def counted(reader: Reader, looked_for: Sequence[tuple[Term, Pattern]]) -> list[Word]:
@@ -123,24 +136,37 @@ def _pattern(term: Term) -> Pattern:
     return Pattern(term, len(term) == 1 and len(term[0]) == 1 and has_unspaced(term[0]))
 
 
-def _instead(reader: Reader, word: Word) -> Word:
-    """Return a word that no skill has with what it may stand for."""
-    if len(word.typed) > 1 or has_unspaced(word.typed[0]):
-        return word
-    for pattern in _nearly(reader, word.typed[0]):
-        (other,) = counted(reader, [(word.typed, pattern)])
-        if other.heads + other.bodies:
-            return other
+def _instead(reader: Reader, words: Sequence[Word]) -> list[Word]:
+    """Return words, each that no skill has with what it may stand for."""
+    found = list(words)
+    unknown = [
+        place
+        for place, word in enumerate(words)
+        if not word.heads + word.bodies
+        and len(word.typed) == 1
+        and len(word.typed[0]) >= _MIN_PREFIX
+        and not has_unspaced(word.typed[0])
+    ]
+    typed = [words[place].typed for place in unknown]
+    begun = counted(reader, [(one, Pattern(one, prefix=True)) for one in typed])
+    for place, word in zip(unknown, begun, strict=True):
+        if word.heads + word.bodies:
+            found[place] = word
+        else:
+            found[place] = _nearly(reader, words[place])
+    return found
+
+
+def _nearly(reader: Reader, word: Word) -> Word:
+    """Return a word that no skill has with one that is spelt much alike, if there is one."""
+    said = word.typed[0]
+    if len(said) >= _MIN_SPELLED:
+        known = reader.index.vocabulary(reader, said[:_SAME_BEGINNING])
+        for other in get_close_matches(stem(said), known, 1, _CUTOFF):
+            (near,) = counted(reader, [(word.typed, Pattern((other,)))])
+            if near.heads + near.bodies:
+                return near
     return word
-
-
-def _nearly(reader: Reader, word: str) -> Iterator[Pattern]:
-    if len(word) >= _MIN_PREFIX:
-        yield Pattern((word,), prefix=True)
-    if len(word) >= _MIN_SPELLED:
-        known = reader.index.vocabulary(reader, word[:_SAME_BEGINNING])
-        for other in get_close_matches(stem(word), known, 1, _CUTOFF):
-            yield Pattern((other,))
 
 
 def rank(reader: Reader, asked: Asked, condition: Condition, most: int) -> dict[int, float]:

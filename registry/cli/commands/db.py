@@ -52,24 +52,35 @@ def info(session: Session, *, as_json: bool) -> None:
 @session_command("skill-registry db check", group=command)
 @options.json_option
 def check(session: Session, *, as_json: bool) -> None:
-    """Look for damage.
+    """Look for damage, and for stored texts and files that do not fit their hash.
 
-    Exit status: 3 where something is wrong.
+    Exit status: 3 where the database is damaged; 1 where a text or a file does not fit: with
+    "sync --verify" those of skills that are on this machine's disk are stored again.
     """
+    from registry.db.queries.unfit import unfit
+
     with waiting(session.console, "checking"):
-        problems = session.registry.check_database()
+        registry = session.registry
+        damage = registry.check_database(contents=False)
+        problems = damage or list(unfit(registry.core.reader, session.settings.limits))
     session.console.answer(
-        {"path": session.registry.path, "problems": problems},
+        {"path": registry.path, "problems": problems},
         map(escape.line, problems or ["The database is sound."]),
         as_json=as_json,
     )
-    if problems:
+    if damage:
         session.console.note(
             "The skills on disk are untouched, and what you did not begin is not done. Where "
             "it is damaged,\nput your last backup in its place, or fill a new database, without "
             "history and usage counts:\nskill-registry sync FOLDER..."
         )
         raise click.exceptions.Exit(Status.DATABASE)
+    if problems:
+        session.console.note(
+            "What is on disk as it was is stored again by: skill-registry sync --verify\n"
+            "All else is in your last backup only."
+        )
+        raise click.exceptions.Exit(Status.FAILED)
 
 
 @session_command(

@@ -40,7 +40,11 @@ MAX_SHOWN: Final = 20
 )
 @click.option("--name", metavar="NAME", help="The name of a new source.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
-@click.option("--verify", is_flag=True, help="Read all files again, whatever their times say.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Read all files again, whatever their times say; store again what is unlike its hash.",
+)
 @click.option(
     "--allow-prune",
     is_flag=True,

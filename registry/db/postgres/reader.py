@@ -93,7 +93,7 @@ class PostgresReader(Reader):
         ahead, self._ahead = self._ahead, None
         if ahead is not None and sql == UNFINISHED[0]:
             return ahead  # the first question after `state`
-        return self._asked(lambda session: session.ask([_question(sql, parameters)])[0])
+        return self._ask([_question(sql, parameters)])[0]
 
     def many(self, questions: Sequence[Select]) -> list[list[Any]]:
         """Return the rows of SELECTs that see one state, with one round trip."""
@@ -101,9 +101,37 @@ class PostgresReader(Reader):
             return [[] for _ in questions]
         asked = [_question(*one) for one in questions]
         if self._pinned is not None or len(asked) == 1:
-            return self._asked(lambda session: session.ask(asked))
+            return self._ask(asked)
         whole: list[Question] = [(_BEGIN, None), *asked, ("COMMIT", None)]
         return self._asked(lambda session: session.ask(whole))[1:-1]
+
+    def ahead(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
+        """Ask with what a snapshot is asked next; None: there is no snapshot."""
+        pinned = self._pinned
+        if pinned is None or self.empty:
+            return None
+        return pinned.add(_question(*question), self._ask)
+
+    def leave(self) -> None:
+        """End the snapshot with what is asked next."""
+        if self._pinned is not None:
+            self._pinned.is_leaving = True
+
+    def _ask(self, questions: "Sequence[Question]") -> list[list[Any]]:
+        """Return the rows of statements; what was asked ahead in a snapshot comes along."""
+        pinned = self._pinned
+        if pinned is None:
+            return self._asked(lambda session: session.ask(questions))
+        waiting, pinned.waiting = pinned.waiting, []
+        whole = [*questions, *(question for question, _ in waiting)]
+        end: list[Question] = [("COMMIT", None)] if pinned.is_leaving else []
+        found = self._asked(lambda session: session.ask([*whole, *end]))
+        for (_, answer), rows in zip(waiting, found[len(questions) :], strict=False):
+            answer.append(rows)
+        if end and pinned.session is not None:
+            session, pinned.session, pinned.is_leaving = pinned.session, None, False
+            self._give(session)
+        return found[: len(questions)]
 
     def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
         """Return the rows of a page, and the number that another SELECT counts."""
@@ -145,12 +173,7 @@ class PostgresReader(Reader):
         if self.empty:
             return None
         pinned = self._pinned
-        if pinned is not None and pinned.version is not None:
-            return pinned.version
-        found = int(self.rows(*_VERSION)[0][0])
-        if pinned is not None:
-            pinned.version = found
-        return found
+        return int((self.rows(*_VERSION) if pinned is None else pinned.version())[0][0])
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -159,6 +182,8 @@ class PostgresReader(Reader):
             yield
             return
         pinned = self._local.pinned = _Pinned()
+        # Whoever is to see one state asks most often which it is.
+        pinned.version = pinned.add(_question(*_VERSION), self._ask)
         try:
             yield
         finally:
@@ -265,10 +290,32 @@ class PostgresReader(Reader):
 
 
 class _Pinned:
-    """The connection of a snapshot, from its first question on, and the version it sees."""
+    """The connection of a snapshot, from its first question on.
+
+    ``version``: what it sees; ``waiting``: what is asked with the next question, and where to put
+    the rows.
+    """
 
     session: "Session | None" = None
-    version: int | None = None
+    version: "Callable[[], list[Any]]"
+    is_leaving = False
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Question, list[list[Any]]]] = []
+
+    def add(
+        self, question: "Question", ask: "Callable[[Sequence[Question]], object]"
+    ) -> "Callable[[], list[Any]]":
+        """Let a question wait, and return what gives its rows, for which it is asked if need be."""
+        answer: list[list[Any]] = []
+        self.waiting.append((question, answer))
+
+        def rows() -> list[Any]:
+            if not answer:
+                ask([])
+            return answer[0]
+
+        return rows
 
 
 def _question(sql: str, parameters: Sequence[object]) -> "Question":

@@ -5,8 +5,9 @@ here: how rare the word is among all texts, and that a word says less in a longe
 """
 
 import json
+import threading
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, Final, NamedTuple
 
@@ -64,21 +65,39 @@ c AS (
     SELECT m.skill_id, sum(r.weight) AS weight FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
     ORDER BY 2 DESC, 1
 )
-SELECT s.id, c.weight, (SELECT json_object_agg(p, weight) FROM r)
-FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
-WHERE {condition}
-ORDER BY c.weight DESC, s.id LIMIT ?
+SELECT f.id, f.weight, (SELECT json_object_agg(p, weight) FROM r), {rank}
+FROM (
+    SELECT s.id, c.weight, row_number() OVER (ORDER BY c.weight DESC, s.id) AS place
+    FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
+    WHERE {condition}
+    ORDER BY c.weight DESC, s.id LIMIT ?
+) f
+ORDER BY f.place
 """
 
 # All that have the only word are worth the same so far.
 _FIND_ONE: Final = f"""
 WITH m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {_QUERY}, ?) x),
 c AS (SELECT skill_id FROM m ORDER BY 1)
-SELECT s.id, 0, CAST('{{{{"0": 1000000}}}}' AS json)
-FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
-WHERE {{condition}}
-ORDER BY s.id LIMIT ?
+SELECT f.id, 0, CAST('{{{{"0": 1000000}}}}' AS json), {{rank}}
+FROM (
+    SELECT s.id, row_number() OVER (ORDER BY s.id) AS place
+    FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
+    WHERE {{condition}}
+    ORDER BY s.id LIMIT ?
+) f
+ORDER BY f.place
 """
+
+# Of those that have the most, how much their texts say of what was asked. To put two vectors
+# together makes one that is in memory, and is read once for all words.
+_RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
+    SELECT {{column}} || CAST('' AS tsvector) AS words FROM search_texts WHERE skill_id = f.id
+    OFFSET 0
+) x) END"""
+_WEIGHT: Final = (
+    "CAST(round(coalesce((SELECT weight FROM r WHERE p = {}), 0) / 1e6, 4) AS double precision)"
+)
 
 # What the server knows of the commonest words since it analyzed the table last (migration 0014).
 _ESTIMATES: Final = "SELECT place, word, texts FROM registry_common_words()"
@@ -97,6 +116,14 @@ class VectorIndex(TextIndex):
 
     def __init__(self) -> None:
         self._stems: dict[str, str] = {}
+        self._expected = threading.local()
+
+    def expect(self, reader: Reader, said: Callable[[], Iterable[str]]) -> None:
+        """Ask along for the stems of words that nobody looked for yet."""
+        words = {word for text in said() for word in split(fold(text))}
+        unknown = json.dumps(sorted(words - self._stems.keys()))
+        # Of an earlier snapshot, which failed, none is left.
+        self._expected.rows = reader.ahead((_STEMS, [unknown])) if unknown != "[]" else None
 
     def counts(
         self, reader: Reader, patterns: Sequence[Pattern], most: int
@@ -106,6 +133,7 @@ class VectorIndex(TextIndex):
         places = [
             (column.name, query) for query in filter(None, queries) for column in _COLUMNS.values()
         ]
+        stems = self._unknown(reader, patterns)
         known = self._estimates(reader, patterns)
         found = {one: most for one in places if known.get(one, 0) > most * SURELY}
         asked = [one for one in dict.fromkeys(places) if one not in found]
@@ -113,8 +141,10 @@ class VectorIndex(TextIndex):
             found_in = f"(SELECT count(*) FROM registry_find('{{}}', {_QUERY}, ?))"
             counts = (found_in.format(column) for column, _ in asked)
             values = [value for _, query in asked for value in (query, most)]
-            rows = reader.rows(f"SELECT {', '.join(counts)}", values)
+            # Of a word that nobody asked for yet the stem comes along, for `best`.
+            rows, *learnt = reader.many([(f"SELECT {', '.join(counts)}", values), *stems])
             found |= dict(zip(asked, rows[0], strict=True)) if rows else {}
+            self._learn(learnt)
         return [(found.get(("head", one), 0), found.get(("body", one), 0)) for one in queries]
 
     def best(
@@ -124,17 +154,15 @@ class VectorIndex(TextIndex):
         patterns = [one for _, some in asked for one in some]
         if not patterns:
             return [[] for _ in asked]
-        known, texts = self._estimates(reader, patterns), _texts(reader)
+        for question in self._unknown(reader, patterns):
+            self._learn([reader.rows(*question)])
+        known, texts = self._estimates(reader, patterns), _facts(reader).texts
         finds = [_Find(_COLUMNS[place], some, known) for place, some in asked]
         for whole in (False, True):
             left = [find for find in finds if not find.done]
             questions = [find.question(texts, condition, most, whole=whole) for find in left]
             for find, rows in zip(left, reader.many(questions) if left else (), strict=True):
                 find.take(rows, most, whole=whole)
-        found = [find for find in finds if find.ids]
-        ranks = reader.many([find.ranking(reader) for find in found]) if found else []
-        for find, rows in zip(found, ranks, strict=True):
-            find.put_in_order(dict(rows))
         return [find.ids for find in finds]
 
     def parts(
@@ -169,27 +197,31 @@ class VectorIndex(TextIndex):
     def _estimates(self, reader: Reader, patterns: Sequence[Pattern]) -> dict[tuple[str, str], int]:
         """Return by column and query in about how many texts those are that are single words.
 
-        What the server does not know to be common is left out.
+        What the server does not know to be common is left out, and words whose stem is unknown.
         """
-
-        def load(reader: Reader) -> dict[tuple[str, str], int]:
-            return {(column, word): texts for column, word, texts in reader.rows(_ESTIMATES)}
-
-        common = reader.remembered("common words", load)
-        single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
-        words = {fold(word) for word in single if split(fold(word)) == [fold(word)]}
-        if not common or not words:
-            return {}
-        if unknown := words - self._stems.keys():
-            if len(self._stems) > MAX_STEMS:
-                self._stems = {}
-            self._stems |= dict(reader.rows(_STEMS, [json.dumps(sorted(unknown))]))
+        common = _facts(reader).common
+        words = _single(patterns) if common else ()
         return {
             (column.name, text_query(Pattern((word,)))): texts
             for word in words
             for column in _COLUMNS.values()
             if (texts := common.get((column.name, self._stems.get(word, ""))))
         }
+
+    def _unknown(self, reader: Reader, patterns: Sequence[Pattern]) -> list[Select]:
+        """Return what asks for the stems of words that are unknown, if there are any."""
+        expected: Callable[[], list[Any]] | None = self._expected.__dict__.pop("rows", None)
+        if expected is not None:
+            self._learn([expected()])
+        unknown = _single(patterns) - self._stems.keys() if _facts(reader).common else ()
+        return [(_STEMS, [json.dumps(sorted(unknown))])] if unknown else []
+
+    def _learn(self, answers: Sequence[Sequence[tuple[Any, ...]]]) -> None:
+        """Take the answers to what `_unknown` returned."""
+        for rows in answers:
+            if len(self._stems) > MAX_STEMS:
+                self._stems = {}
+            self._stems |= dict(rows)
 
 
 class _Find:
@@ -208,14 +240,15 @@ class _Find:
         self.done = not self._queries
         about = {one: known.get((column.name, one), 0) for one in self._queries}
         self._common = {one: texts for one, texts in about.items() if texts > COMMON}
-        self._weights: dict[int, int] = {}
 
     def question(self, texts: int, condition: Condition, most: int, *, whole: bool) -> Select:
         """Return what asks for ids, of so many texts; ``whole``: with nothing left out."""
         column, queries = self._column.name, self._queries
         if len(queries) == 1:
-            sql = _FIND_ONE.format(column=column, condition=condition[0])
-            return sql, [queries[0], MAX_INTEGER if whole else COMMON, *condition[1], most]
+            rank = self._rank(["1"])
+            sql = _FIND_ONE.format(column=column, condition=condition[0], rank=rank)
+            enough = COMMON if self._common and not whole else MAX_INTEGER
+            return sql, [queries[0], enough, queries[0], *condition[1], most]
         common = {} if whole else self._common
         # To read a vector costs a hundred times as much as to ask the index alone; which the server
         # does by itself for who may see all, and for others in a function (migration 0013).
@@ -231,46 +264,50 @@ class _Find:
         ]
         cases = [f"WHEN {queries.index(one)} THEN {about}" for one, about in common.items()]
         counted = f"CASE p {' '.join(cases)} ELSE count(*) END" if cases else "count(*)"
-        sql = _FIND.format(matches=matches, texts=counted, condition=condition[0])
-        return sql, [*asked, texts, *condition[1], most]
+        rank = self._rank([_WEIGHT.format(number) for number in range(len(queries))])
+        sql = _FIND.format(matches=matches, texts=counted, condition=condition[0], rank=rank)
+        return sql, [*asked, texts, *queries, *condition[1], most]
 
     def take(self, rows: Sequence[tuple[Any, ...]], most: int, *, whole: bool) -> None:
         """Take what was answered; it is done where nothing that was left out can be better."""
-        self.ids = [row[0] for row in rows]
-        self._weights = (
-            {int(number): weight for number, weight in rows[0][2].items()} if rows else {}
-        )
-        common = (self._weights.get(self._queries.index(one), 0) for one in self._common)
+        first = sorted(rows[:RANKED], key=lambda row: (-round(row[3] or 0.0, 6), row[0]))
+        self.ids = [row[0] for row in (*first, *rows[RANKED:])]
+        weights = {int(number): weight for number, weight in rows[0][2].items()} if rows else {}
+        common = (weights.get(self._queries.index(one), 0) for one in self._common)
         left_out = max(common, default=0) if len(self._queries) > 1 else 0
         enough = len(rows) >= most and rows[-1][1] >= left_out
-        self.done = whole or enough
+        self.done = whole or enough or not self._common
 
-    def ranking(self, reader: Reader) -> Select:
-        """Return what asks how much the texts that are ranked exactly say of what was asked."""
+    def _rank(self, weights: Sequence[str]) -> str:
+        """Return the SQL of how much a text says, of words that weigh so much."""
         enough = f"{self._column.enough} * (0.25 + 0.75 * length(x.words) / {self._column.usual}.0)"
         rank = f"ts_rank('{self._column.weights}', x.words, {_QUERY})"
         worth = f"(1 - {enough} / ({enough} + {rank}))"
-        used = sorted(self._weights)
-        ranks = " + ".join(f"{self._weights[number] / 1e6:.4f} * {worth}" for number in used)
-        # To put two vectors together makes one that is in memory, and is read once for all words.
-        words = f"{self._column.name} || CAST('' AS tsvector) AS words"
-        sql = (
-            f"SELECT x.skill_id, {ranks} FROM (SELECT skill_id, {words} FROM search_texts "
-            f"WHERE skill_id {reader.in_json_array} OFFSET 0) x"
-        )
-        queries = [self._queries[number] for number in used]
-        return sql, [*queries, json.dumps(self.ids[:RANKED])]
-
-    def put_in_order(self, ranks: Mapping[int, float]) -> None:
-        """Put those first whose texts say most of what was asked."""
-        first = sorted(self.ids[:RANKED], key=lambda one: (-round(ranks.get(one, 0.0), 6), one))
-        self.ids = [*first, *self.ids[RANKED:]]
+        ranks = " + ".join(f"{weight} * {worth}" for weight in weights)
+        return _RANK.format(ranks=ranks, column=self._column.name)
 
 
-def _texts(reader: Reader) -> int:
-    """Return how many texts there are; what the server itself estimates may be long ago."""
-    sql = "SELECT count(*) FROM search_texts"
-    return int(reader.remembered("texts", lambda reader: reader.rows(sql)[0][0]))
+def _single(patterns: Sequence[Pattern]) -> set[str]:
+    """Return the patterns that are single words."""
+    single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
+    return {fold(word) for word in single if split(fold(word)) == [fold(word)]}
+
+
+class _Facts(NamedTuple):
+    """What holds for all texts: about how many have a common word, by column and word; how many."""
+
+    common: Mapping[tuple[str, str], int]
+    texts: int
+
+
+def _facts(reader: Reader) -> _Facts:
+    def load(reader: Reader) -> _Facts:
+        # What the server itself estimates of the number of texts may be long ago.
+        found = reader.many([(_ESTIMATES, ()), ("SELECT count(*) FROM search_texts", ())])
+        common = {(column, word): texts for column, word, texts in found[0]}
+        return _Facts(common, found[1][0][0] if found[1] else 0)
+
+    return reader.remembered("texts", load)
 
 
 def text_query(pattern: Pattern) -> str:

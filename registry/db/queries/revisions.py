@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from registry.db.interface import Reader
@@ -101,7 +102,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
         size, packed, stored = rows[0]
         if isinstance(size, int) and size > limit:
             raise FileTooLarge(path=file.path, size=size, limit=limit)
-        data = _unpacked(stored, limit) if packed else stored
+        data = unpacked(stored, limit) if packed else stored
         if not isinstance(data, bytes) or digest(data) != file.hash:
             raise ContentDamaged(path=file.path)
         return data
@@ -117,7 +118,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
     return None
 
 
-def _unpacked(packed: object, most: int) -> bytes | None:
+def unpacked(packed: object, most: int) -> bytes | None:
     """Return what was compressed; None: it can't be unpacked, or has more than ``most`` bytes."""
     if not isinstance(packed, bytes):
         return None
@@ -127,18 +128,27 @@ def _unpacked(packed: object, most: int) -> bytes | None:
         return None
 
 
-def missing_contents(reader: Reader, host: str) -> list[tuple[str, ...]]:
+def missing_contents(
+    reader: Reader, host: str, unfit: Collection[str] = ()
+) -> list[tuple[str, ...]]:
     """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
 
-    Those of one skill come one after the other.
+    Those of one skill come one after the other. ``unfit``: hashes of which other bytes are stored;
+    they count as not stored.
     """
+    values: list[object] = [host]
+    others = ""
+    if unfit:
+        wrong = f"SELECT {reader.json_item.format(0)} FROM {reader.json_each.format('?')} e"
+        others = f" OR f.hash IN ({wrong})"
+        values.append(json.dumps([[one] for one in unfit]))
     return reader.rows(
         "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
         "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
-        "WHERE s.live = 1 AND src.host = ? AND f.hash IS NOT NULL AND f.path <> s.document "
-        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash) "
+        "WHERE s.live = 1 AND src.host = ? AND f.hash IS NOT NULL AND (f.path <> s.document "
+        f"AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash){others}) "
         "GROUP BY f.hash, s.id ORDER BY s.id",
-        (host,),
+        values,
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from stat import S_IXUSR
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from registry.db.asked import Condition
 from registry.db.interface import Reader, Select
 from registry.db.queries.filters import FROM
 from registry.db.queries.rows import columns, skill_of
@@ -302,35 +301,10 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
 
 def refs_seen(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, str]:
     """Return the ref of each version, as it is seen."""
+    return dict(reader.rows(*refs_seen_by(reader, ids, sight))) if ids else {}
+
+
+def refs_seen_by(reader: Reader, ids: Sequence[int], sight: Sight) -> Select:
+    """Return what asks for id and ref of each version, as it is seen."""
     sql = f"SELECT s.id, {sight.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
-    return dict(reader.rows(sql, [json.dumps(list(ids))])) if ids else {}
-
-
-def heads_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
-    """Return the name, tags and description of each version as one text."""
-    sql = (
-        "SELECT id, name || ' ' || tags || ' ' || description FROM skills "
-        f"WHERE id {reader.in_json_array}"
-    )
-    return dict(reader.rows(sql, [json.dumps(list(ids))]))
-
-
-def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
-    """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
-    sql = f"SELECT skill_id, data FROM sketches WHERE skill_id {reader.in_json_array}"
-    return {row[0]: bytes(row[1]) for row in reader.rows(sql, [json.dumps(list(ids))])}
-
-
-def strengths_of(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
-    """Return the rank of the source of each version, the strongest first."""
-    sql = f"SELECT s.id, src.strength FROM {FROM} WHERE s.id {reader.in_json_array}"
-    return dict(reader.rows(sql, [json.dumps(list(ids))]))
-
-
-def ids_named(reader: Reader, key: str, condition: Condition) -> list[int]:
-    """Return the ids of skills whose name has this key and for which a condition holds."""
-    rows = reader.rows(
-        f"SELECT s.id FROM {FROM} WHERE s.name_key = ? AND {condition[0]} ORDER BY s.id",
-        [key, *condition[1]],
-    )
-    return [row[0] for row in rows]
+    return sql, [json.dumps(list(ids))]

@@ -114,6 +114,9 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
 _ALL_ABOVE = 2000
 """From this many names on, going over all skills is cheaper than naming them."""
 
+_ALL_ON_A_SERVER: Final = 20_000
+"""The same of a server, where a skill takes as long either way."""
+
 
 _REFRESH: Final = "CALL registry_refresh_names(%s)"
 
@@ -138,7 +141,7 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
     touched = None if names is None else set(names)
     if connection.dialect.name == "postgresql":
         if touched is None or touched:
-            known = None if touched is None or len(touched) > _ALL_ABOVE else sorted(touched)
+            known = None if touched is None or len(touched) > _ALL_ON_A_SERVER else sorted(touched)
             connection.exec_driver_sql(_REFRESH, (known,))
     elif touched is None or len(touched) > _ALL_ABOVE:
         execute(connection, _RANKED.format(touched=""))

@@ -2,7 +2,7 @@
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
@@ -78,8 +78,12 @@ def pack(content_hash: str, data: bytes) -> Packed:
     return Packed(content_hash, len(data), is_smaller, packed if is_smaller else data)
 
 
-def add_contents(connection: Connection, files: Sequence[Packed]) -> None:
-    """Store the bytes of files; what is stored already stays."""
+def add_contents(
+    connection: Connection, files: Sequence[Packed], unfit: Collection[str] = ()
+) -> None:
+    """Store the bytes of files; what is stored already stays, unless it is ``unfit``."""
+    if wrong := [file.hash for file in files if file.hash in unfit]:
+        execute(connection, "DELETE FROM contents WHERE hash {in_array}", wrong)
     rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
     # In one order for all: who stores the same at the same time waits for nobody who waits for it.
     ordered = [rows[key] for key in sorted(rows)]

@@ -6,7 +6,7 @@ that nobody sees.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -61,16 +61,41 @@ class NewVersion:
 
 _RETIRED_AT_ONCE = 500
 
+_USABLE: Final = "({0}.status IN ('ok', 'warning') AND {0}.held = 0)"
+# Whichever index is taken by a server that has not counted its rows yet, it looks one row up: the
+# position follows from the folder, and the key from the name.
+_STAGED: Final = (
+    "SELECT n.id, n.replaces, n.name, n.folder, o.live, o.name AS old, o.folder AS old_folder, "
+    "(SELECT h.id FROM skills h WHERE h.source_id = n.source_id AND h.folder = n.folder "
+    "AND h.position = n.position AND h.live = 1) AS holder, "
+    "CASE WHEN o.name = n.name AND o.folder = n.folder AND o.source_id = n.source_id "
+    f"AND {_USABLE.format('n')} = {_USABLE.format('o')} THEN (SELECT count(*) FROM skills t "
+    "WHERE t.name_key = n.name_key AND t.name = n.name AND t.live = 1) END AS namesakes "
+    "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}"
+)
+_INHERIT: Final = (
+    "UPDATE skills SET live = 1, ref = known.ref, bare = known.bare, shadowed = known.shadowed, "
+    "copies = known.copies FROM (SELECT n.id, coalesce(o.ref, '') AS ref, "
+    "coalesce(o.bare, 0) AS bare, coalesce(o.shadowed, 0) AS shadowed, "
+    "coalesce(o.copies, '') AS copies "
+    "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
+    "WHERE skills.id = known.id"
+)
+"""What a version replaces is most often known as before: so fewer rows are written twice."""
+
 
 def stage(
     connection: Connection,
     versions: Iterable[NewVersion],
     live: int = 0,
     first: int | None = None,
+    unfit: Collection[int] = (),
 ) -> list[int]:
     """Store new versions, unseen by readers unless ``live`` is 1, and return their ids.
 
-    ``first``: the lowest number that is free, where that is known.
+    ``first``: the lowest number that is free, where that is known. ``unfit``: of what is replaced
+    the versions whose stored text is another than they had, which they get back: by that the index
+    forgets what they stand for.
     """
     batch = list(versions)
     if not batch:
@@ -81,6 +106,7 @@ def stage(
     tags: list[dict[str, Any]] = []
     findings: list[dict[str, Any]] = []
     texts: list[dict[str, Any]] = []
+    again: list[dict[str, Any]] = []
     found: list[Indexed] = []
     for number, version in enumerate(batch, first):
         columns = version.columns
@@ -103,10 +129,15 @@ def stage(
                     "indexed": how,
                 }
             )
+            if columns["replaces"] in unfit:
+                again.append({**texts[-1], "skill_id": columns["replaces"]})
             if how != UNINDEXED:
                 found.append(Indexed(number, *said, version.text[version.body_start :], how))
     insert_rows(connection, skills, [version.columns for version in batch])
-    insert_rows(connection, documents, texts)
+    if again:
+        sql = "DELETE FROM documents WHERE skill_id {in_array}"
+        execute(connection, sql, [one["skill_id"] for one in again])
+    insert_rows(connection, documents, [*texts, *again])
     insert_rows(connection, skill_files, files)
     insert_rows(connection, skill_tags, tags)
     insert_rows(connection, diagnostics, findings)
@@ -135,22 +166,17 @@ def publish(
     A staged version whose predecessor is live no more, or whose folder has a live version by now,
     lost to a change made meanwhile and is left out. Returns the ids that went live.
     """
-    rows = execute(
-        connection,
-        "SELECT n.id, n.replaces, n.name, n.folder, o.live, o.name AS old, o.folder AS old_folder, "
-        "(SELECT h.id FROM skills h WHERE h.source_id = n.source_id AND h.folder = n.folder "
-        "AND h.live = 1) AS holder "
-        "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}",
-        list(staged),
-    ).all()
+    rows = execute(connection, _STAGED, list(staged)).all()
     rows = [row for row in rows if row.replaces is None or row.live == 1]
     record_gone(connection, removed)
     removed = [*removed, *settled]
     outgoing = [*removed, *(row.replaces for row in rows if row.replaces is not None)]
     leaving = {None, *outgoing}
     incoming = [row.id for row in rows if row.holder in leaving]
+    # What alone has its name, and keeps all that a ref is made of, keeps its ref as well.
+    moving = [row for row in rows if row.namesakes != 1]
     # A folder may stand in the way of another skill's ref, so folders count as names here.
-    names = {name for row in rows for name in (row.name, row.folder, row.old, row.old_folder)}
+    names = {name for row in moving for name in (row.name, row.folder, row.old, row.old_folder)}
     if removed:
         sql = "SELECT name, folder FROM skills WHERE id {in_array}"
         names.update(name for row in execute(connection, sql, list(removed)) for name in row)
@@ -163,10 +189,10 @@ def switch(
     connection: Connection, incoming: Sequence[int], outgoing: Sequence[int], names: Iterable[str]
 ) -> None:
     """Let versions be live instead of others; ``names``: all that is different for them."""
-    for live, versions in ((0, outgoing), (1, incoming)):
-        if versions:
-            sql = f"UPDATE skills SET live = {live} WHERE id {{in_array}}"
-            execute(connection, sql, list(versions))
+    if outgoing:
+        execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
+    if incoming:
+        execute(connection, _INHERIT, list(incoming))
     refresh_names(connection, names)
     record_revisions(connection, incoming)
 

@@ -1,0 +1,143 @@
+"""What is stored and does not fit its hash any more, which no database notices by itself.
+
+Rows are read a few at a time, and what is larger than the limits not at all: a database may be
+anybody's.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from registry.db.interface import Reader
+from registry.db.queries.revisions import unpacked
+from registry.disk.files import digest
+from registry.document.parse import parse_document
+from registry.settings import Limits
+
+_TEXTS: Final = 100
+"""Documents that are read at once."""
+
+_AT_ONCE: Final = 1 << 23
+"""Bytes of contents that are read at once."""
+
+_NAMED: Final = 20
+"""So many of a kind are named, and the others counted."""
+
+_LENGTHS: Final = "SELECT hash, length(data) FROM contents WHERE hash > ? ORDER BY hash LIMIT 1000"
+_DATA: Final = (
+    "SELECT hash, size, packed, CASE WHEN length(data) <= ? THEN data END FROM contents WHERE hash "
+)
+
+_ALTERED: Final = frozenset({"not-utf8", "nul-characters", "not-text", "byte-order-mark"})
+"""Findings about documents whose text is not all that their bytes are."""
+
+
+class UnfitText(NamedTuple):
+    """A live version whose stored text is not that of its document."""
+
+    id: int
+    ref: str
+
+
+def unfit_texts(
+    reader: Reader, limits: Limits, source_id: int | None = None
+) -> Iterator[UnfitText]:
+    """Yield the live versions (of one source) whose text does not fit its content hash."""
+    which, values = ("", ()) if source_id is None else (" AND s.source_id = ?", (source_id,))
+    sql = (
+        "SELECT s.id, s.ref, s.content_hash, coalesce(length(d.text), 0), "
+        "CASE WHEN length(d.text) <= ? THEN d.text END "
+        "FROM skills s LEFT JOIN documents d ON d.skill_id = s.id "
+        f"WHERE s.live = 1 AND s.content_hash IS NOT NULL AND s.id > ?{which} "
+        f"ORDER BY s.id LIMIT {_TEXTS}"
+    )
+    most, after = limits.document_bytes, 0
+    while rows := reader.rows(sql, (most, after, *values)):
+        for number, ref, content_hash, length, text in rows:
+            if length <= most and not _fits(reader, number, content_hash, text, limits):
+                yield UnfitText(number, ref)
+        after = rows[-1][0]
+
+
+def _fits(reader: Reader, version: int, content_hash: object, text: object, limits: Limits) -> bool:
+    if not isinstance(text, str):
+        return False
+    if digest(text.encode(errors="replace")) == content_hash:
+        return True
+    # The bytes of what is not its text alone are stored beside it, unless that is switched off.
+    most = limits.skill_bytes
+    for _, size, packed, stored in reader.rows(f"{_DATA} = ?", (most, content_hash)):
+        data = _data(size, packed, stored, most)
+        if data is not None:
+            is_whole = digest(data) == content_hash
+            return is_whole and parse_document(data, folder_name="").text == text
+    codes = reader.rows("SELECT code FROM diagnostics WHERE skill_id = ?", (version,))
+    return any(code in _ALTERED for (code,) in codes)
+
+
+def unfit_contents(reader: Reader, limits: Limits) -> Iterator[str]:
+    """Yield the hashes of stored bytes that have another."""
+    most, after = limits.skill_bytes, ""
+    some = f"{_DATA} > ? AND hash <= ? ORDER BY hash"
+    while rows := reader.rows(_LENGTHS, (after,)):
+        for last in _ends(rows):
+            for content_hash, size, packed, stored in reader.rows(some, (most, after, last)):
+                data = _data(size, packed, stored, most)
+                if data is not None and digest(data) != content_hash:
+                    yield content_hash
+            after = last
+
+
+def _data(size: object, packed: object, stored: object, most: int) -> bytes | None:
+    """Return the bytes of a content; None: they are more than are looked at."""
+    if not isinstance(size, int) or size < 0:
+        return b""
+    if size > most:
+        return None
+    data = unpacked(stored, size) if packed else stored
+    return data if isinstance(data, bytes) else b""
+
+
+def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+    """Yield the last of each group of rows (hash, length) that is read at once."""
+    size = 0
+    for place, (content_hash, length) in enumerate(rows, 1):
+        size += length
+        if size >= _AT_ONCE or place == len(rows):
+            yield content_hash
+            size = 0
+
+
+def unfit(reader: Reader, limits: Limits) -> Iterator[str]:
+    """Say in words what does not fit its hash, and whose it is."""
+    count = 0
+    for count, one in enumerate(unfit_texts(reader, limits), 1):
+        if count <= _NAMED:
+            yield f"the stored text of skill {one.ref} does not fit its hash"
+    if count > _NAMED:
+        yield f"the stored text of {count - _NAMED} more skills does not fit its hash"
+    count = 0
+    for count, content_hash in enumerate(unfit_contents(reader, limits), 1):
+        if count <= _NAMED:
+            yield f"the stored bytes of {_whose(reader, content_hash)} do not fit their hash"
+    if count > _NAMED:
+        yield f"the stored bytes of {count - _NAMED} more files do not fit their hash"
+
+
+def _whose(reader: Reader, content_hash: str) -> str:
+    """Return in words whose bytes have a hash."""
+    rows = reader.rows(
+        "SELECT f.path, s.ref FROM skill_files f JOIN skills s ON s.id = f.skill_id "
+        "WHERE f.hash = ? AND s.live = 1 ORDER BY s.ref, f.path",
+        (content_hash,),
+    )
+    if rows:
+        path, refs = rows[0][0], list(dict.fromkeys(ref for _, ref in rows))
+        more = f" and {len(refs) - _NAMED} more" if len(refs) > _NAMED else ""
+        skills = "skill" if len(refs) == 1 else "skills"
+        return f"{path} of {skills} {', '.join(refs[:_NAMED])}{more}"
+    rows = reader.rows(
+        "SELECT DISTINCT name FROM revisions WHERE files LIKE ? ORDER BY name",
+        (f"%{content_hash}%",),
+    )
+    names = ", ".join(name for (name,) in rows[:_NAMED])
+    return f"what was once a file of {names}" if rows else f"the unused content {content_hash}"
