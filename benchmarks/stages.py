@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from registry import Settings
+from registry.db.versions import pack
 from registry.db.writes.indexed import SEGMENTED, how_indexed
-from registry.db.writes.revisions import pack
 from registry.disk.files import digest
 from registry.disk.walk import Walk
 from registry.document import parse_document

@@ -7,16 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from registry.core import Core
 from registry.db.queries.revisions import missing_contents
+from registry.db.versions import Packed, pack
 from registry.disk.files import digest, open_home, read_inside
 from registry.errors import RegistryError
 from registry.sync.owned import is_here
-
-if TYPE_CHECKING:
-    from registry.db.writes.revisions import Packed
 
 BATCH: Final = 400
 """Files that are stored in one transaction."""
@@ -38,9 +36,7 @@ def store_contents(core: Core, versions: Sequence[int] | None) -> None:
             add_contents(connection, batch)
 
 
-def _readable(core: Core, versions: Sequence[int] | None) -> "Iterator[Packed]":
-    from registry.db.writes.revisions import pack
-
+def _readable(core: Core, versions: Sequence[int] | None) -> Iterator[Packed]:
     limit = core.settings.limits.skill_bytes
     done: set[str] = set()
     missing = missing_contents(core.reader, versions, core.host)
