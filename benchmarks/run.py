@@ -69,11 +69,11 @@ with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
 assert len(report.added) == int(sys.argv[3]), report
 # Of another process that reads; what it took counts what this one held when it was started.
 helper = resource.getrusage(resource.RUSAGE_CHILDREN)
-worked += helper.ru_utime + helper.ru_stime
+helped = helper.ru_utime + helper.ru_stime
 # getrusage would count what the parent held when it started this process.
 status = open("/proc/self/status").read()
 peak = (int(status.split("VmHWM:")[1].split()[0]) + helper.ru_maxrss) / 1024
-print(json.dumps([seconds, worked, peak]))
+print(json.dumps([seconds, worked, helped, peak]))
 """
 
 CHECK = """
@@ -224,17 +224,21 @@ def measure_import(table: Table, root: Path, database: Path, work: Path) -> None
     parts = floors.import_parts(root, work / "floor.db")
     for leftover in work.glob("floor.db*"):
         leftover.unlink()
-    seconds, worked, peak = measured(IMPORT, str(database), str(root), str(size))
+    seconds, own, helped, peak = measured(IMPORT, str(database), str(root), str(size))
     shown = ", ".join(f"{name} {part.seconds:.2f} s" for name, part in parts.items())
     goal = "<= 1.5 x" if size >= FULL_SIZE else ""
     floor = sum(part.seconds for part in parts.values())
     floor_worked = sum(part.worked for part in parts.values())
     table.add(f"first import ({shown})", seconds, floor, goal)
-    table.add("first import, CPU time", worked, floor_worked, goal)
+    table.add("first import, CPU time of both processes", own + helped, floor_worked, goal)
     table.add("peak memory of the first import", peak, None, "<= 300 MiB", unit="MiB")
     if size == FULL_SIZE:
         table.stages = stages.rows(root)
-        each = [("all of the first import", worked), ("all of its bare parts", floor_worked)]
+        each = [
+            ("all of the first import: the process that stores, and reads meanwhile", own),
+            ("all of the first import: the process that only reads", helped),
+            ("all of its bare parts", floor_worked),
+        ]
         table.stages += [(what, figure / size * 1e6) for what, figure in each]
 
     seconds, worked = measured(CHECK, str(database), str(size))

@@ -6,6 +6,7 @@ no database. It lives as long as the import does: where it can't be started, or 
 time, what it was to read is read here.
 """
 
+import gc
 import json
 import os
 import pickle
@@ -199,6 +200,7 @@ def share(pieces: Iterable[Piece], helper: Helper | None) -> Iterator[NewVersion
 
 def serve() -> None:
     """Be the other process, until nobody asks any more."""
+    gc.set_threshold(50_000, 20, 100)  # as the program does
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     recent = Recent()
     with suppress(EOFError, BrokenPipeError):
