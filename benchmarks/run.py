@@ -58,19 +58,25 @@ SKILLS = (
 )
 
 IMPORT = """
-import json, sys, time
+import json, resource, subprocess, sys, time
 from registry import SkillRegistry, Settings
 import registry.sync.apply  # start-up is measured by the whole processes below
+def peak_of(process):
+    # getrusage would count what the parent held when it started this process.
+    status = open(f"/proc/{process}/status").read()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+peaks = []
+kill = subprocess.Popen.kill
+subprocess.Popen.kill = lambda helper: (peaks.append(peak_of(helper.pid)), kill(helper))
 with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     registry.create_database()
     started, worked = time.perf_counter(), time.process_time()
     report = registry.sync(sys.argv[2])
     seconds, worked = time.perf_counter() - started, time.process_time() - worked
 assert len(report.added) == int(sys.argv[3]), report
-# getrusage would count what the parent held when it started this process.
-status = open("/proc/self/status").read()
-peak = int(status.split("VmHWM:")[1].split()[0]) / 1024
-print(json.dumps([seconds, worked, peak]))
+helper = resource.getrusage(resource.RUSAGE_CHILDREN)
+helped = helper.ru_utime + helper.ru_stime
+print(json.dumps([seconds, worked, helped, peak_of("self") + sum(peaks)]))
 """
 
 CHECK = """
@@ -221,17 +227,21 @@ def measure_import(table: Table, root: Path, database: Path, work: Path) -> None
     parts = floors.import_parts(root, work / "floor.db")
     for leftover in work.glob("floor.db*"):
         leftover.unlink()
-    seconds, worked, peak = measured(IMPORT, str(database), str(root), str(size))
+    seconds, own, helped, peak = measured(IMPORT, str(database), str(root), str(size))
     shown = ", ".join(f"{name} {part.seconds:.2f} s" for name, part in parts.items())
     goal = "<= 1.5 x" if size >= FULL_SIZE else ""
     floor = sum(part.seconds for part in parts.values())
     floor_worked = sum(part.worked for part in parts.values())
     table.add(f"first import ({shown})", seconds, floor, goal)
-    table.add("first import, CPU time", worked, floor_worked, goal)
+    table.add("first import, CPU time of both processes", own + helped, floor_worked, goal)
     table.add("peak memory of the first import", peak, None, "<= 300 MiB", unit="MiB")
     if size == FULL_SIZE:
         table.stages = stages.rows(root)
-        each = [("all of the first import", worked), ("all of its bare parts", floor_worked)]
+        each = [
+            ("all of the first import: the process that stores, and reads meanwhile", own),
+            ("all of the first import: the process that only reads", helped),
+            ("all of its bare parts", floor_worked),
+        ]
         table.stages += [(what, figure / size * 1e6) for what, figure in each]
 
     seconds, worked = measured(CHECK, str(database), str(size))

@@ -9,8 +9,7 @@ from registry.disk.atomic import Place, make_folder, open_named, write_below
 from registry.disk.walk import Walk
 from registry.errors import SkillHeld
 from registry.model import Diagnostic
-from registry.sync.apply import security_errors
-from registry.sync.folder import read_folder
+from registry.sync.folder import read_folder, security_errors
 
 _FOLDER = "skill"
 

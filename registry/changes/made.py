@@ -3,8 +3,8 @@
 from registry.changes.context import ChangeContext
 from registry.db.queries.changes import MadeChange, facts_of
 from registry.db.queries.journal import Entry
+from registry.db.versions import NewVersion
 from registry.db.writes.single import LiveVersion
-from registry.db.writes.versions import NewVersion
 
 
 def made_change(

@@ -1,22 +1,22 @@
 """Carry out a plan: read and stage in batches, publish at once, clear away what is dead."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from contextvars import copy_context
 from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from registry.core import Core
 from registry.db.interface import SyncLock, Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
+from registry.db.versions import NewVersion
 from registry.db.writes.changes import drop_old_changes
 from registry.db.writes.sources import record_remote, record_sync
 from registry.db.writes.usage import drop_old_days
 from registry.db.writes.versions import (
-    NewVersion,
     add_notices,
     publish,
     refresh_stamps,
@@ -29,7 +29,7 @@ from registry.document.security import is_about_defence
 from registry.errors import DatabaseProblem
 from registry.model import Diagnostic
 from registry.sync.fingerprint import is_current, mark_of, stamps_of
-from registry.sync.folder import Previous, Reading, make_version, read_folder
+from registry.sync.folder import Previous, Reading, make_version, read_folder, security_errors
 from registry.sync.hashing import KnownHashes
 from registry.sync.planning import Plan
 from registry.sync.recent import Recent
@@ -38,9 +38,19 @@ from registry.sync.scan import SourcePlan
 from registry.sync.storing import STATISTICS_AFTER, PublishedVersion, Store, clear
 from registry.text import utc_now
 
+if TYPE_CHECKING:
+    from registry.sync.helper import Task
+
 BATCH: Final = 400
 BATCH_CHARACTERS: Final = 8_000_000
 """A batch ends at whichever comes first, so that memory stays flat for files of any size."""
+
+HELPED_FROM: Final = 2000
+"""New skills that pay for starting another process that reads."""
+
+PIECE: Final = 50
+PIECE_BYTES: Final = 1_000_000
+"""The same of what one process reads while another reads something else."""
 
 
 class Unread(NamedTuple):
@@ -65,9 +75,12 @@ def apply_plan(
     store = Store(core, lock, plan)
     # Storing happens inside SQLite, which lets other threads run: the next batch is read and
     # parsed meanwhile. At most one batch waits, so memory stays flat.
-    with ThreadPoolExecutor(1, "registry-store") as pool:
+    with (
+        closing(_versions(core, plan, scan_ns, now)) as versions,
+        ThreadPoolExecutor(1, "registry-store") as pool,
+    ):
         storing: Future[list[PublishedVersion]] | None = None
-        for batch in _batches(_versions(core, plan, scan_ns, now)):
+        for batch in _batches(versions):
             if storing is not None:
                 staged.update((one.id, one) for one in storing.result())
                 progress("importing", len(staged), total)
@@ -104,8 +117,15 @@ def apply_plan(
     return [staged[new] for new in (*store.live, *live)]
 
 
-def _jobs(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
-    """Yield each folder that is to be read, and the version it replaces."""
+class _Job(NamedTuple):
+    """A folder that is to be read, and the version it replaces."""
+
+    part: SourcePlan
+    found: ScannedFolder
+    before: StoredSkill | None
+
+
+def _folders(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
     for part in plan.sources:
         for folder in part.new:
             before = plan.moves.get((part.source.id, folder))
@@ -116,28 +136,93 @@ def _jobs(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
             yield part, folder, known
 
 
-def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Iterator[NewVersion]:
-    with_contents, recent = core.settings.store_files, Recent()
-    for part, folder, replaces in _jobs(plan):
+def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
+    for part, folder, replaces in _folders(plan):
         before = by_id(core.reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:
             continue  # changed by somebody else since the plan was made
         found = part.look(folder)
-        if found is None:
-            continue  # vanished since the scan: the next sync sees to it
+        if found is not None:  # else it vanished since the scan: the next sync sees to it
+            yield _Job(part, found, before)
+
+
+def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
+    """Yield what is read, in the order of the plan."""
+    read = partial(_read, core, Recent(), scan_ns, now)
+    count = sum(len(part.new) for part in plan.sources)
+    # What packages add to the rules is known to this process alone.
+    if count >= HELPED_FROM and not core.dialects:
+        from registry.sync.helper import Piece, helping, share
+
+        for_helper = partial(_task, core, scan_ns, now)
+        pieces = (
+            Piece(for_helper(jobs), sum(map(_bytes, jobs)), partial(read, jobs))
+            for jobs in _pieces(_jobs(core, plan))
+        )
+        with helping() as helper:
+            yield from share(pieces, helper)
+    else:
+        for job in _jobs(core, plan):
+            yield from read([job])
+
+
+def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:
+    """Put together what is read in one go: new folders of one source, with few and small files."""
+    piece: list[_Job] = []
+    size = 0
+    for job in jobs:
+        alike = piece and piece[0].part is job.part and piece[0].before is job.before is None
+        if piece and (not alike or len(piece) >= PIECE or size + _bytes(job) > PIECE_BYTES):
+            yield piece
+            piece, size = [], 0
+        piece.append(job)
+        size += _bytes(job)
+    if piece:
+        yield piece
+
+
+def _bytes(job: _Job) -> int:
+    return sum(file.size for file in job.found.files)
+
+
+def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> "Task | None":
+    """Return what another process needs to know to read folders; None: it can't."""
+    part, _, before = jobs[0]
+    if before is not None:
+        return None
+    from registry.sync.helper import Task
+
+    return Task(
+        part.walk.root,
+        part.walk.limits,
+        part.source.id,
+        scan_ns,
+        now,
+        [job.found for job in jobs],
+        with_contents=core.settings.store_files,
+        from_remote=part.source.remote is not None,
+    )
+
+
+def _read(
+    core: Core, recent: Recent, scan_ns: int, now: str, jobs: Iterable[_Job]
+) -> list[NewVersion]:
+    versions = []
+    for part, found, before in jobs:
         what = (part.walk, found, before, part.source.id)
         new = read_version(
             core,
             *what,
             scan_ns,
             now,
-            with_contents=with_contents,
+            with_contents=core.settings.store_files,
             from_remote=part.source.remote is not None,
             recent=recent,
         )
         if isinstance(new, NewVersion):
             recent.note_stored(packed.hash for packed in new.contents)
-            yield new
+            versions.append(new)
+    return versions
 
 
 def read_version(
@@ -194,11 +279,6 @@ def _is_held(core: Core, found: Sequence[Diagnostic], before: StoredSkill | None
     if grave and before is not None and not before.held:
         grave -= security_errors(findings(core.reader, before.id))
     return bool(grave)
-
-
-def security_errors(found: Iterable[Diagnostic]) -> set[str]:
-    """Return the codes of the security errors among some findings."""
-    return {one.code for one in found if (one.category, one.severity) == ("security", "error")}
 
 
 def _is_other_topic(reading: Reading, before: StoredSkill) -> bool:

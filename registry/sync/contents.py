@@ -7,18 +7,16 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from registry.core import Core
 from registry.db.queries.revisions import missing_contents
 from registry.db.queries.sources import is_admin
 from registry.db.queries.unfit import unfit_contents
+from registry.db.versions import Packed, pack
 from registry.disk.files import digest, open_home, read_inside
 from registry.errors import RegistryError
 from registry.sync.owned import is_here
-
-if TYPE_CHECKING:
-    from registry.db.writes.revisions import Packed
 
 BATCH: Final = 400
 """Files that are stored in one transaction."""
@@ -44,9 +42,7 @@ def store_contents(core: Core) -> None:
             add_contents(connection, batch, unfit)
 
 
-def _readable(core: Core, unfit: Collection[str]) -> "Iterator[Packed]":
-    from registry.db.writes.revisions import pack
-
+def _readable(core: Core, unfit: Collection[str]) -> Iterator[Packed]:
     limit = core.settings.limits.skill_bytes
     done: set[str] = set()
     missing = missing_contents(core.reader, core.host, unfit)

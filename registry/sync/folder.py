@@ -2,13 +2,12 @@
 
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from stat import S_IXUSR
 from typing import Any, Final
 
-from registry.db.writes.revisions import Packed, pack
-from registry.db.writes.versions import NewVersion, dump
+from registry.db.versions import NewVersion, Packed, dump, pack
 from registry.disk.files import digest
 from registry.disk.paths import position
 from registry.disk.scanned import ScannedFolder
@@ -215,3 +214,8 @@ def _status(reading: Reading) -> str:
         return "invalid"
     warned = grave or any(finding.severity == "warning" for finding in reading.findings)
     return "warning" if warned else "ok"
+
+
+def security_errors(found: Iterable[Diagnostic]) -> set[str]:
+    """Return the codes of the security errors among some findings."""
+    return {one.code for one in found if (one.category, one.severity) == ("security", "error")}

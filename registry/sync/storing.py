@@ -8,9 +8,10 @@ from sqlalchemy import Connection
 
 from registry.core import Core
 from registry.db.interface import SyncLock, Writer
+from registry.db.versions import NewVersion
 from registry.db.writes.revisions import record_revisions, store_documents
 from registry.db.writes.sources import hide_until_complete, show_all
-from registry.db.writes.versions import NewVersion, delete_retired, publish, stage
+from registry.db.writes.versions import delete_retired, publish, stage
 from registry.sync.planning import Plan
 
 PART: Final = 200

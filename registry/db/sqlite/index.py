@@ -54,6 +54,15 @@ _SEGMENTED_TEXTS: Final = (
 )
 
 
+_MANY: Final = 100
+"""Versions that are stored at once in a large import."""
+
+_SETTINGS: Final = {"automerge": (4, 16), "hashsize": (1 << 20, 4 << 20)}
+"""How often FTS5 merges what it has written, and how much it holds in memory before it writes:
+usually, which are its defaults, and where many versions are stored, which would be merged anew with
+each batch."""
+
+
 def array(values: Sequence[int] | Sequence[str]) -> object:
     """Return the parameter that stands for these values in `IN_ARRAY`."""
     return json.dumps(list(values))
@@ -93,10 +102,21 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
     ``versions`` are all that were stored at once, those that are not indexed left out.
     """
+    _settle(connection, many=len(versions) >= _MANY)
     connection.exec_driver_sql(_KEEP, [(one.id, one.sketch) for one in versions])
     for sql in _ADD_PLAIN:
         connection.exec_driver_sql(sql, (versions[0].id,))
     _give(connection, _ADD, [one for one in versions if one.how == SEGMENTED])
+
+
+def _settle(connection: Connection, *, many: bool) -> None:
+    """Tell the index of bodies, which is the larger one, how much is to be stored."""
+    stored = connection.exec_driver_sql("SELECT k, v FROM search_bodies_config")
+    told = {row.k: row.v for row in stored}
+    for key, settings in _SETTINGS.items():
+        if told.get(key, settings[False]) != settings[many]:
+            sql = "INSERT INTO search_bodies (search_bodies, rank) VALUES (?, ?)"
+            connection.exec_driver_sql(sql, (key, settings[many]))
 
 
 def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:

@@ -1,9 +1,7 @@
 """What skills were like: a row for each distinct content, and the bytes of all files, once each."""
 
 import hashlib
-import zlib
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -11,6 +9,7 @@ from registry.db.acting import acting
 from registry.db.queries.rows import ORIGIN
 from registry.db.schema import contents
 from registry.db.storable import MAX_INTEGER
+from registry.db.versions import Packed, pack
 from registry.db.writes.audit import note
 from registry.db.writes.statements import dialect_of, execute, insert_rows
 
@@ -48,9 +47,6 @@ DELETE FROM content_uses u WHERE NOT EXISTS (SELECT 1 FROM revisions r WHERE r.u
 BATCH = 500
 """Documents that are held in memory at once."""
 
-LEVEL = 1
-"""Of compression: the fastest takes a third of the time of the usual, for a tenth more bytes."""
-
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     """Record the content of versions that just went live, and who brought them about."""
@@ -60,22 +56,6 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     who = acting()
     execute(connection, sql, who.tool, who.client, list(versions))
     execute(connection, _TURN, list(versions))
-
-
-class Packed(NamedTuple):
-    """The bytes of a file as they are stored; ``packed``: compressed, where that is smaller."""
-
-    hash: str
-    size: int
-    packed: bool
-    data: bytes
-
-
-def pack(content_hash: str, data: bytes) -> Packed:
-    """Return the bytes of a file as they are stored."""
-    packed = zlib.compress(data, LEVEL)
-    is_smaller = len(packed) < len(data)
-    return Packed(content_hash, len(data), is_smaller, packed if is_smaller else data)
 
 
 def add_contents(

@@ -8,10 +8,11 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
+from registry.db.versions import NewVersion
 from registry.db.writes.gone import record_gone
 from registry.db.writes.revisions import store_texts
 from registry.db.writes.statements import dialect_of, execute
-from registry.db.writes.versions import NewVersion, stage, switch
+from registry.db.writes.versions import stage, switch
 
 _STANDING: Final = """
 SELECT {next_ids},

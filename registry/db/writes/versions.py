@@ -5,9 +5,7 @@ and publishes them in one, so it is seen whole or not at all, and a killed sync 
 that nobody sees.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -28,36 +26,17 @@ from registry.db.schema import (
     sources,
 )
 from registry.db.stamps import Stamps
+from registry.db.versions import NewVersion
 from registry.db.writes.gone import record_gone
 from registry.db.writes.indexed import UNINDEXED, Indexed, how_indexed
 from registry.db.writes.names import refresh_names
 from registry.db.writes.revisions import (
-    Packed,
     add_contents,
     record_revisions,
     store_documents,
 )
 from registry.db.writes.statements import dialect_of, execute, execute_many, insert_rows
 from registry.model import Diagnostic
-
-
-@dataclass(slots=True)
-class NewVersion:
-    """One version to be stored: ``columns`` of skills, and what hangs on it.
-
-    ``text`` is None where there is no readable document; ``contents`` are bytes of files to be
-    kept.
-    """
-
-    columns: dict[str, Any]
-    tags: Sequence[str] = ()
-    files: Sequence[dict[str, Any]] = ()
-    findings: Sequence[Diagnostic] = ()
-    text: str | None = None
-    contents: Sequence[Packed] = ()
-    body_start: int = 0
-    front_matter: str = "{}"
-
 
 _RETIRED_AT_ONCE = 500
 
@@ -283,11 +262,3 @@ def _finding(
         "folder": folder,
         **{key: getattr(finding, key) for key in _FINDING},
     }
-
-
-_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def dump(value: object) -> str:
-    """Return ``value`` as the JSON text that is stored."""
-    return _ENCODE(value)
