@@ -211,6 +211,22 @@ test_many.py test_pull.py test_corpus.py test_exchanged_links.py test_processes.
 """Files that take long, the longest first: they begin, and all workers end at the same time."""
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file for a server that has no test for it, as most have none."""
+    if config.getoption("--backend") != "postgresql" or collection_path.suffix != ".py":
+        return None
+    if is_asked_whole(collection_path):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return None if "mark.both" in text or "mark.server" in text else True
+
+
+def is_asked_whole(path: Path) -> bool:
+    """Tell whether a file of tests is asked of a server without further marks."""
+    place = path.relative_to(REPOSITORY / "tests")
+    return place.parts[0] in ON_A_SERVER and str(place) not in ALIKE
+
+
 def is_for_a_server(item: pytest.Item) -> bool:
     """Tell whether a test says something about a server."""
     if item.get_closest_marker("server") is not None:
@@ -220,10 +236,7 @@ def is_for_a_server(item: pytest.Item) -> bool:
         getattr(item, "fixturenames", ())
     ):
         return False
-    place = item.path.relative_to(REPOSITORY / "tests")
-    return item.get_closest_marker("both") is not None or (
-        place.parts[0] in ON_A_SERVER and str(place) not in ALIKE
-    )
+    return item.get_closest_marker("both") is not None or is_asked_whole(item.path)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -250,7 +263,8 @@ def databases() -> Iterator[Databases]:
     named = os.environ.get(VARIABLE)
     server = None if named else Server().start()
     made = Databases(named or server.url)
-    yield made
+    with made.connections.lent():
+        yield made
     made.close()
     if server is not None:
         server.stop()

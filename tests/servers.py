@@ -22,6 +22,8 @@ from typing import Any
 import psycopg
 from sqlalchemy import make_url
 
+from tests.connections import Connections
+
 VARIABLE = "SKILL_REGISTRY_TEST_POSTGRES"
 START_SECONDS = 60
 # What a test does is gone with it, so nothing has to outlast a failure of power.
@@ -226,7 +228,7 @@ DEFINITIONS = f"""
     ) AS definitions
 """
 OTHERS = """
-    SELECT count(*) FROM pg_stat_activity
+    SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
@@ -253,15 +255,15 @@ class Databases:
         self._as_made = ""
         self._filled: dict[str, list[tuple[object, ...]]] = {}
         self._free: list[str] = []
+        self._owned: dict[str, tuple[str, str]] = {}
+        self.connections = Connections(self._url.host, self._url.port)
+        self._own: dict[str, psycopg.Connection] = {}
 
     def new(self) -> str:
         """Return the address of a database of its own, with the schema in place."""
         if self._template is None:
             self._template = self.empty()
-            from registry.db.postgres.upgrade import ensure_current as ensure_server_current
-            from registry.db.remote.address import parse_url
-
-            ensure_server_current(parse_url(self._template))
+            _make_current(self._template)
             self._remember(self._template)
         if self._free:
             return self._free.pop()
@@ -277,8 +279,25 @@ class Databases:
             .render_as_string(hide_password=False)
         )
 
+    def owned(self, owner: str) -> tuple[str, str]:
+        """Return the address of a new database whose schema a role made, and the role's name.
+
+        The role has no other rights, and a name that begins like this.
+        """
+        if owner not in self._owned:
+            role, made = f"{owner}_{secrets.token_hex(4)}", self.empty()
+            self._do(f"CREATE ROLE {role} LOGIN")
+            self._do(f"ALTER DATABASE {make_url(made).database} OWNER TO {role}")
+            _make_current(make_url(made).set(username=role).render_as_string(hide_password=False))
+            self._owned[owner] = made, role
+        made, role = self._owned[owner]
+        url = self.empty(make_url(made).database)
+        self._do(f"ALTER DATABASE {make_url(url).database} OWNER TO {role}")
+        return url, role
+
     def saved(self, url: str) -> str:
-        """Return the address of a copy of a database, to which nobody is connected."""
+        """Return the address of a copy of a database, to which nobody else is connected."""
+        self._leave(url)
         return self.empty(make_url(url).database)
 
     def put(self, url: str, saved: str) -> None:
@@ -288,13 +307,13 @@ class Databases:
 
     def drop(self, url: str) -> None:
         """Remove a database, whoever is still in it."""
+        self._leave(url)
         self._do(f"DROP DATABASE IF EXISTS {make_url(url).database} WITH (FORCE)")
 
     def give_back(self, url: str) -> None:
         """Keep a database of ``new`` for the next who asks for one, if it can be made as it was."""
         try:
-            with _connected(url) as connection:
-                usable = self._empty_again(connection)
+            usable = self._empty_again(self._connected(url))
         except psycopg.Error:  # a test has broken it, or ended its connections
             usable = False
         if usable:
@@ -305,17 +324,36 @@ class Databases:
     def close(self) -> None:
         for url in (*self._free, *filter(None, [self._template])):
             self.drop(url)
+        for url, role in self._owned.values():
+            self.drop(url)
+            self._do(f"DROP ROLE {role}")
+        for url in [*self._own]:
+            self._leave(url)
+
+    def _connected(self, url: str) -> psycopg.Connection:
+        if url not in self._own:
+            address = make_url(url).set(drivername="postgresql")
+            self._own[url] = psycopg.connect(
+                address.render_as_string(hide_password=False), autocommit=True
+            )
+        return self._own[url]
+
+    def _leave(self, url: str) -> None:
+        self.connections.end(make_url(url).database)
+        if url in self._own:
+            self._own.pop(url).close()
 
     def _remember(self, url: str) -> None:
-        with _connected(url) as connection:
-            self._as_made = _value(connection, DEFINITIONS)
-            for (table,) in connection.execute(TABLES).fetchall():
-                self._filled[table] = connection.execute(f"SELECT * FROM {table}").fetchall()
+        connection = self._connected(url)
+        self._as_made = _value(connection, DEFINITIONS)
+        for (table,) in connection.execute(TABLES).fetchall():
+            self._filled[table] = connection.execute(f"SELECT * FROM {table}").fetchall()
+        self._leave(url)  # to be copied
 
     def _empty_again(self, connection: psycopg.Connection) -> bool:
         """Remove all rows but those of a new database; False: it is something else by now."""
         if (
-            _value(connection, OTHERS)
+            {pid for (pid,) in connection.execute(OTHERS)} - self.connections.processes()
             or _value(connection, SIZE) > LARGE
             or _value(connection, DEFINITIONS) != self._as_made
         ):
@@ -342,9 +380,11 @@ class Databases:
             connection.execute(sql)
 
 
-def _connected(url: str) -> psycopg.Connection:
-    address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    return psycopg.connect(address, autocommit=True)
+def _make_current(url: str) -> None:
+    from registry.db.postgres.upgrade import ensure_current
+    from registry.db.remote.address import parse_url
+
+    ensure_current(parse_url(url))
 
 
 def _value(connection: psycopg.Connection, sql: str) -> Any:

@@ -21,17 +21,14 @@ class World:
 
     def __init__(self, databases: Databases, folder: Path, owner: str = "owner") -> None:
         self._databases, self.folder, self.owner = databases, folder, owner
-        self._base = databases.empty()
+        self._base, self._owner = databases.owned(owner)
         self._ending = secrets.token_hex(4)
         self._made: list[str] = []
         self._opened = ExitStack()
-        self.add(owner)
-        self.as_dba(f"ALTER DATABASE {make_url(self._base).database} OWNER TO {self.name(owner)}")
-        self.open(owner).create_database()
 
     def name(self, role: str) -> str:
         """Return what the server calls a role."""
-        return f"{role}_{self._ending}"
+        return self._owner if role == self.owner else f"{role}_{self._ending}"
 
     def add(self, role: str, may: str | None = None, team: str | None = None) -> str:
         """Make a role that may log in, with rights; an admin is made by who may make members."""
