@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -233,13 +234,43 @@ OTHERS = """
 """
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
 COUNTERS = """
-    SELECT setval(format('%I.%I', schemaname, sequencename), start_value, false) FROM pg_sequences
+    SELECT string_agg(format('setval(%L, %s, %L)', format('%I.%I', schemaname, sequencename),
+        coalesce(last_value, start_value), last_value IS NOT NULL), ', ') FROM pg_sequences
 """
+END = "SELECT pg_terminate_backend(pid, 5000) FROM unnest(%s::int[]) AS pid"
 LARGE = 1 << 20
 """Bytes of tables from which on a database is not worth to be emptied."""
 SIZE = (
     "SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE oid >= 16384 AND relkind IN ('r', 'i')"
 )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All that the tables of a database hold, and where its counters stand."""
+
+    tables: dict[str, bytes]
+    counters: str
+
+    @classmethod
+    def of(cls, connection: psycopg.Connection) -> "Rows":
+        tables = {}
+        for (table,) in connection.execute(TABLES).fetchall():
+            with connection.cursor().copy(f"COPY {table} TO STDOUT") as rows:
+                tables[table] = b"".join(rows)
+        return cls(tables, _value(connection, COUNTERS))
+
+    def put(self, connection: psycopg.Connection) -> None:
+        """Let a database with the same tables hold these and no others."""
+        with connection.transaction():
+            # Without triggers and references, in whichever order.
+            connection.execute("SET LOCAL session_replication_role = replica")
+            connection.execute("; ".join(f"DELETE FROM {table}" for table in self.tables))
+            for table, rows in self.tables.items():
+                if rows:
+                    with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+                        copy.write(rows)
+            connection.execute(f"SELECT {self.counters}")
 
 
 class Databases:
@@ -253,7 +284,7 @@ class Databases:
         self.server = self._url.render_as_string(hide_password=False)
         self._template: str | None = None
         self._as_made = ""
-        self._filled: dict[str, list[tuple[object, ...]]] = {}
+        self._filled: Rows | None = None
         self._free: list[str] = []
         self._owned: dict[str, tuple[str, str]] = {}
         self.connections = Connections(self._url.host, self._url.port)
@@ -295,15 +326,15 @@ class Databases:
         self._do(f"ALTER DATABASE {make_url(url).database} OWNER TO {role}")
         return url, role
 
-    def saved(self, url: str) -> str:
-        """Return the address of a copy of a database, to which nobody else is connected."""
-        self._leave(url)
-        return self.empty(make_url(url).database)
+    def saved(self, url: str) -> Rows:
+        """Return what a database holds."""
+        return Rows.of(self._connected(url))
 
-    def put(self, url: str, saved: str) -> None:
-        """Let a database be as it was saved, whoever is in it."""
-        self.drop(url)
-        self._create(make_url(url).database, make_url(saved).database)
+    def put(self, url: str, saved: Rows) -> None:
+        """Let a database hold what was saved of it, and nobody else be in it."""
+        connection = self._connected(url)
+        connection.execute(END, [[*self._others(connection)]])
+        saved.put(connection)
 
     def drop(self, url: str) -> None:
         """Remove a database, whoever is still in it."""
@@ -331,12 +362,19 @@ class Databases:
             self._leave(url)
 
     def _connected(self, url: str) -> psycopg.Connection:
-        if url not in self._own:
+        """Return our own connection to a database, a new one where a test has ended it."""
+        try:
+            self._own[url].execute("")
+        except (KeyError, psycopg.Error):
             address = make_url(url).set(drivername="postgresql")
             self._own[url] = psycopg.connect(
                 address.render_as_string(hide_password=False), autocommit=True
             )
         return self._own[url]
+
+    def _others(self, connection: psycopg.Connection) -> set[int]:
+        """Return the processes that serve others than ourselves."""
+        return {pid for (pid,) in connection.execute(OTHERS)} - self.connections.processes()
 
     def _leave(self, url: str) -> None:
         self.connections.end(make_url(url).database)
@@ -346,27 +384,19 @@ class Databases:
     def _remember(self, url: str) -> None:
         connection = self._connected(url)
         self._as_made = _value(connection, DEFINITIONS)
-        for (table,) in connection.execute(TABLES).fetchall():
-            self._filled[table] = connection.execute(f"SELECT * FROM {table}").fetchall()
+        self._filled = Rows.of(connection)
         self._leave(url)  # to be copied
 
     def _empty_again(self, connection: psycopg.Connection) -> bool:
         """Remove all rows but those of a new database; False: it is something else by now."""
         if (
-            {pid for (pid,) in connection.execute(OTHERS)} - self.connections.processes()
+            self._others(connection)
             or _value(connection, SIZE) > LARGE
             or _value(connection, DEFINITIONS) != self._as_made
         ):
             return False
-        with connection.transaction():
-            # Without triggers and references, in whichever order.
-            connection.execute("SET LOCAL session_replication_role = replica")
-            for table, rows in self._filled.items():
-                connection.execute(f"DELETE FROM {table}")
-                for row in rows:
-                    places = ", ".join(["%s"] * len(row))
-                    connection.execute(f"INSERT INTO {table} VALUES ({places})", row)
-            connection.execute(COUNTERS)
+        assert self._filled is not None
+        self._filled.put(connection)
         return True
 
     def _create(self, name: str | None, template: str | None) -> None:

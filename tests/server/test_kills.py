@@ -42,7 +42,6 @@ def worlds(databases, place, change, kinds=TRANSACTIONS, stride=1):
         databases.put(url, saved)
         yield step, world.reset()
     databases.drop(url)
-    databases.drop(saved)
 
 
 @every_change
