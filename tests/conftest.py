@@ -271,6 +271,13 @@ def databases() -> Iterator[Databases]:
 
 
 @pytest.fixture
+def new_connections(databases: Databases) -> Iterator[None]:
+    """No connection of the test's was another's, and each ends when it is closed."""
+    with databases.connections.unused():
+        yield
+
+
+@pytest.fixture
 def server_database(databases: Databases) -> Iterator[str]:
     """The address of a database of its own on a server, with the schema in place."""
     url = databases.new()

@@ -21,6 +21,9 @@ from registry.db.remote.session import Patient, Session
 MOST = 4
 """So many are kept of those that are alike."""
 
+_USUAL = {"connect_timeout"}
+"""What an address says whose connections are like those of others; of further options each ends."""
+
 
 class Connections:
     """Keeps the connections to one server that its clients in this process close."""
@@ -29,8 +32,7 @@ class Connections:
         self._place = host, port
         self._process = os.getpid()
         self._free: dict[str, list[PGconn]] = {}
-        self.used = True
-        """Whether who connects is given one that is kept."""
+        self._used = True
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -38,17 +40,25 @@ class Connections:
         new = Session.open
 
         def open_(address: Address, settings: dict[str, str], name: str | None = None) -> Session:
-            if not self.used or (address.host, address.port) != self._place or self._is_elsewhere:
-                return new(address, settings, name)
-            return self._open(address, settings, name)
+            fits = (address.host, address.port) == self._place and address.query.keys() <= _USUAL
+            if self._used and fits and not self._is_elsewhere:
+                return self._open(address, settings, name)
+            return new(address, settings, name)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Session, "open", open_)
             yield
 
+    @contextmanager
+    def unused(self) -> Iterator[None]:
+        """Let the program have connections that are new, and end what it closes."""
+        self._used = False
+        yield
+        self._used = True
+
     def take_back(self, session: "Kept") -> bool:
         """Keep the connection of a session that ends, if it is as good as a new one."""
-        if not self.used or self._is_elsewhere or not session.is_alive:
+        if not self._used or self._is_elsewhere or not session.is_alive:
             return False
         kept = self._free.setdefault(session.key, [])
         if len(kept) >= MOST:

@@ -7,7 +7,7 @@ from registry.errors import DatabaseUnreachable
 from tests.db.backend_contract import NOW, BackendTests
 from tests.servers import Databases
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.usefixtures("new_connections")]
 
 
 class TestPostgres(BackendTests):

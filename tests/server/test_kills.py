@@ -15,6 +15,7 @@ from tests.changes import faults
 from tests.changes.faults import (
     CHANGES,
     EFFECTS,
+    TELLING,
     TRANSACTIONS,
     at_step,
     broken_promises,
@@ -33,20 +34,31 @@ def make_world(place, url, change):
     return faults.make_world(place / f"world-{next(numbers)}" / "w", before=change, database=url)
 
 
-def worlds(databases, place, change, kinds=TRANSACTIONS, stride=1):
+def worlds(databases, place, change, kinds=TRANSACTIONS):
     """Yield steps, each with the world as it was."""
     url = databases.new()
     world = make_world(place, url, change)
     saved = databases.saved(url)
-    for step in faults.steps_of(world, CHANGES[change], kinds)[::stride]:
+    for step in around_what_tells(faults.steps_of(world, CHANGES[change], kinds)):
         databases.put(url, saved)
         yield step, world.reset()
     databases.drop(url)
 
 
+def around_what_tells(steps):
+    """Return the steps just before and after which a server knows something else.
+
+    At each of the others it is in the state of one of these, and the disk is as with a file, with
+    which all are tried (`tests.changes.test_faults`).
+    """
+    told = [step.number for step in steps if step.name in {*TELLING, *TRANSACTIONS}]
+    assert told
+    return [step for step in steps if faults.every_step or {step.number, step.number - 1} & {*told}]
+
+
 @every_change
 def test_a_client_killed_leaves_all_or_nothing(databases, tmp_path, change):
-    for step, world in worlds(databases, tmp_path, change, EFFECTS, stride=3):
+    for step, world in worlds(databases, tmp_path, change, EFFECTS):
 
         def work(world=world, step=step):
             with world.open() as registry, at_step(step.number, faults.kill):
