@@ -183,19 +183,27 @@ of toolsets, files. It would say the same twice; of each file the tests marked `
 to see that its way to a server is not broken.
 """
 ALIKE = {
+    "catalog/test_similar.py": "which names look alike",
+    "changes/test_copied.py": "which copies are changed together, and what a hand's edit does to that",
     "changes/test_durable.py": "what is on the disk, and when",
     "changes/test_fixes.py": "the text of documents",
+    "changes/test_ours.py": "what a signed record says against a row of the journal",
+    "changes/test_recovery.py": "what lies where a process died",
     "changes/test_refusals.py": "what is refused before anything is written",
     "changes/test_state.py": "folders of state, and the trash",
     "changes/test_unanswering_disk.py": "what a disk fails to say",
+    "changes/test_undo.py": "which change is the last, and whether what it left is still so",
     "sync/test_links.py": "where links lead",
     "sync/test_report.py": "what is counted of a plan",
     "web/test_attacks.py": "what a browser makes of hostile skills",
     "web/test_browser.py": "what a browser makes of a page",
+    "web/test_clawhub.py": "the words of another registry's clients",
     "web/test_command.py": "how the program begins and ends",
     "web/test_door.py": "who is let in",
     "web/test_hostile.py": "how a page says what it was given",
+    "web/test_matrix.py": "which face a token opens",
     "web/test_pages.py": "what pages have in common",
+    "web/test_skill.py": "what a page says of one skill",
 }
 """Files in those folders which meet the database by the facade alone, and what they are about.
 
