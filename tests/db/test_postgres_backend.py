@@ -4,8 +4,8 @@ from contextlib import closing
 import pytest
 
 from registry.errors import DatabaseUnreachable
+from tests.databases import Databases
 from tests.db.backend_contract import NOW, BackendTests
-from tests.servers import Databases
 
 pytestmark = [pytest.mark.server, pytest.mark.usefixtures("new_connections")]
 

@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 from registry.api import SkillRegistry
 from registry.changes.rights import carry_out, granting
 from registry.settings import Settings
-from tests.servers import Databases
+from tests.databases import Databases
 
 
 class World:

@@ -21,8 +21,9 @@ from tests.changes.faults import (
     broken_promises,
     run_in_child,
 )
+from tests.databases import Databases
 from tests.server.test_server import end_connections
-from tests.servers import Databases, Server
+from tests.servers import Server
 
 pytestmark = pytest.mark.server
 
@@ -91,10 +92,15 @@ def crashing():
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def there(crashing):
+    """Databases on that server."""
+    return Databases(crashing.url)
+
+
 @pytest.mark.parametrize("change", ["create", "delete", "update_many"])
-def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, tmp_path, change):
-    databases = Databases(crashing.url)
-    for step, world in worlds(databases, tmp_path, change):
+def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, there, tmp_path, change):
+    for step, world in worlds(there, tmp_path, change):
 
         def work(world=world, step=step):
             with (
@@ -111,9 +117,10 @@ def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, tmp_p
         assert broken_promises(world, change) == [], step
 
 
-def test_while_the_server_is_away_everything_says_so_and_works_again_later(crashing, tmp_path):
-    databases = Databases(crashing.url)
-    world = make_world(tmp_path, databases.new(), "update")
+def test_while_the_server_is_away_everything_says_so_and_works_again_later(
+    crashing, there, tmp_path
+):
+    world = make_world(tmp_path, there.new(), "update")
     with world.open() as registry:
         crashing.kill()
         with pytest.raises(DatabaseUnreachable, match="can't be reached"):
