@@ -23,7 +23,9 @@ from registry.db.sqlite import writer as sqlite_writer
 from registry.disk.agents import VARIABLES
 from registry.model import DOCUMENT_NAMES
 from registry.settings import Settings
-from tests.servers import VARIABLE, Databases, Server
+from tests.databases import Databases
+from tests.on_a_server import is_for_a_server, may_be_for_a_server
+from tests.servers import VARIABLE, Server
 
 # A noisy machine is no failure, and a run that judges a change must not fail by chance: new
 # counterexamples are looked for by people, who keep them as tests.
@@ -153,77 +155,24 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "reads: only reads its library, which is made once for the module"
     )
     config.addinivalue_line(
-        "markers", "both: asked of a server as well, on behalf of its file; see ON_A_SERVER"
+        "markers",
+        "both: asked of a server as well, on behalf of its file; see tests/on_a_server.py",
     )
-
-
-ON_A_SERVER = {
-    "catalog": "queries and full-text search are SQL of each dialect",
-    "changes": "a change commits over a connection, under locks of the server",
-    "server": "what only a server does",
-    "sync": "versions are staged and published in the database, one writer at a time",
-    "test_check.py": "findings are read from the database, and what refers to what",
-    "test_corpus.py": "real texts of every kind are stored, indexed and found again",
-    "test_database.py": "transactions, threads, what is told of the database",
-    "test_forks.py": "a child must not speak on the connections of its parent",
-    "test_gone.py": "what is gone is written down by statements of each dialect",
-    "test_history.py": "revisions and contents are written, shared and pruned",
-    "test_hostile.py": "texts that a database may not hold as they are",
-    "test_reading.py": "what is on disk is compared with what is stored",
-    "test_usage.py": "counts of many writers are added up by the database",
-    "test_views.py": "views are SQL that each database runs its own way",
-    "test_visibility.py": "what a personality sees is a query",
-    "test_why.py": "explanations are queries",
-    "web": "what is counted, narrowed and told of all skills are queries",
-}
-"""What is asked of a server as well as of a file (files and folders here), and why.
-
-All else is about what lies above the database: rendering, the wording of commands, the contracts
-of toolsets, files. It would say the same twice; of each file the tests marked ``both`` are enough
-to see that its way to a server is not broken.
-"""
-ALIKE = {
-    "changes/test_durable.py": "what is on the disk, and when",
-    "changes/test_fixes.py": "the text of documents",
-    "changes/test_refusals.py": "what is refused before anything is written",
-    "changes/test_state.py": "folders of state, and the trash",
-    "changes/test_unanswering_disk.py": "what a disk fails to say",
-    "sync/test_links.py": "where links lead",
-    "sync/test_report.py": "what is counted of a plan",
-    "web/test_attacks.py": "what a browser makes of hostile skills",
-    "web/test_browser.py": "what a browser makes of a page",
-    "web/test_command.py": "how the program begins and ends",
-    "web/test_door.py": "who is let in",
-    "web/test_hostile.py": "how a page says what it was given",
-    "web/test_pages.py": "what pages have in common",
-}
-"""Files in those folders which meet the database by the facade alone, and what they are about.
-
-Of these, too, the tests marked ``both`` are asked.
-"""
 
 
 LONG = """
 test_clawhub.py test_attacks.py test_faults.py test_browser.py test_kills.py test_chaos.py test_frameworks.py test_git_hostile.py
 test_git_kept.py test_power_cuts.py test_install.py test_edit.py test_damaged.py test_projects.py
-test_many.py test_pull.py test_corpus.py test_exchanged_links.py test_processes.py test_forks.py
+test_many.py test_teams.py test_owners.py test_pooled.py test_pull.py test_corpus.py test_exchanged_links.py test_processes.py test_forks.py
 """.split()
 """Files that take long, the longest first: they begin, and all workers end at the same time."""
 
 
-def is_for_a_server(item: pytest.Item) -> bool:
-    """Tell whether a test says something about a server."""
-    if item.get_closest_marker("server") is not None:
-        return True
-    needed = {"database", "lent_database", "new_database", "server_database", "databases"}
-    if item.get_closest_marker("file") is not None or not needed & set(
-        getattr(item, "fixturenames", ())
-    ):
-        return False
-    place = item.path.relative_to(REPOSITORY / "tests")
-    return item.get_closest_marker("both") is not None or (
-        place.parts[0] in ON_A_SERVER and str(place) not in ALIKE
-    )
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file for a server that has no test for it, as most have none."""
+    if config.getoption("--backend") == "sqlite" or may_be_for_a_server(collection_path):
+        return None
+    return True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -250,10 +199,20 @@ def databases() -> Iterator[Databases]:
     named = os.environ.get(VARIABLE)
     server = None if named else Server().start()
     made = Databases(named or server.url)
-    yield made
+    with made.connections.lent():
+        yield made
+    if server is None:
+        made.remove()
     made.close()
     if server is not None:
         server.stop()
+
+
+@pytest.fixture
+def new_connections(databases: Databases) -> Iterator[None]:
+    """No connection of the test's was another's, and each ends when it is closed."""
+    with databases.connections.unused():
+        yield
 
 
 @pytest.fixture

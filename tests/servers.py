@@ -8,7 +8,6 @@ or from the system's, as a user without rights: PostgreSQL refuses to run as roo
 import glob
 import os
 import pwd
-import secrets
 import shutil
 import socket
 import subprocess
@@ -18,10 +17,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import psycopg
-from sqlalchemy import make_url
 
 VARIABLE = "SKILL_REGISTRY_TEST_POSTGRES"
 START_SECONDS = 60
@@ -207,152 +204,3 @@ def _children(process: int) -> list[int]:
         if int(fields[1]) == process:
             found.append(int(stat.split("/")[2]))
     return found
-
-
-# Each definition in a database, with the transaction that made it what it is.
-DEFINITIONS = f"""
-    SELECT md5(string_agg(one, ' ' ORDER BY one)) FROM (
-        {
-    " UNION ALL ".join(
-        f"SELECT concat('{table}', {key}, ':', xmin) AS one FROM pg_{table} WHERE {owner} >= 16384"
-        for table, key, owner in (
-            ("attribute", "attrelid, '.', attnum", "attrelid"),
-            ("index", "indexrelid", "indexrelid"),
-            *(
-                (table, "oid", "oid")
-                for table in "attrdef class constraint extension namespace proc rewrite trigger type".split()
-            ),
-        )
-    )
-}
-        UNION ALL SELECT concat('public:', xmin) FROM pg_namespace WHERE nspname = 'public'
-        UNION ALL SELECT setconfig::text FROM pg_db_role_setting JOIN pg_database AS here
-            ON here.oid = setdatabase AND here.datname = current_database()
-    ) AS definitions
-"""
-OTHERS = """
-    SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid()
-"""
-TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
-COUNTERS = """
-    SELECT setval(format('%I.%I', schemaname, sequencename), start_value, false) FROM pg_sequences
-"""
-LARGE = 1 << 20
-"""Bytes of tables from which on a database is not worth to be emptied."""
-SIZE = (
-    "SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE oid >= 16384 AND relkind IN ('r', 'i')"
-)
-
-
-class Databases:
-    """Makes empty databases on a server, each a copy of one that was migrated once.
-
-    What is given back is emptied and used again, which takes a tenth of the time.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._url = make_url(url).set(drivername="postgresql")
-        self.server = self._url.render_as_string(hide_password=False)
-        self._template: str | None = None
-        self._as_made = ""
-        self._filled: dict[str, list[tuple[object, ...]]] = {}
-        self._free: list[str] = []
-
-    def new(self) -> str:
-        """Return the address of a database of its own, with the schema in place."""
-        if self._template is None:
-            self._template = self.empty()
-            from registry.db.postgres.upgrade import ensure_current as ensure_server_current
-            from registry.db.remote.address import parse_url
-
-            ensure_server_current(parse_url(self._template))
-            self._remember(self._template)
-        if self._free:
-            return self._free.pop()
-        return self.empty(make_url(self._template).database)
-
-    def empty(self, template: str | None = None) -> str:
-        """Return the address of a database without a schema."""
-        name = f"registry_{secrets.token_hex(6)}"
-        self._create(name, template or "template0")
-        return (
-            self._url.set(database=name)
-            .set(drivername="postgresql+psycopg")
-            .render_as_string(hide_password=False)
-        )
-
-    def saved(self, url: str) -> str:
-        """Return the address of a copy of a database, to which nobody is connected."""
-        return self.empty(make_url(url).database)
-
-    def put(self, url: str, saved: str) -> None:
-        """Let a database be as it was saved, whoever is in it."""
-        self.drop(url)
-        self._create(make_url(url).database, make_url(saved).database)
-
-    def drop(self, url: str) -> None:
-        """Remove a database, whoever is still in it."""
-        self._do(f"DROP DATABASE IF EXISTS {make_url(url).database} WITH (FORCE)")
-
-    def give_back(self, url: str) -> None:
-        """Keep a database of ``new`` for the next who asks for one, if it can be made as it was."""
-        try:
-            with _connected(url) as connection:
-                usable = self._empty_again(connection)
-        except psycopg.Error:  # a test has broken it, or ended its connections
-            usable = False
-        if usable:
-            self._free.append(url)
-        else:
-            self.drop(url)
-
-    def close(self) -> None:
-        for url in (*self._free, *filter(None, [self._template])):
-            self.drop(url)
-
-    def _remember(self, url: str) -> None:
-        with _connected(url) as connection:
-            self._as_made = _value(connection, DEFINITIONS)
-            for (table,) in connection.execute(TABLES).fetchall():
-                self._filled[table] = connection.execute(f"SELECT * FROM {table}").fetchall()
-
-    def _empty_again(self, connection: psycopg.Connection) -> bool:
-        """Remove all rows but those of a new database; False: it is something else by now."""
-        if (
-            _value(connection, OTHERS)
-            or _value(connection, SIZE) > LARGE
-            or _value(connection, DEFINITIONS) != self._as_made
-        ):
-            return False
-        with connection.transaction():
-            # Without triggers and references, in whichever order.
-            connection.execute("SET LOCAL session_replication_role = replica")
-            for table, rows in self._filled.items():
-                connection.execute(f"DELETE FROM {table}")
-                for row in rows:
-                    places = ", ".join(["%s"] * len(row))
-                    connection.execute(f"INSERT INTO {table} VALUES ({places})", row)
-            connection.execute(COUNTERS)
-        return True
-
-    def _create(self, name: str | None, template: str | None) -> None:
-        self._do(
-            f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' "
-            "STRATEGY FILE_COPY"  # nothing of a few megabytes need be in the log
-        )
-
-    def _do(self, sql: str) -> None:
-        with psycopg.connect(self.server, autocommit=True) as connection:
-            connection.execute(sql)
-
-
-def _connected(url: str) -> psycopg.Connection:
-    address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    return psycopg.connect(address, autocommit=True)
-
-
-def _value(connection: psycopg.Connection, sql: str) -> Any:
-    row = connection.execute(sql).fetchone()
-    assert row is not None
-    return row[0]

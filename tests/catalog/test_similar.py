@@ -57,11 +57,13 @@ def test_nothing_typed_is_too_strange(library, typed):
     assert isinstance(near(library.core.reader, typed), list)
 
 
+@pytest.mark.both
 def test_an_error_names_what_is_near(library):
     with pytest.raises(SkillNotFound, match="Did you mean 'pdf-forms'"):
         library.get("pdf-form")
 
 
+@pytest.mark.both
 def test_a_name_that_another_process_added_is_known(registry, root, skill, database):
     skill("alpha")
     registry.sync(str(root))

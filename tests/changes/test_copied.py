@@ -88,6 +88,7 @@ def test_a_change_leaves_copies_unless_it_is_told_otherwise(registry, places):
     assert fate(registry.core.reader, stored, before) == Fate(("one/zoo/pdf", "two/pdf"), ())
 
 
+@pytest.mark.both
 def test_all_copies_are_changed_at_once(registry, places, tmp_path, swap):
     created = {one.path: one.created_at for one in registry.list(Filters(all=True))}
     stored, before = others(registry)
@@ -99,6 +100,7 @@ def test_all_copies_are_changed_at_once(registry, places, tmp_path, swap):
     assert left_over(registry, tmp_path) == []
 
 
+@pytest.mark.both
 def test_all_copies_are_deleted_at_once_and_come_back_one_by_one(registry, places, tmp_path):
     stored, before = others(registry)
     delete(registry)
@@ -188,6 +190,7 @@ def die_at(monkeypatch, number):
     assert len(passed) == number
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
 @pytest.mark.parametrize("change", [update, delete])
 def test_what_the_journal_holds_is_gone_on_with_in_all(
@@ -234,6 +237,7 @@ def test_an_edit_after_the_crash_is_kept(registry, places, tmp_path, monkeypatch
     assert left_over(registry, tmp_path) == []
 
 
+@pytest.mark.both
 def test_a_row_that_somebody_struck_out_is_not_gone_on_with(
     registry, places, tmp_path, monkeypatch
 ):
@@ -253,6 +257,7 @@ def test_a_row_that_somebody_struck_out_is_not_gone_on_with(
     assert left_over(registry, tmp_path) == []
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("kind", ["update", "delete together"])
 def test_a_row_that_somebody_altered_is_left_alone(registry, places, monkeypatch, kind):
     for _ in die_at(monkeypatch, 0):
@@ -266,6 +271,7 @@ def test_a_row_that_somebody_altered_is_left_alone(registry, places, monkeypatch
     assert len([one for one in registry.check_database() if "left alone" in one]) == 3
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("arrived", [True, False])
 def test_a_journal_whose_commit_was_not_answered_is_struck_out(
     registry, places, tmp_path, monkeypatch, arrived
@@ -365,6 +371,7 @@ def test_a_change_that_changes_nothing_has_nothing_to_say_of_copies(registry, pl
     assert fate(registry.core.reader, stored, before) == Fate()
 
 
+@pytest.mark.both
 def test_who_wants_the_locks_of_several_sources_takes_them_in_one_order(registry, places):
     """In the order that they are asked for, two would wait for each other."""
     roots = {one.id: one.path for one in registry.sources()}

@@ -48,6 +48,7 @@ def update(registry):
     registry.update("alpha", description="New.", files={"more.txt": b"more"})
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("kind", ["create", "update", "delete"])
 @pytest.mark.parametrize("has_state", [False, True], ids=["untouched", "changed before"])
 def test_what_a_strangers_row_names_is_neither_moved_nor_removed(
@@ -82,6 +83,7 @@ def test_what_a_strangers_row_names_is_neither_moved_nor_removed(
         assert (folder / "precious").read_text() == "mine"
 
 
+@pytest.mark.both
 def test_however_many_rows_others_planted_an_open_asks_the_same_of_the_database(
     registry, root, alpha, database, monkeypatch
 ):
@@ -126,6 +128,7 @@ def test_a_row_that_says_something_else_than_we_signed_is_left_alone(
         assert again.get("alpha").description == "New."
 
 
+@pytest.mark.both
 def test_where_somebody_struck_the_row_out_an_edit_is_not_lost(registry, root, alpha, database):
     real = protocol.add_entry
 

@@ -104,6 +104,7 @@ class TestUpdate:
         assert recovered(registry, root) == {"alpha": BEFORE}
         assert not (alpha / "more.txt").exists()
 
+    @pytest.mark.both
     def test_after_the_swap_it_is_made(self, registry, root, alpha, swap, change):
         dies(registry, change)
         assert recovered(registry, root) == {"alpha": "New."}
@@ -232,6 +233,7 @@ def test_what_a_living_process_does_is_left_to_it(registry, root, alpha, databas
     assert recovered(registry, root) == {"alpha": "New."}
 
 
+@pytest.mark.both
 def test_the_next_change_ends_what_is_unfinished_first(registry, root, alpha):
     dies(registry, update)
     registry.create("beta", description="Second.")
@@ -239,6 +241,7 @@ def test_the_next_change_ends_what_is_unfinished_first(registry, root, alpha):
     assert registry.finish_changes() == 0
 
 
+@pytest.mark.both
 def test_only_what_a_change_of_this_database_staged_is_cleared_away(
     registry, root, alpha, tmp_path
 ):

@@ -42,6 +42,7 @@ def test_a_created_skill_goes_to_the_trash(registry, alpha):
     assert [one.name for one in registry.trash()] == ["beta"]
 
 
+@pytest.mark.both
 def test_an_update_of_several_files_is_taken_back(registry, alpha):
     before = {path.name: path.read_bytes() for path in alpha.iterdir()}
     registry.update("alpha", description="Two.", files={"run.sh": None, "new.txt": b"new"})
@@ -60,6 +61,7 @@ def test_an_update_of_one_file_is_an_update_also_where_the_file_is_new_or_remove
     assert (alpha / "run.sh").read_text() == "echo 1\n"
 
 
+@pytest.mark.both
 def test_a_deleted_skill_comes_back_and_a_restored_one_goes_again(registry, alpha):
     registry.delete("alpha")
     assert undo(registry) == "delete"
@@ -164,6 +166,7 @@ def test_what_the_trash_holds_no_more_is_passed_over_and_forgotten(registry, alp
     assert said[2:] == []
 
 
+@pytest.mark.both
 def test_the_creation_of_what_was_removed_by_hand_is_passed_over(registry, alpha, root):
     registry.update("alpha", description="Two.")
     registry.create("beta", description="New.")
@@ -239,6 +242,7 @@ def texts(folders):
     return {(one / "SKILL.md").read_text().split("description: ")[1][:4] for one in folders}
 
 
+@pytest.mark.both
 def test_copies_that_were_updated_together_are_taken_back_together(registry, copies):
     registry.update("two/pdf", description="Two.", copies=True)
     found = Undo.of(registry.core)
@@ -313,6 +317,7 @@ def test_changes_made_one_after_the_other_are_taken_back_one_by_one(registry, co
     assert [one.exists() for one in copies] == [False, False, True]
 
 
+@pytest.mark.both
 def test_a_stranger_adds_nothing_to_what_was_made_together(registry, copies):
     registry.create("beta", description="New.", source="one")
     registry.update("two/pdf", description="Two.", copies=True)
@@ -327,6 +332,7 @@ def find(registry, name):
     return back.find(registry.core, name)
 
 
+@pytest.mark.both
 def test_what_a_stranger_writes_down_is_no_change_of_ours(registry, alpha):
     registry.update("alpha", description="Two.")
     with registry.core.writer.transaction() as connection:
@@ -341,6 +347,7 @@ def test_what_a_stranger_writes_down_is_no_change_of_ours(registry, alpha):
         Undo.of(registry.core)
 
 
+@pytest.mark.both
 def test_a_sync_forgets_all_but_the_last_hundred(registry, root, alpha, monkeypatch):
     monkeypatch.setattr(changes, "REMEMBERED", 4)
     for number in range(6):
@@ -370,6 +377,7 @@ def test_a_change_that_was_refused_or_undone_is_not_remembered(registry, alpha):
     assert len(registry.core.reader.rows("SELECT id FROM changes")) == 1
 
 
+@pytest.mark.both
 def test_a_change_whose_process_died_is_remembered_when_it_is_finished(registry, alpha, database):
     def die(*_, **__):
         raise Dead

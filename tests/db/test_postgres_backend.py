@@ -4,18 +4,20 @@ from contextlib import closing
 import pytest
 
 from registry.errors import DatabaseUnreachable
+from tests.databases import Databases
 from tests.db.backend_contract import NOW, BackendTests
-from tests.servers import Databases
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.usefixtures("new_connections")]
 
 
 class TestPostgres(BackendTests):
     @pytest.fixture
-    def address(self, databases: Databases) -> Iterator[str]:
-        url = databases.empty()
+    def address(self, request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
+        """Who asks for a ``backend`` would make the schema, and is given it ready-made."""
+        is_made = "backend" in request.fixturenames
+        url = databases.new() if is_made else databases.empty()
         yield url
-        databases.drop(url)
+        databases.give_back(url) if is_made else databases.drop(url)
 
     def test_counts_of_use_are_added_beside_a_writer_and_wake_no_reader(self, filled, connect):
         counted = [(1, 0, 0, NOW, None, None, "mine", name) for name in ("alpha", "beta")]

@@ -15,6 +15,9 @@ from tests.conftest import keep_library, only_reads, write_skill
 MODES = ("legacy", "auto")
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in MODES]
 
+APART = [("stdio", "legacy"), ("http", "auto")]
+"""Ways that have nothing in common: on a server these will do, since all lead to the same tools."""
+
 
 def fill(root):
     """Write a dozen skills, with all that is special about some of them."""
@@ -153,7 +156,11 @@ def way(request):
 
 def pytest_generate_tests(metafunc):
     if "way" in metafunc.fixturenames:
-        metafunc.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS], indirect=True)
+        ways = [
+            pytest.param(way, id="-".join(way), marks=[] if way in APART else pytest.mark.file)
+            for way in WAYS
+        ]
+        metafunc.parametrize("way", ways, indirect=True)
     if "mode" in metafunc.fixturenames:
         metafunc.parametrize("mode", MODES)
 

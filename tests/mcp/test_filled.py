@@ -36,8 +36,8 @@ def nothing(request, database, environment, tmp_path):
     ("transport", "toolset", "more"),
     [
         ("stdio", "native", []),
-        ("http", "native", []),
-        ("stdio", "ethos", ["--no-watch"]),
+        pytest.param("http", "native", [], marks=pytest.mark.file),
+        pytest.param("stdio", "ethos", ["--no-watch"], marks=pytest.mark.file),
         ("http", "miniclaw", ["--no-watch"]),
     ],
 )

@@ -36,7 +36,7 @@ def change(library, environment):
 
 @pytest.mark.both
 @pytest.mark.parametrize("how", ["add", "other process"])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.file), "http"])
 def test_older_clients_are_told_of_new_skills_and_of_the_tools_new_description(
     talk, library, change, how, transport
 ):

@@ -1,16 +1,18 @@
 """A registry of several roles on the real server, each of which connects as itself."""
 
 import secrets
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import make_url
 
 from registry.api import SkillRegistry
 from registry.changes.rights import carry_out, granting
 from registry.settings import Settings
-from tests.servers import Databases
+from tests.databases import Databases
 
 
 class World:
@@ -21,17 +23,15 @@ class World:
 
     def __init__(self, databases: Databases, folder: Path, owner: str = "owner") -> None:
         self._databases, self.folder, self.owner = databases, folder, owner
-        self._base = databases.empty()
+        self._base, self._owner = databases.owned(owner)
         self._ending = secrets.token_hex(4)
         self._made: list[str] = []
         self._opened = ExitStack()
-        self.add(owner)
-        self.as_dba(f"ALTER DATABASE {make_url(self._base).database} OWNER TO {self.name(owner)}")
-        self.open(owner).create_database()
+        self._lines: dict[str, psycopg.Connection] = {}
 
     def name(self, role: str) -> str:
         """Return what the server calls a role."""
-        return f"{role}_{self._ending}"
+        return self._owner if role == self.owner else f"{role}_{self._ending}"
 
     def add(self, role: str, may: str | None = None, team: str | None = None) -> str:
         """Make a role that may log in, with rights; an admin is made by who may make members."""
@@ -64,20 +64,32 @@ class World:
 
     def sql(self, role: str, *statements: str) -> list[tuple[object, ...]]:
         """Say something to the server as a role does by itself; return what the last one did."""
-        with closing(psycopg.connect(self._plain(self.url(role)))) as connection:
-            for one in statements:
-                cursor = connection.execute(one)
-            rows = cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
-            connection.commit()
-        return rows
+        cursor = self._told(self.url(role), statements)
+        return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
 
     def as_dba(self, statement: str) -> list[tuple[object, ...]]:
         """Run statements as the server's superuser."""
-        with closing(psycopg.connect(self._plain(self._base))) as connection:
-            cursor = connection.execute(statement)
-            rows = cursor.fetchall() if cursor.description else []
-            connection.commit()
-        return rows
+        cursor = self._told(self._base, [statement])
+        return cursor.fetchall() if cursor.description else []
+
+    def _told(self, url: str, statements: Iterable[str]) -> psycopg.Cursor:
+        """Say something on a connection that then is as it was when it was new."""
+        if url not in self._lines:
+            told = {"autocommit": True, "prepare_threshold": None}
+            self._lines[url] = self._opened.enter_context(
+                closing(psycopg.connect(self._plain(url), **told))
+            )
+        connection = self._lines[url]
+        connection.execute("BEGIN")
+        try:
+            for one in statements:
+                cursor = connection.execute(one)
+            connection.execute("COMMIT")
+        finally:
+            if connection.info.transaction_status != TransactionStatus.IDLE:
+                connection.execute("ROLLBACK")
+            connection.execute("DISCARD ALL")
+        return cursor
 
     def close(self) -> None:
         self._opened.close()

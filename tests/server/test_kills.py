@@ -15,13 +15,15 @@ from tests.changes import faults
 from tests.changes.faults import (
     CHANGES,
     EFFECTS,
+    TELLING,
     TRANSACTIONS,
     at_step,
     broken_promises,
     run_in_child,
 )
+from tests.databases import Databases
 from tests.server.test_server import end_connections
-from tests.servers import Databases, Server
+from tests.servers import Server
 
 pytestmark = pytest.mark.server
 
@@ -33,21 +35,31 @@ def make_world(place, url, change):
     return faults.make_world(place / f"world-{next(numbers)}" / "w", before=change, database=url)
 
 
-def worlds(databases, place, change, kinds=TRANSACTIONS, stride=1):
+def worlds(databases, place, change, kinds=TRANSACTIONS):
     """Yield steps, each with the world as it was."""
     url = databases.new()
     world = make_world(place, url, change)
     saved = databases.saved(url)
-    for step in faults.steps_of(world, CHANGES[change], kinds)[::stride]:
+    for step in around_what_tells(faults.steps_of(world, CHANGES[change], kinds)):
         databases.put(url, saved)
         yield step, world.reset()
     databases.drop(url)
-    databases.drop(saved)
+
+
+def around_what_tells(steps):
+    """Return the steps just before and after which a server knows something else.
+
+    At each of the others it is in the state of one of these, and the disk is as with a file, with
+    which all are tried (`tests.changes.test_faults`).
+    """
+    told = [step.number for step in steps if step.name in {*TELLING, *TRANSACTIONS}]
+    assert told
+    return [step for step in steps if faults.every_step or {step.number, step.number - 1} & {*told}]
 
 
 @every_change
 def test_a_client_killed_leaves_all_or_nothing(databases, tmp_path, change):
-    for step, world in worlds(databases, tmp_path, change, EFFECTS, stride=3):
+    for step, world in worlds(databases, tmp_path, change, EFFECTS):
 
         def work(world=world, step=step):
             with world.open() as registry, at_step(step.number, faults.kill):
@@ -80,10 +92,15 @@ def crashing():
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def there(crashing):
+    """Databases on that server."""
+    return Databases(crashing.url)
+
+
 @pytest.mark.parametrize("change", ["create", "delete", "update_many"])
-def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, tmp_path, change):
-    databases = Databases(crashing.url)
-    for step, world in worlds(databases, tmp_path, change):
+def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, there, tmp_path, change):
+    for step, world in worlds(there, tmp_path, change):
 
         def work(world=world, step=step):
             with (
@@ -100,9 +117,10 @@ def test_a_server_killed_and_started_again_leaves_all_or_nothing(crashing, tmp_p
         assert broken_promises(world, change) == [], step
 
 
-def test_while_the_server_is_away_everything_says_so_and_works_again_later(crashing, tmp_path):
-    databases = Databases(crashing.url)
-    world = make_world(tmp_path, databases.new(), "update")
+def test_while_the_server_is_away_everything_says_so_and_works_again_later(
+    crashing, there, tmp_path
+):
+    world = make_world(tmp_path, there.new(), "update")
     with world.open() as registry:
         crashing.kill()
         with pytest.raises(DatabaseUnreachable, match="can't be reached"):

@@ -12,7 +12,7 @@ from registry.errors import DatabaseUnreachable
 from registry.settings import Settings
 from tests.conftest import write_skill
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.usefixtures("new_connections")]
 
 
 def end_connections(url):

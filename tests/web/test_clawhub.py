@@ -52,6 +52,7 @@ def test_a_skill_is_told_with_all_keys_that_clients_require(site):
     assert told["owner"] == {"handle": "mine", "displayName": "mine"}
 
 
+@pytest.mark.both
 def test_listing_goes_on_where_a_page_ended(site):
     first = site.get("/api/v1/skills", limit=3).json
     rest = site.get("/api/v1/skills", limit=3, cursor=first["nextCursor"]).json
@@ -63,6 +64,7 @@ def test_listing_goes_on_where_a_page_ended(site):
     assert site.ask("/api/v1/skills?limit=x").status == 400
 
 
+@pytest.mark.both
 def test_search_finds_by_words_and_by_slug(site):
     (found,) = site.get("/api/v1/search", q="columns of a table").json["results"]
     assert (found["slug"], found["version"], found["ownerHandle"]) == ("sums", "0.0.1", "mine")
@@ -89,6 +91,7 @@ def test_a_zip_has_the_files_at_its_root_and_the_same_bytes_each_time(site):
     assert site.ask("/api/v1/download?slug=sums&ownerHandle=other").status == 404
 
 
+@pytest.mark.both
 def test_each_content_has_a_version_for_ever_and_one_that_comes_back_a_higher_one(
     site, registry, library
 ):
@@ -181,6 +184,7 @@ def test_names_that_are_no_slugs_become_some_and_clashes_are_numbered(registry, 
             assert site.get("/api/v1/download", slug=slug).body
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("scope", ["", "/s/mine", "/s/sums", "/s/office", "/s/mine/sums"])
 def test_an_index_names_artifacts_by_their_digests(site, scope):
     told = site.get(f"{scope}/.well-known/agent-skills/index.json").json

@@ -25,6 +25,7 @@ def test_a_skill_is_shown_with_all_that_is_known_of_it(site):
     assert f'"url": "{site.base}/mcp"' in page.text
 
 
+@pytest.mark.both
 def test_the_same_as_json(site, registry):
     told = site.get("/skills/sums.json").json
     for key, value in registry.get("sums").to_dict().items():
@@ -34,6 +35,7 @@ def test_the_same_as_json(site, registry):
     assert [one["number"] for one in told["revisions"]] == [1]
 
 
+@pytest.mark.both
 def test_usage_is_told(site, registry):
     registry.toolset("native").call("read_skill", {"name": "sums"})
     registry.core.usage.write()
@@ -143,6 +145,7 @@ def changed(site, registry, library):
     return site
 
 
+@pytest.mark.both
 def test_what_it_was_like_is_listed_and_compared_side_by_side(changed):
     page = changed.get("/history/sums").page
     marks = [given.get("data-mark") for tag, given in page.elements if tag == "td"]
@@ -167,6 +170,7 @@ def test_of_a_skill_that_is_gone_the_history_is_shown(changed, registry):
     assert changed.get("/history/sums.json").json["revisions"][0]["number"] == 3
 
 
+@pytest.mark.both
 def test_copies_and_near_copies_are_listed(site, registry, tmp_path):
     write_skill(tmp_path / "other" / "sums", body="# Something else\n")
     registry.sync(str(tmp_path / "other"), name="other")
@@ -188,6 +192,7 @@ def test_where_it_came_from_is_told(site):
     assert site.get("/skills/sums.json").json["origin"] is None
 
 
+@pytest.mark.both
 def test_links_lead_to_pages_that_are_there(site):
     seen, left = set(), ["/"]
     while left:
