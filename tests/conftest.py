@@ -28,8 +28,9 @@ from tests.servers import VARIABLE, Databases, Server
 # A noisy machine is no failure, and a run that judges a change must not fail by chance: new
 # counterexamples are looked for by people, who keep them as tests.
 hypothesis.settings.register_profile(
-    "here", deadline=None, derandomize=os.environ.get("CI") is not None
+    "here", deadline=None, derandomize=os.environ.get("CI") is not None, max_examples=30
 )
+hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("here")
 
 
@@ -135,7 +136,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-skills",
         action="store_true",
-        help="take all of the collection of real skills, not a third that is always the same",
+        help="take all of the collection of real skills, not a sixth that is always the same",
     )
 
 
@@ -143,8 +144,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # What lasts longer than a test, and is made before `_home`, is to be nobody's, either.
     for name in [name for name in os.environ if name.startswith("XDG_")]:
         del os.environ[name]
+    use_the_programs_thresholds()  # of the garbage collector, for the collecting of tests, too
     from tests.changes import faults
 
+    if config.getoption("--every-step"):
+        hypothesis.settings.load_profile("long")
     faults.every_line = config.getoption("--every-line")
     faults.every_step = config.getoption("--every-step")
     config.addinivalue_line("markers", "file: about SQLite files: not for a server")
@@ -241,7 +245,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what stays: the modules and thousands of collected tests."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)  # as the program does
+
+
+def use_the_programs_thresholds() -> None:
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session")
@@ -429,7 +436,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real skills of strangers, malformed ones among them: data, never instructions.
 
-    A third of them, always the same ones; all of them with ``--all-skills``.
+    A sixth of them, always the same ones; all of them with ``--all-skills``.
     """
     if not CORPUS.exists():
         pytest.skip("the collection of real skills is not beside this checkout")
@@ -437,13 +444,13 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with tarfile.open(CORPUS) as archive:
         members = archive.getmembers()
         if not request.config.getoption("--all-skills"):
-            members = [*a_third(members)]
+            members = [*a_sixth(members)]
         archive.extractall(folder, members, filter="tar")
     return folder
 
 
-def a_third(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
-    """Yield a third of the skills of an archive whole, and all that belongs to none."""
+def a_sixth(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
+    """Yield a sixth of the skills of an archive whole, and all that belongs to none."""
     skills = {
         os.path.dirname(one.name)
         for one in members
@@ -453,5 +460,5 @@ def a_third(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
         place = one.name
         while place and place not in skills:
             place = os.path.dirname(place)
-        if not place or crc32(os.fsencode(place)) % 3 == 0:
+        if not place or crc32(os.fsencode(place)) % 6 == 0:
             yield one
