@@ -123,9 +123,9 @@ def calls(registry):
 
 @pytest.mark.file
 @pytest.mark.parametrize("damage", [other_bytes, other_page, zeros, a_page_twice])
-def test_a_damaged_file_is_answered_rightly_or_refused_in_words(sound, tmp_path, damage):
+def test_a_damaged_file_is_answered_rightly_or_refused_in_words(request, sound, tmp_path, damage):
     refused = answered = 0
-    for seed in range(30):
+    for seed in range(30 if request.config.getoption("--every-step") else 12):
         data = bytearray(sound)
         damage(data, random.Random(seed))
         path = tmp_path / f"{seed}.db"
@@ -142,8 +142,8 @@ def test_a_damaged_file_is_answered_rightly_or_refused_in_words(sound, tmp_path,
                     answered += 1
                 except RegistryError as error:
                     refused += isinstance(error, DatabaseCorrupt)
-    assert refused > 5
-    assert answered > 100
+    assert refused > 2
+    assert answered > 40
 
 
 COMMANDS = [

@@ -113,9 +113,7 @@ def test_nothing_typed_is_a_syntax_error(library, query):
     library.search(query)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60))
 def test_any_text_at_all_can_be_searched_for(library, query):
     hits = library.search(query)

@@ -623,9 +623,7 @@ def test_wrong_arguments_are_the_contracts_errors(registry, workspace, tool, arg
 
 
 @pytest.mark.both
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(description=st.text(max_size=60), implementation=st.text(max_size=200))
 def test_any_text_is_written_and_read_back_or_refused_whole(
     registry, workspace, description, implementation
