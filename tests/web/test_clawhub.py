@@ -265,17 +265,15 @@ def clawhub(site, tmp_path):
         subprocess.run([*install, f"clawhub@{version}"], check=True)
     environ = {**newer_node(tmp_path), "HOME": str(tmp_path), "CLAWHUB_DISABLE_TELEMETRY": "1"}
 
-    def run(*words, where="--registry", status=0):
+    def run(*words, where="--registry"):
         ran = subprocess.run(
             [program, "--workdir", str(tmp_path), "--no-input", where, site.base, *words],
-            check=False,
+            check=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
             text=True,
             env=environ,
         )
-        assert ran.returncode == status, ran.stdout
         return ran.stdout
 
     return run
@@ -283,7 +281,7 @@ def clawhub(site, tmp_path):
 
 @pytest.mark.file
 def test_the_unmodified_client_of_clawhub_works(request, site, library, tmp_path):
-    """Each kind of request that it makes once: a start of it takes a second."""
+    """A request of each kind that leads to a skill: a start of the client takes a second."""
     if request.config.getoption("--every-step"):
         bumped = bump(library)
         client("clawhub.sh", tmp_path, site.base, "sums", BUMP=bumped, DISCOVER="1")
@@ -293,8 +291,6 @@ def test_the_unmodified_client_of_clawhub_works(request, site, library, tmp_path
     explored = run("explore", "--limit", "5", "--json", where="--site")
     assert {one["slug"] for one in json.loads(explored[explored.index("{") :])["items"]} >= {"sums"}
     assert "sums" in run("search", "sums", "--limit", "5")
-    assert "not found" in run("inspect", "no-such-skill", status=1)
-    assert "0.0.1" in run("inspect", "sums", "--versions", "--limit", "5")
     assert "# Sums" in run("inspect", "@mine/sums", "--file", "SKILL.md")
     run("install", "sums")
     document = tmp_path / "skills" / "sums" / "SKILL.md"
@@ -303,9 +299,6 @@ def test_the_unmodified_client_of_clawhub_works(request, site, library, tmp_path
     edit(library, "Adds up", "Sums up")
     assert "Updated sums" in run("update", "--all")
     assert document.read_text() == original.replace("Adds up", "Sums up")
-    document.write_text("Mine.")
-    assert "local changes" in run("update", "sums")
-    assert document.read_text() == "Mine."
 
 
 @pytest.mark.file
