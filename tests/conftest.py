@@ -208,8 +208,9 @@ Of these, too, the tests marked ``both`` are asked.
 
 
 LONG = """
-test_clawhub.py test_attacks.py test_faults.py test_browser.py test_kills.py test_frameworks.py test_git_hostile.py
-test_git_kept.py test_power_cuts.py test_install_killed.py test_edit.py test_damaged.py test_projects.py
+test_faults.py test_attacks.py test_looks.py test_power_cuts.py test_kills.py test_clawhub.py test_browser.py
+test_frameworks.py test_git_sync.py test_git_hostile.py test_git_kept.py test_install_killed.py test_edit.py
+test_damaged.py test_projects.py
 test_many.py test_pull.py test_corpus.py test_exchanged_links.py test_processes.py test_forks.py
 """.split()
 """Files that take long, the longest first: they begin, and all workers end at the same time."""
