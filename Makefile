@@ -67,7 +67,7 @@ test: lint $(SERVER) $(FRAMEWORKS) $(CONFORMANCE) $(BROWSER)  ## everything that
 	$(BIN)/python -m pytest $(WORKERS)
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql
 
-test-long: $(SERVER)  ## the same with all real skills, a fault at every step, more writes in races
+test-long: $(SERVER) $(FRAMEWORKS) $(CONFORMANCE) $(BROWSER)  ## the same with all real skills, a fault at every step, more examples, all that others' clients do
 	SKILL_REGISTRY_TEST_WRITES=2000 SKILL_REGISTRY_TEST_CHANGES=50 $(BIN)/python -m pytest $(WORKERS) --all-skills --every-step
 	$(BIN)/python -m pytest $(WORKERS) --backend postgresql --all-skills --every-step
 

@@ -30,8 +30,9 @@ from tests.servers import VARIABLE, Server
 # A noisy machine is no failure, and a run that judges a change must not fail by chance: new
 # counterexamples are looked for by people, who keep them as tests.
 hypothesis.settings.register_profile(
-    "here", deadline=None, derandomize=os.environ.get("CI") is not None
+    "here", deadline=None, derandomize=os.environ.get("CI") is not None, max_examples=30
 )
+hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("here")
 
 
@@ -137,7 +138,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-skills",
         action="store_true",
-        help="take all of the collection of real skills, not a third that is always the same",
+        help="take all of the collection of real skills, not a sixth that is always the same",
     )
 
 
@@ -145,8 +146,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # What lasts longer than a test, and is made before `_home`, is to be nobody's, either.
     for name in [name for name in os.environ if name.startswith("XDG_")]:
         del os.environ[name]
+    use_the_programs_thresholds()  # of the garbage collector, for the collecting of tests, too
     from tests.changes import faults
 
+    if config.getoption("--every-step"):
+        hypothesis.settings.load_profile("long")
     faults.every_line = config.getoption("--every-line")
     faults.every_step = config.getoption("--every-step")
     config.addinivalue_line("markers", "file: about SQLite files: not for a server")
@@ -161,9 +165,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 LONG = """
-test_clawhub.py test_attacks.py test_faults.py test_browser.py test_kills.py test_chaos.py test_frameworks.py test_git_hostile.py
-test_git_kept.py test_power_cuts.py test_install.py test_edit.py test_damaged.py test_projects.py
-test_many.py test_teams.py test_owners.py test_pooled.py test_pull.py test_corpus.py test_exchanged_links.py test_processes.py test_forks.py
+test_faults.py test_attacks.py test_looks.py test_power_cuts.py test_kills.py test_chaos.py
+test_clawhub.py test_browser.py test_frameworks.py test_git_sync.py test_git_hostile.py
+test_git_kept.py test_install_killed.py test_edit.py test_damaged.py test_projects.py test_many.py
+test_teams.py test_owners.py test_pooled.py test_pull.py test_corpus.py test_exchanged_links.py
+test_processes.py test_forks.py
 """.split()
 """Files that take long, the longest first: they begin, and all workers end at the same time."""
 
@@ -190,7 +196,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what stays: the modules and thousands of collected tests."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)  # as the program does
+
+
+def use_the_programs_thresholds() -> None:
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session")
@@ -388,7 +397,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real skills of strangers, malformed ones among them: data, never instructions.
 
-    A third of them, always the same ones; all of them with ``--all-skills``.
+    A sixth of them, always the same ones; all of them with ``--all-skills``.
     """
     if not CORPUS.exists():
         pytest.skip("the collection of real skills is not beside this checkout")
@@ -396,13 +405,13 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with tarfile.open(CORPUS) as archive:
         members = archive.getmembers()
         if not request.config.getoption("--all-skills"):
-            members = [*a_third(members)]
+            members = [*a_sixth(members)]
         archive.extractall(folder, members, filter="tar")
     return folder
 
 
-def a_third(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
-    """Yield a third of the skills of an archive whole, and all that belongs to none."""
+def a_sixth(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
+    """Yield a sixth of the skills of an archive whole, and all that belongs to none."""
     skills = {
         os.path.dirname(one.name)
         for one in members
@@ -412,5 +421,5 @@ def a_third(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
         place = one.name
         while place and place not in skills:
             place = os.path.dirname(place)
-        if not place or crc32(os.fsencode(place)) % 3 == 0:
+        if not place or crc32(os.fsencode(place)) % 6 == 0:
             yield one

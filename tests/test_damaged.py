@@ -123,9 +123,9 @@ def calls(registry):
 
 @pytest.mark.file
 @pytest.mark.parametrize("damage", [other_bytes, other_page, zeros, a_page_twice])
-def test_a_damaged_file_is_answered_rightly_or_refused_in_words(sound, tmp_path, damage):
+def test_a_damaged_file_is_answered_rightly_or_refused_in_words(request, sound, tmp_path, damage):
     refused = answered = 0
-    for seed in range(30):
+    for seed in range(30 if request.config.getoption("--every-step") else 12):
         data = bytearray(sound)
         damage(data, random.Random(seed))
         path = tmp_path / f"{seed}.db"
@@ -142,8 +142,8 @@ def test_a_damaged_file_is_answered_rightly_or_refused_in_words(sound, tmp_path,
                     answered += 1
                 except RegistryError as error:
                     refused += isinstance(error, DatabaseCorrupt)
-    assert refused > 5
-    assert answered > 100
+    assert refused > 2
+    assert answered > 40
 
 
 COMMANDS = [
@@ -289,27 +289,27 @@ def test_a_whole_number_with_a_point_is_one(filled):
     assert native.call("list_skills", {"offset": 1e300})["skills"] == []
 
 
-@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:20])
-def test_what_names_nothing_is_refused_in_words(filled, junk):
-    asked = [
-        filled.get,
-        filled.read,
-        filled.resolve,
-        filled.why,
-        filled.history,
-        filled.delete,
-        filled.restore,
-        filled.remove_source,
-        filled.toolset,
-        lambda junk: filled.read_file("alpha", junk),
-        lambda junk: filled.update(junk, description="x"),
-        lambda junk: filled.create(junk, description="x"),
-        lambda junk: filled.check([junk]),
-        filled.seen_by,
-    ]
-    for call in asked:
-        with pytest.raises(RegistryError):
-            call(junk)
+def test_what_names_nothing_is_refused_in_words(filled):
+    for junk in JUNK:
+        asked = [
+            filled.get,
+            filled.read,
+            filled.resolve,
+            filled.why,
+            filled.history,
+            filled.delete,
+            filled.restore,
+            filled.remove_source,
+            filled.toolset,
+            lambda junk: filled.read_file("alpha", junk),
+            lambda junk: filled.update(junk, description="x"),
+            lambda junk: filled.create(junk, description="x"),
+            lambda junk: filled.check([junk]),
+            filled.seen_by,
+        ]
+        for call in asked:
+            with pytest.raises(RegistryError):
+                call(junk)
 
 
 def test_what_is_wrong_with_an_argument_is_named(filled, root):
@@ -321,19 +321,19 @@ def test_what_is_wrong_with_an_argument_is_named(filled, root):
         filled.get()
 
 
-@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:20])
-def test_no_tool_of_any_toolset_raises_for_what_a_model_sends(filled, junk):
-    usual = {"name": "alpha", "skill_name": "alpha", "query": "x", "path": "SKILL.md"}
-    usual |= {"description": "x", "implementation": "x"}
-    for name in ("native", "basic", "miniclaw", "ethos", "wave"):
-        toolset = filled.toolset(name, source="mine")
-        for tool in toolset.tools():
-            keys = list(tool.parameters.get("properties", {}))
-            for key in keys:
-                sent = {one: usual[one] for one in keys if one in usual} | {key: junk}
-                assert isinstance(toolset.call(tool.name, sent), dict)
-            assert isinstance(toolset.call(tool.name, junk), dict)
-        assert isinstance(toolset.call(junk, {}), dict)
+def test_no_tool_of_any_toolset_raises_for_what_a_model_sends(filled):
+    for junk in JUNK:
+        usual = {"name": "alpha", "skill_name": "alpha", "query": "x", "path": "SKILL.md"}
+        usual |= {"description": "x", "implementation": "x"}
+        for name in ("native", "basic", "miniclaw", "ethos", "wave"):
+            toolset = filled.toolset(name, source="mine")
+            for tool in toolset.tools():
+                keys = list(tool.parameters.get("properties", {}))
+                for key in keys:
+                    sent = {one: usual[one] for one in keys if one in usual} | {key: junk}
+                    assert isinstance(toolset.call(tool.name, sent), dict)
+                assert isinstance(toolset.call(tool.name, junk), dict)
+            assert isinstance(toolset.call(junk, {}), dict)
 
 
 def a_folder(path):

@@ -129,7 +129,7 @@ def test_a_child_reads_and_writes_when_its_parent_has_closed(filled):
 
 
 def test_children_of_a_process_whose_threads_read_and_write_do_their_work(filled):
-    forks = 10
+    forks = 5
     done, wrote, failed = threading.Event(), threading.Event(), []
 
     def write():
@@ -176,8 +176,9 @@ def in_a_process_of_its_own(path):
 
 
 @pytest.mark.file
-@pytest.mark.parametrize("way", ["fork", "forkserver", "spawn"])
-def test_every_way_to_start_a_process_works(filled, way):
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_each_way_to_start_a_process_works(filled, way):
+    """A forkserver does both: it is started anew, and forks."""
     context = multiprocessing.get_context(way)
     process = context.Process(target=in_a_process_of_its_own, args=(str(filled.path),))
     process.start()

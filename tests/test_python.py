@@ -46,9 +46,8 @@ def names(registry, **wanted):
 MONTH_AGO = (NOW - timedelta(days=30)).date()
 
 
-@pytest.mark.parametrize(
-    "since",
-    [
+def test_the_beginning_of_a_time_is_told_in_every_way_that_a_date_is_written(filled):
+    for since in [
         "31d",
         "31 days",
         timedelta(days=31),
@@ -60,11 +59,8 @@ MONTH_AGO = (NOW - timedelta(days=30)).date()
         f"{MONTH_AGO}T12:00:00Z",
         f"{MONTH_AGO}T14:00:00+02:00",
         datetime(*MONTH_AGO.timetuple()[:3], 14, tzinfo=timezone(timedelta(hours=2))),
-    ],
-    ids=str,
-)
-def test_the_beginning_of_a_time_is_told_in_every_way_that_a_date_is_written(filled, since):
-    assert names(filled, created_since=since) == {"today", "monthly"}
+    ]:
+        assert names(filled, created_since=since) == {"today", "monthly"}
 
 
 @pytest.mark.parametrize("until", [f"{MONTH_AGO}", MONTH_AGO, f"{MONTH_AGO}T12:00:00+00:00", "29d"])
@@ -123,9 +119,8 @@ def test_a_text_where_a_list_belongs_is_refused_and_nothing_is_written(filled):
     assert filled.get("today").tags == ("office",)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_whatever_is_given_wrongly_is_an_error_of_the_registry(filled):
+    for call in [
         lambda r: r.list(sort="nosuch"),
         lambda r: r.list(limit=-1),
         lambda r: r.list(offset=-1),
@@ -147,13 +142,11 @@ def test_a_text_where_a_list_belongs_is_refused_and_nothing_is_written(filled):
         lambda r: r.delete(b"today"),
         lambda r: r.history(3.5),
         lambda r: r.restore({"name": "today"}),
-    ],
-)
-def test_whatever_is_given_wrongly_is_an_error_of_the_registry(filled, call):
-    with pytest.raises(RegistryError) as caught:
-        call(filled)
-    assert str(caught.value)
-    assert filled.list().total == 3
+    ]:
+        with pytest.raises(RegistryError) as caught:
+            call(filled)
+        assert str(caught.value)
+        assert filled.list().total == 3
 
 
 def test_paths_may_be_paths(registry, root, tmp_path):

@@ -95,12 +95,10 @@ class TestSupportingFiles:
     def test_a_file_is_read_by_its_relative_path(self, registry, alpha):
         assert registry.read_file("alpha", "scripts/run.sh") == b"true\n"
 
-    @pytest.mark.parametrize(
-        "path", ["../secret", "/etc/passwd", "a\\b", "a\0b", "scripts/../../secret", "", "C:x"]
-    )
-    def test_a_path_that_could_lead_outside_is_refused(self, registry, alpha, path):
-        with pytest.raises(OutsideSkill):
-            registry.read_file("alpha", path)
+    def test_a_path_that_could_lead_outside_is_refused(self, registry, alpha):
+        for path in ["../secret", "/etc/passwd", "a\\b", "a\0b", "scripts/../../secret", "", "C:x"]:
+            with pytest.raises(OutsideSkill):
+                registry.read_file("alpha", path)
 
     def test_a_link_that_leads_outside_is_refused(self, registry, alpha):
         (alpha / "out").symlink_to("/etc/hostname")

@@ -73,12 +73,12 @@ def use(registry, tool, **arguments):
     registry.core.usage.write()
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_view_has_the_columns_that_are_documented(ask, library, view):
-    use(library, "read_skill", name="pdf")
-    rows = ask(f"SELECT * FROM {view}")
-    assert rows
-    assert list(rows[0]) == VIEWS[view].split()
+def test_a_view_has_the_columns_that_are_documented(ask, library):
+    for view, columns in VIEWS.items():
+        use(library, "read_skill", name="pdf")
+        rows = ask(f"SELECT * FROM {view}")
+        assert rows
+        assert list(rows[0]) == columns.split()
 
 
 def test_the_skills_are_those_of_the_listing_of_all(ask, library, tmp_path):

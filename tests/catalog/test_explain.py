@@ -181,9 +181,9 @@ def test_text_without_spaces_is_explained_and_not_to_be_written(library, root):
     assert "\u6570\u636e" not in placed(library, "press", "\u6570\u636e").to_write
 
 
-@pytest.mark.parametrize("query", ["", " ", '"', "\0", "\ud800", "{x} : y", "name:press", "*"])
-def test_nothing_asked_is_an_error(library, query):
-    assert placed(library, "press", query).query == query
+def test_nothing_asked_is_an_error(library):
+    for query in ["", " ", '"', "\0", "\ud800", "{x} : y", "name:press", "*"]:
+        assert placed(library, "press", query).query == query
 
 
 def test_a_folder_that_is_not_stored_stands_nowhere(library, root, skill):

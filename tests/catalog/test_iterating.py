@@ -28,16 +28,16 @@ def filled(registry, root, monkeypatch):
     return registry
 
 
-@pytest.mark.parametrize("sort", ["name", "created", "updated"])
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(
-    "wanted", [{}, {"tags": ["odd"]}, {"all": True}, {"created_since": "2024-02-01"}]
-)
-def test_all_in_turn_are_those_of_a_listing_in_its_order(filled, sort, reverse, wanted):
-    listed = filled.list(Filters(**wanted), sort=sort, reverse=reverse)
-    assert len(listed) > STEP
-    assert list(filled.iter(sort=sort, reverse=reverse, **wanted)) == list(listed)
-    assert list(filled.iter(Filters(**wanted), sort=sort, reverse=reverse)) == list(listed)
+def test_all_in_turn_are_those_of_a_listing_in_its_order(filled):
+    for sort in ["name", "created", "updated"]:
+        for reverse in [False, True]:
+            for wanted in [{}, {"tags": ["odd"]}, {"all": True}, {"created_since": "2024-02-01"}]:
+                listed = filled.list(Filters(**wanted), sort=sort, reverse=reverse)
+                assert len(listed) > STEP
+                assert list(filled.iter(sort=sort, reverse=reverse, **wanted)) == list(listed)
+                assert list(filled.iter(Filters(**wanted), sort=sort, reverse=reverse)) == list(
+                    listed
+                )
 
 
 @pytest.mark.parametrize("reverse", [False, True])

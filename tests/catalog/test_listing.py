@@ -30,9 +30,8 @@ def names(page):
     return [skill.ref for skill in page]
 
 
-@pytest.mark.parametrize(
-    ("filters", "expected"),
-    [
+def test_a_filter_shows_just_what_passes_it(full):
+    for filters, expected in [
         ({}, ["haiku", "pdf", "review"]),
         ({"tags": ["office"]}, ["pdf"]),
         ({"tags": [" OFFICE "]}, ["pdf"]),
@@ -50,13 +49,10 @@ def names(page):
         ({"created_until": "2025-06-01T00:00:00Z"}, ["haiku", "pdf"]),
         ({"updated_since": "2023-11-14T22:14:00Z"}, ["review"]),
         ({"updated_until": "2023-11-14T22:14:00Z"}, ["haiku", "pdf"]),
-    ],
-    ids=str,
-)
-def test_a_filter_shows_just_what_passes_it(full, filters, expected):
-    page = full.list(Filters(**filters))
-    assert names(page) == expected
-    assert page.total == len(expected)
+    ]:
+        page = full.list(Filters(**filters))
+        assert names(page) == expected
+        assert page.total == len(expected)
 
 
 def test_names_ascend_dates_descend_and_reverse_turns_both_round(full):

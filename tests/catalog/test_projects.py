@@ -61,18 +61,16 @@ WITHIN = {
 }
 
 
-@pytest.mark.parametrize("folder", WITHIN)
-def test_a_projects_skills_are_listed_in_its_folder_only_and_hide_others_only_there(
-    seen_from, folder
-):
-    assert shown(seen_from(folder)) == WITHIN[folder]
+def test_a_projects_skills_are_listed_in_its_folder_only_and_hide_others_only_there(seen_from):
+    for folder, within in WITHIN.items():
+        assert shown(seen_from(folder)) == within
 
 
-@pytest.mark.parametrize("folder", WITHIN)
-def test_a_bare_name_means_what_is_seen_from_where_one_is(seen_from, folder):
-    here = seen_from(folder)
-    for name, source in WITHIN[folder]:
-        assert (here.get(name).source, here.resolve(name).ref) == (source, name)
+def test_a_bare_name_means_what_is_seen_from_where_one_is(seen_from):
+    for folder, within in WITHIN.items():
+        here = seen_from(folder)
+        for name, source in within:
+            assert (here.get(name).source, here.resolve(name).ref) == (source, name)
 
 
 def test_a_name_that_only_projects_elsewhere_have_is_ambiguous_and_each_ref_finds_its_skill(
@@ -104,27 +102,27 @@ def test_all_says_what_the_projects_skill_hides_here(seen_from):
     assert hidden["work"] == {"user"}
 
 
-@pytest.mark.parametrize("folder", WITHIN)
-def test_pages_totals_facets_search_and_statistics_agree_with_the_list(seen_from, folder):
-    here = seen_from(folder)
-    listed = list(here.list())
-    expected = len(WITHIN[folder])
-    pages = [here.list(limit=1, offset=at) for at in range(expected)]
-    assert [skill for page in pages for skill in page] == listed
-    assert {page.total for page in pages} == {expected}
-    hits = here.search("own deploy plan notes team")
-    assert hits.total == len(hits) == expected
-    assert {hit.ref for hit in hits} == {skill.ref for skill in listed}
-    for facets, values in (
-        (here.tags(), [tag for skill in listed for tag in skill.tags]),
-        (here.kinds(), [skill.kind for skill in listed if skill.kind]),
-        (here.categories(), [skill.category for skill in listed if skill.category]),
-    ):
-        assert {one.value: one.count for one in facets} == {v: values.count(v) for v in values}
-    stats = here.stats()
-    assert (stats.visible, sum(stats.by_scope.values())) == (expected, expected)
-    assert stats.shadowed == sum(skill.shadowed for skill in here.list(ALL))
-    assert stats.tags == len(here.tags())
+def test_pages_totals_facets_search_and_statistics_agree_with_the_list(seen_from):
+    for folder, within in WITHIN.items():
+        here = seen_from(folder)
+        listed = list(here.list())
+        expected = len(within)
+        pages = [here.list(limit=1, offset=at) for at in range(expected)]
+        assert [skill for page in pages for skill in page] == listed
+        assert {page.total for page in pages} == {expected}
+        hits = here.search("own deploy plan notes team")
+        assert hits.total == len(hits) == expected
+        assert {hit.ref for hit in hits} == {skill.ref for skill in listed}
+        for facets, values in (
+            (here.tags(), [tag for skill in listed for tag in skill.tags]),
+            (here.kinds(), [skill.kind for skill in listed if skill.kind]),
+            (here.categories(), [skill.category for skill in listed if skill.category]),
+        ):
+            assert {one.value: one.count for one in facets} == {v: values.count(v) for v in values}
+        stats = here.stats()
+        assert (stats.visible, sum(stats.by_scope.values())) == (expected, expected)
+        assert stats.shadowed == sum(skill.shadowed for skill in here.list(ALL))
+        assert stats.tags == len(here.tags())
 
 
 def test_what_is_left_out_is_counted_as_far_as_the_filters_ask_for_it(seen_from):
@@ -273,20 +271,20 @@ class TestTools:
 
         return call
 
-    @pytest.mark.parametrize("folder", WITHIN)
-    def test_native(self, told, folder):
-        listed = told("native", "list_skills", {}, folder)["skills"]
-        assert [(one["ref"], one["source"]) for one in listed] == WITHIN[folder]
-        found = told("native", "search_skills", {"query": "deploy"}, folder)
-        assert {one["ref"] for one in found["skills"]} == {"deploy"}
-        read = told("native", "read_skill", {"name": "deploy"}, folder)
-        assert read["skill"]["source"] == WITHIN[folder][0][1]
-        is_there = ("plan", "one") in WITHIN[folder]
-        for tool, more in (("read_skill", {}), ("update_skill", {"tags": ["x"]})):
-            answer = told("native", tool, {"name": "one/plan", **more}, folder)
-            assert ("error" in answer) != is_there, (tool, answer)
-        answer = told("native", "delete_skill", {"name": "one/plan"}, folder)
-        assert ("error" in answer) != is_there
+    def test_native(self, told):
+        for folder, within in WITHIN.items():
+            listed = told("native", "list_skills", {}, folder)["skills"]
+            assert [(one["ref"], one["source"]) for one in listed] == within
+            found = told("native", "search_skills", {"query": "deploy"}, folder)
+            assert {one["ref"] for one in found["skills"]} == {"deploy"}
+            read = told("native", "read_skill", {"name": "deploy"}, folder)
+            assert read["skill"]["source"] == within[0][1]
+            is_there = ("plan", "one") in within
+            for tool, more in (("read_skill", {}), ("update_skill", {"tags": ["x"]})):
+                answer = told("native", tool, {"name": "one/plan", **more}, folder)
+                assert ("error" in answer) != is_there, (tool, answer)
+            answer = told("native", "delete_skill", {"name": "one/plan"}, folder)
+            assert ("error" in answer) != is_there
 
     def test_native_neither_syncs_nor_restores_nor_writes_to_a_project_elsewhere(
         self, world, told, tmp_path
@@ -319,43 +317,43 @@ class TestTools:
             answer = told("wave", "Skill", {"skill_name": "broken"}, folder)
             assert ("is invalid" in str(answer)) == (folder == "work/one")
 
-    @pytest.mark.parametrize("folder", WITHIN)
     @pytest.mark.file
-    def test_wave(self, world, told, tmp_path, folder):
-        toolset = world.toolset("wave", workdir=str(tmp_path / folder))
-        (tool,) = toolset.tools()
-        for name, source in WITHIN[folder]:
-            kind = "project" if source in {"one", "two"} else "personal"
-            assert f"**{name}** ({kind})" in tool.description
-        assert tool.description.count("\n") == len(WITHIN[folder]) - 1
-        answer = told("wave", "Skill", {"skill_name": "plan"}, folder)
-        assert answer["success"] == any(ref == "plan" for ref, _ in WITHIN[folder])
-        if not answer["success"]:
+    def test_wave(self, world, told, tmp_path):
+        for folder, within in WITHIN.items():
+            toolset = world.toolset("wave", workdir=str(tmp_path / folder))
+            (tool,) = toolset.tools()
+            for name, source in within:
+                kind = "project" if source in {"one", "two"} else "personal"
+                assert f"**{name}** ({kind})" in tool.description
+            assert tool.description.count("\n") == len(within) - 1
+            answer = told("wave", "Skill", {"skill_name": "plan"}, folder)
+            assert answer["success"] == any(ref == "plan" for ref, _ in within)
+            if not answer["success"]:
+                assert "The plan of" not in str(answer)
+
+    @pytest.mark.file
+    def test_basic_shows_its_source_where_that_is_seen(self, told):
+        for folder, within in WITHIN.items():
+            is_there = ("plan", "one") in within
+            listed = told("basic", "list_skills", {}, folder, source="one")
+            assert listed == {"skills": ["deploy", "plan"] if is_there else []}
+            read = told("basic", "get_skill", {"skill_name": "plan"}, folder, source="one")
+            assert ("documentation" in read) == is_there
+
+    @pytest.mark.file
+    def test_miniclaw(self, told):
+        for folder, within in WITHIN.items():
+            answer = told("miniclaw", "list_skills", {}, folder, source="user")
             assert "The plan of" not in str(answer)
+            answer = told("miniclaw", "read_skill", {"name": "plan"}, folder, source="one")
+            assert answer["success"] == (("plan", "one") in within)
 
-    @pytest.mark.parametrize("folder", WITHIN)
     @pytest.mark.file
-    def test_basic_shows_its_source_where_that_is_seen(self, told, folder):
-        is_there = ("plan", "one") in WITHIN[folder]
-        listed = told("basic", "list_skills", {}, folder, source="one")
-        assert listed == {"skills": ["deploy", "plan"] if is_there else []}
-        read = told("basic", "get_skill", {"skill_name": "plan"}, folder, source="one")
-        assert ("documentation" in read) == is_there
-
-    @pytest.mark.parametrize("folder", WITHIN)
-    @pytest.mark.file
-    def test_miniclaw(self, told, folder):
-        answer = told("miniclaw", "list_skills", {}, folder, source="user")
-        assert "The plan of" not in str(answer)
-        answer = told("miniclaw", "read_skill", {"name": "plan"}, folder, source="one")
-        assert answer["success"] == (("plan", "one") in WITHIN[folder])
-
-    @pytest.mark.parametrize("folder", WITHIN)
-    @pytest.mark.file
-    def test_ethos(self, told, folder):
-        text = str(told("ethos", "skills_list", {}, folder))
-        for project in ("one", "two"):
-            assert (f"The plan of {project}." in text) == (("plan", project) in WITHIN[folder])
+    def test_ethos(self, told):
+        for folder, within in WITHIN.items():
+            text = str(told("ethos", "skills_list", {}, folder))
+            for project in ("one", "two"):
+                assert (f"The plan of {project}." in text) == (("plan", project) in within)
 
     def test_a_personality_sees_its_projects_and_what_another_team_hides_elsewhere(
         self, database, world, tmp_path

@@ -67,10 +67,10 @@ every_line = False
 every_step = False
 """Whether all steps are tried, not a part of them that is always the same (``--every-step``)."""
 
-TELLING = frozenset({"commit", "rename", "renameat2", "replace"})
-"""Steps that are always tried: what is published by them is there or is not."""
+TELLING = frozenset({"commit", "ftruncate", "rename", "renameat2", "replace", "utime"})
+"""Steps that are always tried: what is published by them is there or is not, or they are rare."""
 
-SOME = 5
+SOME = 12
 """Of the other steps each so many-th is tried."""
 
 TRACED = tuple(
@@ -422,7 +422,7 @@ def edit(world: World) -> None:
 
 def stride() -> int:
     """Return how far it is from one step that is tried to the next, where they have no names."""
-    return 1 if every_step or every_line else 2
+    return 1 if every_step or every_line else 4
 
 
 def some(steps: list[Step], what: str) -> list[Step]:

@@ -6,7 +6,7 @@ from registry.db.queries.filters import Filters
 from tests.program import Script
 
 PROCESSES = 8
-CHANGES = int(os.environ.get("SKILL_REGISTRY_TEST_CHANGES", "12"))
+CHANGES = int(os.environ.get("SKILL_REGISTRY_TEST_CHANGES", "8"))
 """Changes a process; set it higher for a longer run, as `make test-long` does."""
 
 WORKER = """

@@ -210,7 +210,6 @@ def use_all_of_it(home: Home) -> str:
 
 
 @settings(
-    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -101,8 +101,17 @@ def test_joiners_and_flags_stay(hostile, cli):
     assert "Ein 👩‍💻 schreibt \u0645\u06cc\u200c\u062e\u0648 🏴󠁧󠁢󠁥󠁮󠁧󠁿." in listed
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "utf-16", "cp1252"])
-@pytest.mark.parametrize("command", [["list", "--all"], ["show", "wörter"], ["sync"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("command", "encoding"),
+    [
+        (["list", "--all"], "ascii"),
+        (["list", "--all"], "utf-16"),
+        (["show", "wörter"], "ascii"),
+        (["show", "wörter"], "latin-1"),
+        (["show", "wörter"], "cp1252"),
+        (["sync"], "ascii"),
+    ],
+)
 def test_no_encoding_makes_it_fail(hostile, interpreter, command, encoding):
     ran = interpreter(*command, PYTHONIOENCODING=encoding)
     assert ran.status == 0, ran.err

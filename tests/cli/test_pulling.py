@@ -186,9 +186,8 @@ class TestFrozen:
             assert f"There is no {project}/skills.lock.json" in ran.stderr
 
 
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [
+def test_what_makes_no_sense_is_said(library, cli):
+    for typed, told in [
         (["haiku", "--agent", "codx"], "Did you mean 'codex'"),
         (["haiku", "--agent", "codex", "--to", "y"], "--to names a folder itself"),
         (["--agent", "codex"], "Choose skills by name"),
@@ -201,12 +200,10 @@ class TestFrozen:
         (["haiku", "--frozen"], "all that the lock lists"),
         (["--check", "--agent", "codex"], "leave out --agent"),
         (["haiku", "--agent", "eve", "--global"], "Eve has skills in projects only"),
-    ],
-)
-def test_what_makes_no_sense_is_said(library, cli, typed, told):
-    ran = cli("pull", *typed)
-    assert (ran.exit_code, ran.stdout) == (1 if {"codx", "x"} & {typed[-1]} else 2, "")
-    assert told in ran.stderr
+    ]:
+        ran = cli("pull", *typed)
+        assert (ran.exit_code, ran.stdout) == (1 if {"codx", "x"} & {typed[-1]} else 2, "")
+        assert told in ran.stderr
 
 
 def test_agents_are_taken_with_commas_too(library, cli, project):

@@ -85,19 +85,16 @@ def test_what_models_are_offered_is_what_is_visible_and_does_not_hide(reader):
     assert all(digest.startswith("sha256:") for digest in hashes.values())
 
 
-@pytest.mark.parametrize(
-    ("first", "most", "expected"),
-    [
+def test_some_offers_are_the_wanted_ones_first_and_the_true_total(reader):
+    for first, most, expected in [
         ([], 3, ["inner", "old", "pdf"]),
         (["sub", "old"], 4, ["sub", "old", "inner", "pdf"]),
         (["quiet", "nothing", "whole"], 2, ["whole", "inner"]),
         (["sub", "whole"], 1, ["sub"]),
         ([], 100, ["inner", "old", "pdf", "pdf0", "review", "sub", "whole"]),
-    ],
-)
-def test_some_offers_are_the_wanted_ones_first_and_the_true_total(reader, first, most, expected):
-    offers, total = offered.some_offers(reader, first, most)
-    assert ([offer.ref for offer in offers], total) == (expected, 7)
+    ]:
+        offers, total = offered.some_offers(reader, first, most)
+        assert ([offer.ref for offer in offers], total) == (expected, 7)
 
 
 def test_a_policy_decides_about_usable_skills_that_nothing_hides(reader):

@@ -21,24 +21,24 @@ def filled(root, environment):
     return fill
 
 
-@pytest.fixture(params=["no database", "an empty one"])
-def nothing(request, database, environment, tmp_path):
+@pytest.fixture
+def nothing(kind, database, environment, tmp_path):
     """A registry with nothing in it."""
-    if request.param == "an empty one":
+    if kind == "an empty one":
         (tmp_path / "empty").mkdir()
         ran = program.run(["sync", str(tmp_path / "empty")], environ=environment)
         assert ran.status == 0, ran.err
-    return request.param
+    return kind
 
 
 @pytest.mark.both
 @pytest.mark.parametrize(
-    ("transport", "toolset", "more"),
+    ("kind", "transport", "toolset", "more"),
     [
-        ("stdio", "native", []),
-        pytest.param("http", "native", [], marks=pytest.mark.file),
-        pytest.param("stdio", "ethos", ["--no-watch"], marks=pytest.mark.file),
-        ("http", "miniclaw", ["--no-watch"]),
+        ("no database", "stdio", "native", []),
+        pytest.param("an empty one", "http", "native", [], marks=pytest.mark.file),
+        pytest.param("an empty one", "stdio", "ethos", ["--no-watch"], marks=pytest.mark.file),
+        ("no database", "http", "miniclaw", ["--no-watch"]),
     ],
 )
 def test_what_another_process_puts_there_is_seen_at_once(
@@ -55,7 +55,9 @@ def test_what_another_process_puts_there_is_seen_at_once(
     assert "late-comer" in after
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("kind", "transport"), [("no database", "http"), ("an empty one", "stdio")]
+)
 def test_clients_are_told_of_the_first_skills(talk, nothing, filled, transport):
     told = anyio.Event()
 

@@ -42,14 +42,16 @@ def environment(registry, root, skill, database):
 
 def test_there_is_a_snippet_for_each_client():
     assert len(list(configurations())) == 3
+    assert {one["command"] for one in configurations()} == {"skill-registry"}
     assert len(blocks("python")) == 1
 
 
-@pytest.mark.parametrize("entry", list(configurations()), ids=["mcpServers", "servers", "toml"])
-def test_the_command_of_a_configuration_serves_the_skills(entry, environment):
-    assert entry["command"] == "skill-registry"
+@pytest.mark.parametrize(
+    "arguments", sorted({tuple(one["args"]) for one in configurations()}), ids=" ".join
+)
+def test_the_command_of_a_configuration_serves_the_skills(arguments, environment):
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "registry", *entry["args"]], env=environment
+        command=sys.executable, args=["-m", "registry", *arguments], env=environment
     )
 
     async def names():

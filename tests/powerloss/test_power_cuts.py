@@ -12,7 +12,7 @@ from tests.powerloss.run import Run
 from tests.powerloss.states import Cut, some_states
 from tests.powerloss.tracer import CannotTrace
 
-SAMPLE = 12
+SAMPLE = 6
 """States by chance of each operation, beside those right after what was acknowledged."""
 
 STATE = r"\.skills\.skill-registry"

@@ -68,28 +68,23 @@ class TestText:
     def test_no_text_at_all_is_an_object_without_keys(self, native):
         assert native.call("list_skills", "")["total"] == 2
 
-    @pytest.mark.parametrize("text", ["{", "name=haiku", '"haiku"', "[" * 100_000, "9" * 10_000])
-    @pytest.mark.parametrize(
-        ("name", "tool"),
-        [
-            ("native", "read_skill"),
-            ("basic", "get_skill"),
-            ("miniclaw", "read_skill"),
-            ("ethos", "skill_view"),
-            ("wave", "Skill"),
-        ],
-    )
-    def test_what_is_no_json_object_gets_the_contracts_own_error(
-        self, registry, library, name, tool, text
-    ):
-        toolset = registry.toolset(name)
-        answer, other = toolset.call(tool, text), toolset.call(tool, [])
-        assert answer.keys() == other.keys()
-        if name == "native":
-            assert answer["error"]["code"] == "invalid_arguments"
-            assert other["error"]["code"] == "invalid_arguments"
-        else:
-            assert answer == other
+    def test_what_is_no_json_object_gets_the_contracts_own_error(self, registry, library):
+        for text in ["{", "name=haiku", '"haiku"', "[" * 100_000, "9" * 10_000]:
+            for name, tool in [
+                ("native", "read_skill"),
+                ("basic", "get_skill"),
+                ("miniclaw", "read_skill"),
+                ("ethos", "skill_view"),
+                ("wave", "Skill"),
+            ]:
+                toolset = registry.toolset(name)
+                answer, other = toolset.call(tool, text), toolset.call(tool, [])
+                assert answer.keys() == other.keys()
+                if name == "native":
+                    assert answer["error"]["code"] == "invalid_arguments"
+                    assert other["error"]["code"] == "invalid_arguments"
+                else:
+                    assert answer == other
 
     def test_it_says_that_it_is_no_json(self, native):
         assert native.call("read_skill", "{")["error"]["message"] == (
@@ -172,21 +167,20 @@ class TestPairs:
         native.call("update_skill", {"name": "new", "files": [{"path": "a.txt", "content": None}]})
         assert not (library / "new" / "a.txt").exists()
 
-    @pytest.mark.parametrize(
-        "files",
-        [
+    def test_any_other_list_is_an_error(self, native, library):
+        for files in [
             ["a.txt"],
             [{"path": "a.txt"}],
             [{"path": 1, "content": "x"}],
             [{"path": "a", "content": "x", "mode": 1}],
             [{"path": "a", "content": "x"}, {"path": "a", "content": "y"}],
             [{"path": ["a"], "content": "x"}],
-        ],
-    )
-    def test_any_other_list_is_an_error(self, native, library, files):
-        answer = native.call("create_skill", {"name": "new", "description": "D.", "files": files})
-        assert answer["error"]["code"] == "invalid_arguments"
-        assert not (library / "new").exists()
+        ]:
+            answer = native.call(
+                "create_skill", {"name": "new", "description": "D.", "files": files}
+            )
+            assert answer["error"]["code"] == "invalid_arguments"
+            assert not (library / "new").exists()
 
 
 class TestUnknown:

@@ -388,9 +388,8 @@ def test_cross_agent_discovery(library, call):
 NO_NAME = {"ok": False, "code": "input_invalid", "error": "name is required"}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_input_invalid_when_skill_view_is_called_without_name(library, call):
+    for arguments in [
         {},
         {"name": ""},
         {"name": None},
@@ -407,12 +406,9 @@ NO_NAME = {"ok": False, "code": "input_invalid", "error": "name is required"}
         1.5,
         False,
         {"skill": "plan"},
-    ],
-    ids=repr,
-)
-def test_input_invalid_when_skill_view_is_called_without_name(library, call, arguments):
-    assert call("skill_view", arguments) == NO_NAME
-    assert ethos.EthosToolset(Context(library.core)).call("skill_view", None) == NO_NAME
+    ]:
+        assert call("skill_view", arguments) == NO_NAME
+        assert ethos.EthosToolset(Context(library.core)).call("skill_view", None) == NO_NAME
 
 
 # What the contract leaves open

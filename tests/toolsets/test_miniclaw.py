@@ -149,9 +149,8 @@ class TestCreate:
     def test_snake_case_names_of_up_to_fifty_characters_are_valid(self, call, name):
         create(call, name)
 
-    @pytest.mark.parametrize(
-        "name",
-        [
+    def test_other_names_are_invalid(self, refused, workspace):
+        for name in [
             "",
             "A",
             "aB",
@@ -165,20 +164,18 @@ class TestCreate:
             "a\u0661",
             "../x",
             "a/b",
-        ],
-    )
-    def test_other_names_are_invalid(self, refused, workspace, name):
-        kind, message = refused("create_skill", WEATHER, name=name)
-        assert kind == "InvalidName"
-        assert message == f"Invalid skill name '{name}': {SNAKE_CASE_REASON}"
-        assert list(workspace.iterdir()) == []
+        ]:
+            kind, message = refused("create_skill", WEATHER, name=name)
+            assert kind == "InvalidName"
+            assert message == f"Invalid skill name '{name}': {SNAKE_CASE_REASON}"
+            assert list(workspace.iterdir()) == []
 
-    @pytest.mark.parametrize("name", BUILT_IN_TOOLS)
-    def test_names_of_built_in_tools_are_refused(self, refused, name):
-        assert refused("create_skill", WEATHER, name=name) == (
-            "BuiltInToolConflict",
-            f"Name '{name}' conflicts with built-in tool",
-        )
+    def test_names_of_built_in_tools_are_refused(self, refused):
+        for name in BUILT_IN_TOOLS:
+            assert refused("create_skill", WEATHER, name=name) == (
+                "BuiltInToolConflict",
+                f"Name '{name}' conflicts with built-in tool",
+            )
 
     def test_a_name_must_be_unique(self, call, refused):
         create(call)
@@ -404,10 +401,10 @@ class TestListAndRead:
         for tool in ("read_skill", "delete_skill"):
             assert refused(tool, name="nothing") == ("SkillNotFound", "Skill 'nothing' not found")
 
-    @pytest.mark.parametrize("tool", ["read_skill", "delete_skill"])
-    @pytest.mark.parametrize("name", ["../../../etc", "a/b", "..", "a\\b", "Invalid-Name", ""])
-    def test_names_are_validated_when_skills_are_accessed(self, refused, tool, name):
-        assert refused(tool, name=name)[0] == "InvalidName"
+    def test_names_are_validated_when_skills_are_accessed(self, refused):
+        for tool in ["read_skill", "delete_skill"]:
+            for name in ["../../../etc", "a/b", "..", "a\\b", "Invalid-Name", ""]:
+                assert refused(tool, name=name)[0] == "InvalidName"
 
     def test_a_file_that_was_deleted_is_an_error(self, call, refused, workspace):
         create(call)
@@ -612,20 +609,16 @@ def test_every_variant_displays_as_the_contract_has_it():
     }
 
 
-@pytest.mark.parametrize("tool", ["create_skill", "list_skills", "read_skill", "delete_skill", "x"])
-@pytest.mark.parametrize(
-    "arguments", [None, [], 5, "x", {"name": 5}, {"name": None}, {"name": ["a"]}]
-)
-def test_wrong_arguments_are_the_contracts_errors(registry, workspace, tool, arguments):
-    answer = registry.toolset("miniclaw").call(tool, arguments)
-    if tool != "list_skills" or not isinstance(arguments, dict):
-        assert answer["error"]["type"] in {"InvalidName", "InvalidSchema"}
+def test_wrong_arguments_are_the_contracts_errors(registry, workspace):
+    for tool in ["create_skill", "list_skills", "read_skill", "delete_skill", "x"]:
+        for arguments in [None, [], 5, "x", {"name": 5}, {"name": None}, {"name": ["a"]}]:
+            answer = registry.toolset("miniclaw").call(tool, arguments)
+            if tool != "list_skills" or not isinstance(arguments, dict):
+                assert answer["error"]["type"] in {"InvalidName", "InvalidSchema"}
 
 
 @pytest.mark.both
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(description=st.text(max_size=60), implementation=st.text(max_size=200))
 def test_any_text_is_written_and_read_back_or_refused_whole(
     registry, workspace, description, implementation

@@ -122,9 +122,7 @@ KEYS = st.sampled_from(
 
 @pytest.mark.both
 @pytest.mark.parametrize("toolset", TOOLSETS)
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(arguments=JSON | st.dictionaries(KEYS, JSON, max_size=4), data=st.data())
 def test_no_arguments_raise_and_every_answer_can_be_sent(home, toolset, arguments, data):
     tools = [tool.name for tool in tools_of(toolset) if tool.read_only]

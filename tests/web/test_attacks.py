@@ -1,6 +1,5 @@
 """A thousand skills of strangers in a real Chromium: no script of theirs runs, nothing leaves."""
 
-import random
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -125,8 +124,8 @@ def test_of_a_thousand_hostile_skills_none_runs_or_leaves(
     request, registry, root, settled, watched, working
 ):
     every = request.config.getoption("--all-skills") or request.config.getoption("--every-step")
-    chance = random.Random(17)
-    numbers = list(range(SKILLS)) if every else sorted(chance.sample(range(SKILLS), SKILLS // 10))
+    # Each payload comes in its turn in each place: this way in a third of all places.
+    numbers = range(SKILLS) if every else range(0, len(attacks.PAYLOADS), 3)
     for turn in (0, 1):
         for number in numbers:
             attacks.write(root, number, turn)

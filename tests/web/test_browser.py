@@ -11,16 +11,17 @@ from tests.web.conftest import NARROW, WIDE, fits, serving
 PULL = "skill-registry pull --global --agent claude-code sums"
 
 
-WAYS = [
-    pytest.param(size, scripts, id=f"{name}-{'with' if scripts else 'without'}-scripts")
-    for name, size in (("wide", WIDE), ("narrow", NARROW))
-    for scripts in (True, False)
-]
-OPPOSITE = [WAYS[0], WAYS[-1]]
+OPPOSITE = pytest.mark.parametrize(
+    ("size", "scripts"),
+    [
+        pytest.param(WIDE, True, id="wide-with-scripts"),
+        pytest.param(NARROW, False, id="narrow-without-scripts"),
+    ],
+)
 """Each width and each kind of browser once."""
 
 
-@pytest.mark.parametrize(("size", "scripts"), WAYS)
+@OPPOSITE
 def test_find_read_compare_and_copy_the_pull_line(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts, permissions=["clipboard-read", "clipboard-write"])
     page.goto(lively.base)
@@ -49,7 +50,7 @@ def test_find_read_compare_and_copy_the_pull_line(lively, tab, size, scripts):
     fits(page)
 
 
-@pytest.mark.parametrize(("size", "scripts"), OPPOSITE)
+@OPPOSITE
 def test_what_changed_this_week(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
@@ -61,7 +62,7 @@ def test_what_changed_this_week(lively, tab, size, scripts):
     assert "Sums up" in page.content()
 
 
-@pytest.mark.parametrize(("size", "scripts"), OPPOSITE)
+@OPPOSITE
 def test_why_mine_is_not_shown(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)

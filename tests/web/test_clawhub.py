@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -185,22 +186,22 @@ def test_names_that_are_no_slugs_become_some_and_clashes_are_numbered(registry, 
 
 
 @pytest.mark.both
-@pytest.mark.parametrize("scope", ["", "/s/mine", "/s/sums", "/s/office", "/s/mine/sums"])
-def test_an_index_names_artifacts_by_their_digests(site, scope):
-    told = site.get(f"{scope}/.well-known/agent-skills/index.json").json
-    assert told["$schema"] == SCHEMA
-    expected = {"letters-0", "letters-1", "letters-2", "sums"}
-    if scope.endswith("sums"):
-        expected = {"sums"}
-    if scope.endswith("office"):
-        expected -= {"sums"}
-    assert {one["name"] for one in told["skills"]} == expected
-    for one in told["skills"]:
-        data = site.get(one["url"])
-        assert one["digest"] == f"sha256:{hashlib.sha256(data.body).hexdigest()}"
-        if one["type"] == "archive":
-            with tarfile.open(fileobj=io.BytesIO(data.body)) as archive:
-                assert "SKILL.md" in archive.getnames()
+def test_an_index_names_artifacts_by_their_digests(site):
+    for scope in ["", "/s/mine", "/s/sums", "/s/office", "/s/mine/sums"]:
+        told = site.get(f"{scope}/.well-known/agent-skills/index.json").json
+        assert told["$schema"] == SCHEMA
+        expected = {"letters-0", "letters-1", "letters-2", "sums"}
+        if scope.endswith("sums"):
+            expected = {"sums"}
+        if scope.endswith("office"):
+            expected -= {"sums"}
+        assert {one["name"] for one in told["skills"]} == expected
+        for one in told["skills"]:
+            data = site.get(one["url"])
+            assert one["digest"] == f"sha256:{hashlib.sha256(data.body).hexdigest()}"
+            if one["type"] == "archive":
+                with tarfile.open(fileobj=io.BytesIO(data.body)) as archive:
+                    assert "SKILL.md" in archive.getnames()
 
 
 def test_an_index_tells_what_was_edited_a_moment_ago(site, library):
@@ -230,14 +231,19 @@ def newer_node(tmp_path):
     return {**os.environ, "PATH": f"{alone}:{os.environ['PATH']}"}
 
 
-def client(script, tmp_path, *arguments, **environ):
+def scratch(script):
+    """Return the folder below which the client of a script is installed."""
     if not (CLIENTS / script).exists() or shutil.which("npm") is None:
         pytest.skip("the checks of other clients, or npm, are not here")
     folder = os.environ.get("SKILL_REGISTRY_CLIENTS")
     if folder is None:
         pytest.skip("SKILL_REGISTRY_CLIENTS names no folder into which clients may be installed")
+    return folder
+
+
+def client(script, tmp_path, *arguments, **environ):
     ran = subprocess.run(
-        ["sh", str(CLIENTS / script), folder, *arguments],
+        ["sh", str(CLIENTS / script), scratch(script), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -251,32 +257,56 @@ def bump(library):
     return f"echo more >> '{library}/data/sums/SKILL.md'"
 
 
-@pytest.mark.file
-def test_the_unmodified_client_of_clawhub_works(request, site, library, tmp_path):
-    bumped = bump(library)
-    client("clawhub.sh", tmp_path, site.base, "sums", BUMP=bumped, DISCOVER="1")
-    if request.config.getoption("--every-step"):
-        client("clawhub.sh", tmp_path, site.base, "@mine/sums", BUMP=bumped)
-        return
-    # A start of it takes a second: with an owner what differs, where the skill is named.
-    (program,) = Path(os.environ["SKILL_REGISTRY_CLIENTS"]).glob(
-        "client-*/node_modules/.bin/clawhub"
-    )
-    where = ["--workdir", str(tmp_path), "--no-input", "--registry", site.base]
-    for words in (["inspect", "--files"], ["install"], ["update"], ["uninstall", "--yes"]):
-        subprocess.run(
-            [program, *where, *words, "@mine/sums"],
+def clawhub(site, tmp_path):
+    """Return how a command of ClawHub's client is run: it returns what is said."""
+    folder = scratch("clawhub.sh")
+    text = (CLIENTS / "clawhub.sh").read_text()
+    version = re.search(r"CLAWHUB_VERSION:-([\d.]+)", text)[1]
+    alone = Path(folder, f"client-{version}")
+    program = alone / "node_modules" / ".bin" / "clawhub"
+    if not program.exists():
+        install = ["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(alone)]
+        subprocess.run([*install, f"clawhub@{version}"], check=True)
+    environ = {**newer_node(tmp_path), "HOME": str(tmp_path), "CLAWHUB_DISABLE_TELEMETRY": "1"}
+
+    def run(*words, where="--registry"):
+        ran = subprocess.run(
+            [program, "--workdir", str(tmp_path), "--no-input", where, site.base, *words],
             check=True,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env={**newer_node(tmp_path), "HOME": str(tmp_path), "CLAWHUB_DISABLE_TELEMETRY": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environ,
         )
-        if words != ["inspect", "--files"]:
-            there = (tmp_path / "skills" / "@mine" / "sums" / "SKILL.md").exists()
-            assert there == (words[0] != "uninstall")
+        return ran.stdout
+
+    return run
 
 
 @pytest.mark.file
-def test_the_unmodified_skills_cli_works_on_a_scoped_index(site, library, tmp_path):
+def test_the_unmodified_client_of_clawhub_works(request, site, library, tmp_path):
+    """A request of each kind that leads to a skill: a start of the client takes a second."""
+    if request.config.getoption("--every-step"):
+        bumped = bump(library)
+        client("clawhub.sh", tmp_path, site.base, "sums", BUMP=bumped, DISCOVER="1")
+        client("clawhub.sh", tmp_path, site.base, "@mine/sums", BUMP=bumped)
+        return
+    run = clawhub(site, tmp_path)
+    explored = run("explore", "--limit", "5", "--json", where="--site")
+    assert {one["slug"] for one in json.loads(explored[explored.index("{") :])["items"]} >= {"sums"}
+    assert "sums" in run("search", "sums", "--limit", "5")
+    assert "# Sums" in run("inspect", "@mine/sums", "--file", "SKILL.md")
+    run("install", "sums")
+    document = tmp_path / "skills" / "sums" / "SKILL.md"
+    original = document.read_text()
+    assert original == (library / "data" / "sums" / "SKILL.md").read_text()
+    edit(library, "Adds up", "Sums up")
+    assert "Updated sums" in run("update", "--all")
+    assert document.read_text() == original.replace("Adds up", "Sums up")
+
+
+@pytest.mark.file
+def test_the_unmodified_skills_cli_works_on_a_scoped_index(request, site, library, tmp_path):
     client("skills-cli.sh", tmp_path, f"{site.base}/s/sums", "sums", BUMP=bump(library))
-    client("skills-cli.sh", tmp_path, f"{site.base}/s/mine", "letters-1")
+    if request.config.getoption("--every-step"):
+        client("skills-cli.sh", tmp_path, f"{site.base}/s/mine", "letters-1")

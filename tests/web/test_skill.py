@@ -113,12 +113,10 @@ def test_files_are_shown_and_sent_as_they_are(site):
     assert site.ask("/raw/sums?path=logo.png", If_None_Match=image.headers["etag"]).status == 304
 
 
-@pytest.mark.parametrize(
-    "path", ["../office/letters-0/SKILL.md", "/etc/passwd", "", "scripts", "nope", "a\0b"]
-)
-def test_a_file_that_is_none_of_the_skill_is_not_sent(site, path):
-    for page in ("/files/sums", "/raw/sums"):
-        assert site.ask(page, query={"path": path}).status == 404
+def test_a_file_that_is_none_of_the_skill_is_not_sent(site):
+    for path in ["../office/letters-0/SKILL.md", "/etc/passwd", "", "scripts", "nope", "a\0b"]:
+        for page in ("/files/sums", "/raw/sums"):
+            assert site.ask(page, query={"path": path}).status == 404
 
 
 def test_a_skill_is_downloaded_as_an_archive_that_can_be_imported(site, tmp_path):
