@@ -105,7 +105,6 @@ class Reader(ABC):
 
     index: TextIndex  # what asks the full-text index of this database
     own: str = "1"  # as SQL for a source ``src`` that belongs to who asks, else 0; in a file each
-
     json_each: str  # the table of the elements of the JSON array in ``{}``; call it ``e``
     json_item: str  # the element number ``{}``, as text, of the array that ``e`` is at
     # The aggregate of texts ``{}`` by which to tell whether they are others; None: read them.
