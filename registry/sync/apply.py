@@ -69,7 +69,7 @@ def apply_plan(
     `DatabaseProblem`, before anything is published, where the lock of this sync was lost.
     """
     writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
-    clear(writer, lock)  # what a killed sync left
+    clear(core, lock)  # what a killed sync left
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
     store = Store(core, lock, plan)
@@ -111,7 +111,7 @@ def apply_plan(
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)
     with suppress(DatabaseProblem):  # what is published is published; the next sync clears it away
-        clear(writer, lock)
+        clear(core, lock)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
     return [staged[new] for new in (*store.live, *live)]

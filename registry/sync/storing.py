@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from registry.core import Core
-from registry.db.interface import SyncLock, Writer
+from registry.db.interface import SyncLock
+from registry.db.queries.known import has_retired
 from registry.db.versions import NewVersion
 from registry.db.writes.revisions import record_revisions, store_documents
 from registry.db.writes.sources import hide_until_complete, show_all
@@ -103,13 +104,12 @@ class Store:
             show_all(connection, self._first)
 
 
-def clear(writer: Writer, lock: SyncLock) -> None:
+def clear(core: Core, lock: SyncLock) -> None:
     """Delete the versions that nobody sees, which only the holder of the sync lock may.
 
     Raises `DatabaseProblem`, before anything is deleted, where it was lost.
     """
-    while True:
-        with writer.transaction() as connection:
+    while has_retired(core.reader, core.host):
+        with core.writer.transaction() as connection:
             lock.assert_held(connection)
-            if not delete_retired(connection, host=writer.host):
-                return
+            delete_retired(connection, host=core.host)

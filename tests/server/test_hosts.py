@@ -126,7 +126,7 @@ def test_what_another_machine_is_staging_is_not_cleared_away(machine, publisher,
         assert publisher.core.reader.rows(staged) == [(1,)]
         with one.core.backend.sync_lock() as lock:
             assert lock.acquire(0)
-            clear(one.core.writer, lock)
+            clear(one.core, lock)
     assert publisher.core.reader.rows(staged) == [(0,)]
 
 

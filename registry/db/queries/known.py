@@ -109,6 +109,15 @@ def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
     return [RemovedSkill(*row) for row in reader.rows(sql, (json.dumps(ids),))] if ids else []
 
 
+def has_retired(reader: Reader, host: str) -> bool:
+    """Tell whether a host's sources have versions that nobody sees."""
+    sql = (
+        "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
+        "WHERE s.live = 0 AND src.host = ? LIMIT 1"
+    )
+    return bool(reader.rows(sql, (host,)))
+
+
 def links_outside(reader: Reader) -> list[tuple[int, int, str]]:
     """Return (id, source id, folder) of versions that stand for links out of every source."""
     return reader.rows(
