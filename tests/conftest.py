@@ -133,7 +133,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-step",
         action="store_true",
-        help="break changes at each step, not at a part of them that is always the same",
+        help="try each step, attack, page and request, not a part of them that is always the same",
     )
     parser.addoption(
         "--all-skills",

@@ -188,6 +188,8 @@ class Host:
         number = self._begin(why)
 
         def ask() -> object:
+            if why == "last":
+                registry.finish_changes()  # as the next open does
             registry.sync()
             report = registry.sync(dry_run=True, verify=True)
             names = [*self._names(), self._name(BOTH, 0)]
