@@ -8,8 +8,9 @@ from typing import Any, Final
 import psycopg
 from sqlalchemy import make_url
 
+from tests.databases import Databases
 from tests.pooler import Pooler, program
-from tests.servers import FAST, START_SECONDS, Databases, Server
+from tests.servers import FAST, START_SECONDS, Server
 
 REPLICATED: Final = (
     "wal_level=replica max_wal_senders=4 wal_retrieve_retry_interval=100ms max_connections=60 "
