@@ -8,7 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.servers import VARIABLE, Databases, Server
+from tests.databases import Databases
+from tests.servers import VARIABLE, Server
 
 
 @contextmanager
