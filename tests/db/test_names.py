@@ -113,8 +113,8 @@ def test_a_source_can_not_be_registered_twice(two, tmp_path):
     assert [source.name for source in two.sources()] == ["project", "mine"]
 
 
-def test_many_names_at_once_are_worked_out_like_few(two, tmp_path, monkeypatch):
-    monkeypatch.setattr("registry.db.writes.names._ALL_ABOVE", 1)
+def test_many_names_are_worked_out_like_few(two, tmp_path, monkeypatch):
+    monkeypatch.setattr("registry.db.writes.names._AT_ONCE", 1)
     write_skill(tmp_path / "mine" / "beta")
     write_skill(tmp_path / "mine" / "gamma")
     two.sync()

@@ -111,11 +111,11 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
     OR skills.ref <> told.ref OR skills.copies <> told.copies)
 """
 
-_ALL_ABOVE = 2000
-"""From this many names on, going over all skills is cheaper than naming them."""
+_AT_ONCE: Final = 10_000
+"""Names that a file is asked for at once: what it sorts them in grows with them."""
 
 _ALL_ON_A_SERVER: Final = 20_000
-"""The same of a server, where a skill takes as long either way."""
+"""From this many names on, a server goes over all skills: each takes as long either way."""
 
 
 _REFRESH: Final = "CALL registry_refresh_names(%s)"
@@ -143,7 +143,10 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
         if touched is None or touched:
             known = None if touched is None or len(touched) > _ALL_ON_A_SERVER else sorted(touched)
             connection.exec_driver_sql(_REFRESH, (known,))
-    elif touched is None or len(touched) > _ALL_ABOVE:
+    elif touched is None:
         execute(connection, _RANKED.format(touched=""))
-    elif touched:
-        execute(connection, _RANKED.format(touched="AND s.name {in_array}"), sorted(touched))
+    else:
+        ordered = sorted(touched)
+        for start in range(0, len(ordered), _AT_ONCE):
+            some = ordered[start : start + _AT_ONCE]
+            execute(connection, _RANKED.format(touched="AND s.name {in_array}"), some)

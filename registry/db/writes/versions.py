@@ -145,22 +145,30 @@ def publish(
     A staged version whose predecessor is live no more, or whose folder has a live version by now,
     lost to a change made meanwhile and is left out. Returns the ids that went live.
     """
-    rows = execute(connection, _STAGED, list(staged)).all()
-    rows = [row for row in rows if row.replaces is None or row.live == 1]
+    holders: list[tuple[int, int | None]] = []
+    replaced: list[int] = []
+    names: set[str] = set()
+    for row in execute(connection, _STAGED, list(staged)):  # too many to be held
+        if row.replaces is not None and row.live != 1:
+            continue
+        holders.append((row.id, row.holder))
+        if row.replaces is not None:
+            replaced.append(row.replaces)
+        # What alone has its name, and keeps all that a ref is made of, keeps its ref as well. A
+        # folder may stand in the way of another skill's ref, so folders count as names here.
+        if row.namesakes != 1:
+            known = (row.name, row.folder, row.old, row.old_folder)
+            names.update(name for name in known if name is not None)
     record_gone(connection, removed)
     removed = [*removed, *settled]
-    outgoing = [*removed, *(row.replaces for row in rows if row.replaces is not None)]
+    outgoing = [*removed, *replaced]
     leaving = {None, *outgoing}
-    incoming = [row.id for row in rows if row.holder in leaving]
-    # What alone has its name, and keeps all that a ref is made of, keeps its ref as well.
-    moving = [row for row in rows if row.namesakes != 1]
-    # A folder may stand in the way of another skill's ref, so folders count as names here.
-    names = {name for row in moving for name in (row.name, row.folder, row.old, row.old_folder)}
+    incoming = [one for one, holder in holders if holder in leaving]
     if removed:
         sql = "SELECT name, folder FROM skills WHERE id {in_array}"
         names.update(name for row in execute(connection, sql, list(removed)) for name in row)
     store_documents(connection, outgoing)
-    switch(connection, incoming, outgoing, names - {None})
+    switch(connection, incoming, outgoing, names)
     return incoming
 
 
