@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from registry.db.interface import Backend, Reader, State, Writer
+from registry.db.interface import Backend, Reader, Writer
 from registry.db.open import open_backend
+from registry.db.state import State
 from registry.db.usage import Usage
 from registry.db.viewpoint import Viewpoint
 from registry.errors import (

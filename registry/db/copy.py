@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.db.interface import Backend, State
+from registry.db.interface import Backend
 from registry.db.queries.summary import registered
+from registry.db.state import State
 from registry.errors import DatabaseBehind, UsageProblem
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 from registry.db.asked import Condition, Part, Pattern, Question
 from registry.db.sight import EVERYTHING, Sight
 from registry.db.stamps import NONE, Stamps
-from registry.errors import DatabaseTooNew, RegistryError
+from registry.db.state import State
+from registry.errors import RegistryError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -25,16 +25,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KNOWN_REVISIONS: Final = tuple(
-    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012 0013 0014".split()
-)
-"""All migrations, the oldest first; a test holds them against the migrations folder."""
+MAX_REMEMBERED: Final = 100
+"""Answers that a thread keeps (`Reader.remembered`)."""
 
-SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
-
-MAX_REMEMBERED: Final = 100  # answers that a thread keeps (`Reader.remembered`)
-
-WRITE_SECONDS = 30.0  # that a writer waits for its turn; turns are short: a sync takes many
+WRITE_SECONDS = 30.0
+"""How long a writer waits for its turn. Turns are short: a sync takes many."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
 """How often a skill was listed, found, read; when last each (None: not this time); where it is."""
@@ -42,26 +37,6 @@ UsageRow: TypeAlias = tuple[int | str | None, ...]
 
 Select: TypeAlias = tuple[str, Sequence[object]]
 """A SELECT and its values."""
-
-
-class State(Enum):
-    """How the schema of a database relates to this program."""
-
-    EMPTY = "empty"
-    BEHIND = "behind"
-    CURRENT = "current"
-
-    @classmethod
-    def of(cls, revision: str | None, path: str) -> Self:
-        """Return the state of a schema at ``revision`` (None: there is none).
-
-        Raises `DatabaseTooNew` for a revision that this program doesn't know.
-        """
-        if revision is None:
-            return cls("empty")
-        if revision not in KNOWN_REVISIONS:
-            raise DatabaseTooNew(path=path, revision=revision)
-        return cls("current" if revision == SCHEMA_REVISION else "behind")
 
 
 class TextIndex(ABC):
@@ -103,12 +78,20 @@ class Reader(ABC):
     in_json_array: str
     """That a number, which comes before, is one of those in a parameter that is a JSON array."""
 
-    index: TextIndex  # what asks the full-text index of this database
-    own: str = "1"  # as SQL for a source ``src`` that belongs to who asks, else 0; in a file each
-    json_each: str  # the table of the elements of the JSON array in ``{}``; call it ``e``
-    json_item: str  # the element number ``{}``, as text, of the array that ``e`` is at
-    # The aggregate of texts ``{}`` by which to tell whether they are others; None: read them.
+    index: TextIndex
+    """What asks the full-text index of this database."""
+
+    own: str = "1"
+    """1 as SQL for a source ``src`` that belongs to who asks, else 0; in a file each does."""
+
+    json_each: str
+    """The table of the elements of the JSON array in ``{}``; call it ``e``."""
+
+    json_item: str
+    """The element number ``{}``, as text, of the array that ``e`` is at."""
+
     digest: str | None = None
+    """The aggregate of texts ``{}`` by which to tell whether they are others; None: read them."""
 
     def __init__(self, path: str) -> None:
         self.path = path

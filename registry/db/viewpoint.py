@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from registry.db.interface import Reader, Select, State
+from registry.db.interface import Reader, Select
 from registry.db.sight import EVERYTHING, ProjectSource, Sight, sight
+from registry.db.state import State
 from registry.disk.paths import is_below
 
 T = TypeVar("T")

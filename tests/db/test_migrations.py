@@ -8,7 +8,6 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.cli.hints import hint
-from registry.db.interface import KNOWN_REVISIONS, SCHEMA_REVISION
 from registry.db.migrate import migrations_folder
 from registry.db.schema import metadata
 from registry.db.sqlite import upgrade
@@ -16,6 +15,7 @@ from registry.db.sqlite.dialect import has_wal_reset_bug
 from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
 from registry.db.sqlite.upgrade import migrate, read_schema, written_by_migrations
 from registry.db.sqlite.writer import make_engine
+from registry.db.state import KNOWN_REVISIONS, SCHEMA_REVISION
 from registry.db.writes import names
 from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew, SkillGone
 from registry.settings import Settings

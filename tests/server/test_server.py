@@ -12,9 +12,9 @@ import pytest
 from registry.api import SkillRegistry
 from registry.db import schema
 from registry.db.copy import copy
-from registry.db.interface import SCHEMA_REVISION
 from registry.db.open import open_backend
 from registry.db.queries.audit import audited
+from registry.db.state import SCHEMA_REVISION
 from registry.errors import (
     DatabaseBehind,
     DatabaseBusy,

@@ -7,11 +7,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from registry.db.forks import begin_anew
-from registry.db.interface import MAX_REMEMBERED, Reader, Select, State
+from registry.db.interface import MAX_REMEMBERED, Reader, Select
 from registry.db.postgres.dialect import FACTS, REVISION, schema_state, to_pyformat, translate
 from registry.db.postgres.search import VectorIndex
 from registry.db.queries.journal import UNFINISHED
 from registry.db.remote.address import Address
+from registry.db.state import State
 from registry.db.storable import storable
 from registry.errors import DatabaseUnreachable
 

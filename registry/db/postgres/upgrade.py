@@ -2,12 +2,12 @@
 
 from sqlalchemy.exc import DBAPIError
 
-from registry.db.interface import State
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.postgres.dialect import FACTS, REVISION, UPGRADING, schema_state, translate
 from registry.db.postgres.writer import make_engine
 from registry.db.remote.address import Address
 from registry.db.remote.rights import granting_again
+from registry.db.state import State
 from registry.db.writes.statements import InTransaction
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from registry.db.forks import busy
-from registry.db.interface import Backend, State, UsageRow, Writer
+from registry.db.interface import Backend, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
 from registry.db.sqlite.dialect import (
     BUSY_SECONDS,
@@ -19,6 +19,7 @@ from registry.db.sqlite.dialect import (
 from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.stamps import NONE, Stamps
+from registry.db.state import State
 from registry.db.target import copy_target
 from registry.db.usage import statements
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from typing import Final
 
-from registry.db.interface import State
+from registry.db.state import State
 from registry.db.target import unwritable
 from registry.disk.beneath import WRITE_NEW
 from registry.disk.mounts import is_remote

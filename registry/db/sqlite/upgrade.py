@@ -11,7 +11,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from registry.db.interface import State
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.sqlite.dialect import (
     BUSY_SECONDS,
@@ -23,6 +22,7 @@ from registry.db.sqlite.dialect import (
     translate,
 )
 from registry.db.sqlite.lock import WriterLock
+from registry.db.state import State
 from registry.db.target import unwritable
 from registry.disk.atomic import make_path
 from registry.errors import DatabaseBusy, DatabaseProblem

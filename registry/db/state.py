@@ -1,0 +1,33 @@
+"""Which schemas this program knows, and how that of a database relates to it."""
+
+from enum import Enum
+from typing import Final, Self
+
+from registry.errors import DatabaseTooNew
+
+KNOWN_REVISIONS: Final = tuple(
+    "0001 0002 0003 0004 0005 0006 0007 0008 0009 0010 0011 0012 0013 0014".split()
+)
+"""All migrations, the oldest first; a test holds them against the migrations folder."""
+
+SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
+
+
+class State(Enum):
+    """How the schema of a database relates to this program."""
+
+    EMPTY = "empty"
+    BEHIND = "behind"
+    CURRENT = "current"
+
+    @classmethod
+    def of(cls, revision: str | None, path: str) -> Self:
+        """Return the state of a schema at ``revision`` (None: there is none).
+
+        Raises `DatabaseTooNew` for a revision that this program doesn't know.
+        """
+        if revision is None:
+            return cls("empty")
+        if revision not in KNOWN_REVISIONS:
+            raise DatabaseTooNew(path=path, revision=revision)
+        return cls("current" if revision == SCHEMA_REVISION else "behind")
