@@ -29,7 +29,14 @@ from registry.document.security import is_about_defence
 from registry.errors import DatabaseProblem
 from registry.model import Diagnostic
 from registry.sync.fingerprint import is_current, mark_of, stamps_of
-from registry.sync.folder import Previous, Reading, make_version, read_folder, security_errors
+from registry.sync.folder import (
+    Previous,
+    Reading,
+    make_version,
+    read_folder,
+    read_new,
+    security_errors,
+)
 from registry.sync.hashing import KnownHashes
 from registry.sync.planning import Plan
 from registry.sync.recent import Recent
@@ -171,12 +178,13 @@ def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:
     piece: list[_Job] = []
     size = 0
     for job in jobs:
+        more = _bytes(job)
         alike = piece and piece[0].part is job.part and piece[0].before is job.before is None
-        if piece and (not alike or len(piece) >= PIECE or size + _bytes(job) > PIECE_BYTES):
+        if piece and (not alike or len(piece) >= PIECE or size + more > PIECE_BYTES):
             yield piece
             piece, size = [], 0
         piece.append(job)
-        size += _bytes(job)
+        size += more
     if piece:
         yield piece
 
@@ -243,21 +251,29 @@ def read_version(
     ``with_contents``: with the bytes of all files that are read. ``from_remote``: it is held back
     where it has security errors that were not accepted in ``before``.
     """
-    trusted: KnownHashes = {}
-    told: Sequence[Diagnostic] = ()
-    if before and _were_looked_through(before, mark_of(core.dialects)):
-        trusted, told = known_hashes(core.reader, before.id), findings(core.reader, before.id)
     what = (walk.root, found, walk.limits)
+    if before is None:
+        return read_new(
+            *(*what, source_id, scan_ns, now),
+            with_contents=with_contents,
+            from_remote=from_remote,
+            dialects=core.dialects,
+            recent=recent,
+        )
     read = partial(
         read_folder, *what, with_contents=with_contents, dialects=core.dialects, recent=recent
     )
+    trusted: KnownHashes = {}
+    told: Sequence[Diagnostic] = ()
+    if _were_looked_through(before, mark_of(core.dialects)):
+        trusted, told = known_hashes(core.reader, before.id), findings(core.reader, before.id)
     reading = read(trusted, told=told)
-    if trusted and before and _is_other_topic(reading, before):
+    if trusted and _is_other_topic(reading, before):
         # What the supporting files say is judged by what the skill says it is for.
         reading = read({})
-    if reading.unread and before is not None and before.skill.status != "no_document":
+    if reading.unread and before.skill.status != "no_document":
         return Unread(reading.unread, reading.data is not None)
-    previous = Previous(before.id, before.uid, before.skill.created_at) if before else None
+    previous = Previous(before.id, before.uid, before.skill.created_at)
     version = make_version(reading, source_id, scan_ns, now, previous)
     if from_remote:
         version.columns["held"] = int(_is_held(core, version.findings, before))
@@ -273,10 +289,10 @@ def _were_looked_through(before: StoredSkill, mark: str) -> bool:
     return usable and not before.racy and is_current(before.fingerprint, mark)
 
 
-def _is_held(core: Core, found: Sequence[Diagnostic], before: StoredSkill | None) -> bool:
+def _is_held(core: Core, found: Sequence[Diagnostic], before: StoredSkill) -> bool:
     """Tell whether a skill that strangers wrote has security errors that nobody has accepted."""
     grave = security_errors(found)
-    if grave and before is not None and not before.held:
+    if grave and not before.held:
         grave -= security_errors(findings(core.reader, before.id))
     return bool(grave)
 

@@ -219,3 +219,25 @@ def _status(reading: Reading) -> str:
 def security_errors(found: Iterable[Diagnostic]) -> set[str]:
     """Return the codes of the security errors among some findings."""
     return {one.code for one in found if (one.category, one.severity) == ("security", "error")}
+
+
+def read_new(
+    root: str,
+    found: ScannedFolder,
+    limits: Limits,
+    source_id: int,
+    scan_ns: int,
+    now: str,
+    *,
+    with_contents: bool,
+    from_remote: bool,
+    dialects: Dialects = (),
+    recent: Recent | None = None,
+) -> NewVersion:
+    """Read a folder of which nothing is stored. From a remote source it is held back for errors."""
+    reading = read_folder(
+        root, found, limits, {}, with_contents=with_contents, dialects=dialects, recent=recent
+    )
+    version = make_version(reading, source_id, scan_ns, now, None)
+    version.columns["held"] = int(from_remote and bool(security_errors(version.findings)))
+    return version

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypeAlias
 from registry.db.versions import NewVersion
 from registry.disk.scanned import ScannedFolder
 from registry.settings import Limits
-from registry.sync.folder import make_version, read_folder, security_errors
+from registry.sync.folder import read_new
 from registry.sync.recent import Recent
 
 _AHEAD: Final = 8
@@ -67,16 +67,18 @@ class Piece(NamedTuple):
     read: Callable[[], Versions]
 
 
-def read_new(task: Task, recent: Recent) -> Versions:
+def read_all(task: Task, recent: Recent) -> Versions:
     """Read folders that nothing is stored of."""
     versions = []
     for found in task.folders:
-        reading = read_folder(
-            task.root, found, task.limits, {}, with_contents=task.with_contents, recent=recent
+        version = read_new(
+            task.root,
+            found,
+            *(task.limits, task.source_id, task.scan_ns, task.now),
+            with_contents=task.with_contents,
+            from_remote=task.from_remote,
+            recent=recent,
         )
-        version = make_version(reading, task.source_id, task.scan_ns, task.now, None)
-        if task.from_remote:
-            version.columns["held"] = int(bool(security_errors(version.findings)))
         recent.note_stored(packed.hash for packed in version.contents)
         versions.append(version)
     return versions
@@ -205,6 +207,6 @@ def serve() -> None:
     recent = Recent()
     with suppress(EOFError, BrokenPipeError):
         while True:
-            versions = read_new(pickle.load(asked), recent)  # noqa: S301  # of who started it
+            versions = read_all(pickle.load(asked), recent)  # noqa: S301  # of who started it
             pickle.dump(versions, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()

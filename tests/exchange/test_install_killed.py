@@ -33,6 +33,16 @@ class Killed:
         work(self.place)
         self.new = tree(self.project)
 
+    def do(self, what):
+        """Do one of `WORK`; return how it is done, and what agents saw before and after."""
+        before, work = WORK[what]
+        before(self.place)
+        if what == "updated":
+            self.library.update("alpha", description="Two.")
+        old = self.seen()
+        self.begin(work)
+        return work, old, self.seen()
+
     def reset(self):
         shutil.rmtree(self.project)
         shutil.copytree(self.project.with_name("saved"), self.project, symlinks=True)
@@ -88,13 +98,7 @@ def killed(library, database, project):
 def test_killed_at_each_step_all_agents_see_the_old_or_all_the_new_and_the_next_pull_mends(
     killed, what
 ):
-    before, work = WORK[what]
-    before(killed.place)
-    if what == "updated":
-        killed.library.update("alpha", description="Two.")
-    old = killed.seen()
-    killed.begin(work)
-    new = killed.seen()
+    work, old, new = killed.do(what)
     assert old != new
     steps, states = 0, set()
     for step in killed.steps():
@@ -212,13 +216,8 @@ def digest_of_folder(path):
 def test_failing_at_each_step_all_agents_see_the_old_or_all_the_new_and_nothing_is_left(
     killed, what, code
 ):
-    before, work = WORK[what]
-    before(killed.place)
-    if what == "updated":
-        killed.library.update("alpha", description="Two.")
-    old = killed.seen()
-    killed.begin(work)
-    new, step, failed = killed.seen(), 1, 0
+    work, old, new = killed.do(what)
+    step, failed = 1, 0
     kinds = faults.EFFECTS if code == errno.ENOSPC else faults.EFFECTS | {faults.FSYNC}
     while True:
         killed.reset()

@@ -5,11 +5,10 @@ import hashlib
 import psycopg
 import pytest
 
-from registry.api import SkillRegistry
 from registry.db.writes import versions
-from registry.settings import Settings
 from registry.sync import apply, storing
 from tests.conftest import OLD, write_skill
+from tests.server.numbered import numbered
 
 pytestmark = pytest.mark.server
 
@@ -18,10 +17,7 @@ SKILLS = 9
 
 @pytest.fixture
 def library(server_database, root):
-    for number in range(SKILLS):
-        write_skill(root / f"one-{number}", description=f"Number {number}.")
-    with SkillRegistry.open(server_database, settings=Settings()) as registry:
-        registry.sync(str(root), name="mine")
+    with numbered(server_database, root, SKILLS) as registry:
         yield registry
 
 

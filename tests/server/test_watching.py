@@ -12,6 +12,7 @@ from registry.db.queries.offered import PARTS, TreeHashes
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.pooler import Pooler, program
+from tests.server.numbered import numbered
 
 pytestmark = pytest.mark.server
 
@@ -34,10 +35,7 @@ class Counting(Proxy):
 
 @pytest.fixture
 def library(server_database, root):
-    for number in range(SKILLS):
-        write_skill(root / f"one-{number}", description=f"Number {number}.")
-    with SkillRegistry.open(server_database, settings=Settings()) as registry:
-        registry.sync(str(root), name="mine")
+    with numbered(server_database, root, SKILLS) as registry:
         yield registry
 
 

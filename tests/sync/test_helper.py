@@ -125,7 +125,7 @@ def test_what_a_process_that_is_no_more_was_to_read_is_read_here(
     if how == "silly answer":
         monkeypatch.setattr(helper, "_MAIN", "print('Read it yourself.')")
     if how == "something else":
-        reading = "from registry.sync import helper as h; h.read_new = lambda *_: []; serve()"
+        reading = "from registry.sync import helper as h; h.read_all = lambda *_: []; serve()"
         monkeypatch.setattr(helper, "_MAIN", helper._MAIN.replace("serve()", reading))
     helped = stored(library, tmp_path / "helped.db")
     assert None in answered

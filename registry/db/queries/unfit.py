@@ -4,7 +4,7 @@ Rows are read a few at a time, and what is larger than the limits not at all: a 
 anybody's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from registry.db.interface import Reader
@@ -109,18 +109,26 @@ def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
 
 def unfit(reader: Reader, limits: Limits) -> Iterator[str]:
     """Say in words what does not fit its hash, and whose it is."""
+    yield from _told(
+        (one.ref for one in unfit_texts(reader, limits)),
+        lambda ref: f"the stored text of skill {ref} does not fit its hash",
+        "the stored text of {} more skills does not fit its hash",
+    )
+    yield from _told(
+        unfit_contents(reader, limits),
+        lambda one: f"the stored bytes of {_whose(reader, one)} do not fit their hash",
+        "the stored bytes of {} more files do not fit their hash",
+    )
+
+
+def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Iterator[str]:
+    """Say of the first what they are, and of the ``others`` how many."""
     count = 0
-    for count, one in enumerate(unfit_texts(reader, limits), 1):
+    for count, one in enumerate(found, 1):
         if count <= _NAMED:
-            yield f"the stored text of skill {one.ref} does not fit its hash"
+            yield say(one)
     if count > _NAMED:
-        yield f"the stored text of {count - _NAMED} more skills does not fit its hash"
-    count = 0
-    for count, content_hash in enumerate(unfit_contents(reader, limits), 1):
-        if count <= _NAMED:
-            yield f"the stored bytes of {_whose(reader, content_hash)} do not fit their hash"
-    if count > _NAMED:
-        yield f"the stored bytes of {count - _NAMED} more files do not fit their hash"
+        yield others.format(count - _NAMED)
 
 
 def _whose(reader: Reader, content_hash: str) -> str:
