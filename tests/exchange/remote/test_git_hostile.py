@@ -313,7 +313,7 @@ def test_a_head_that_is_no_commit_is_refused(registry, upstream):
 
 
 def test_names_of_refs_that_mislead_are_not_taken_for_others(registry, upstream):
-    right = upstream.git("rev-parse", "HEAD")
+    right = upstream.head()
     upstream.skill("skills/evil")
     wrong = upstream.commit("x/main")
     for name in (

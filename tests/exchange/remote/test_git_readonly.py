@@ -91,7 +91,7 @@ def test_fixes_offer_nothing_of_it(registry, upstream):
 
 
 def test_every_skill_says_where_it_comes_from_and_its_history_the_commits(registry, upstream):
-    first = upstream.git("rev-parse", "HEAD")
+    first = upstream.head()
     registry.sync(f"{upstream.url}#main")
     upstream.skill("skills/alpha", description="Newer.")
     second = upstream.commit()
