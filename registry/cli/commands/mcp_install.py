@@ -91,17 +91,15 @@ def install(
         console.note(f"{escape.line(path)} has it already.")
         return
     _show(console, path, before or "", after)
-    if not yes and not (sys.stdin.isatty() and console.err_is_terminal):
-        console.error("Nothing was written: --yes writes it without being asked.")
-        raise click.exceptions.Exit(Status.FAILED)
     if not yes:
+        if not (sys.stdin.isatty() and console.err_is_terminal):
+            raise click.ClickException("Nothing was written: --yes writes it without being asked.")
         click.confirm("Write this?", abort=True, err=True)
     try:
         copy = _write(path, before, after, project=project)
     except (OSError, Unclear) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        console.error(f"{path} was not written: {reason}.")
-        raise click.exceptions.Exit(Status.FAILED) from error
+        raise click.ClickException(f"{path} was not written: {reason}.") from error
     kept = f"; what it was is in {escape.line(copy)}" if copy else ""
     console.note(f"Wrote {escape.line(path)}{kept}. Start the client again to use it.")
 

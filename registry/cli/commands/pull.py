@@ -178,7 +178,6 @@ def command(
     force: bool,
     dry_run: bool,
     offline: bool,
-    style: str | None,
     **given: Any,
 ) -> None:
     """Put skills where agents look, or into a folder, as they are now.
@@ -214,7 +213,7 @@ def command(
     if offline and doing != ["frozen"]:
         raise click.UsageError("--offline goes with --frozen.")
     done = _done(session, target, how, doing, given, is_named=bool(agent or to is not None))
-    emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
+    emit(session, done, COLUMNS, name=lambda one: one.ref)
     explain(session, done, doing)
     if not given["names"] and doing in ([], ["check"]):
         tell_strange(session, target)

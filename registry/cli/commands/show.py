@@ -45,7 +45,6 @@ def command(
     part: str | None,
     revision: int | None,
     personality: str | None,
-    as_json: bool,
 ) -> None:
     """Show one skill, or several.
 
@@ -73,8 +72,8 @@ def command(
                 _write(console, os.fsencode(skill.path) + b"\n")
         elif part == "files":
             files = [file for skill in skills for file in skill.files]
-            emit(console, "json" if as_json else None, files, FILES)
-        elif as_json:
+            emit(session, files, FILES)
+        elif session.as_json:
             told = [record(_with_links(skill, links)) for skill, links in _linked(session, skills)]
             console.json(told if names[1:] else told[0])
         else:

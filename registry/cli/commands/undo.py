@@ -39,7 +39,7 @@ _DONE = {
     help="Instead: forget the last change, which stays made, and show the one before it.",
 )
 @options.json_option
-def command(session: Session, *, yes: bool, skip: bool, as_json: bool) -> None:
+def command(session: Session, *, yes: bool, skip: bool) -> None:
     """Take back the last change: a create, update, delete or restore.
 
     It is shown before it is done. A skill that was changed since is left alone: go on with --skip.
@@ -58,7 +58,7 @@ def command(session: Session, *, yes: bool, skip: bool, as_json: bool) -> None:
         raise
     if skip:
         undo.forget()
-        _answer(session, undo, "Forgot", as_json=as_json)
+        _answer(session, undo, "Forgot")
         _show_next(session)
         return
     difference = undo.diff()
@@ -71,15 +71,15 @@ def command(session: Session, *, yes: bool, skip: bool, as_json: bool) -> None:
             raise click.UsageError("Nobody can be asked here: say --yes to do it.")
         click.confirm("Do it?", abort=True, err=True)
     undo.carry_out()
-    _answer(session, undo, "Took back", as_json=as_json)
+    _answer(session, undo, "Took back")
 
 
-def _answer(session: Session, undo: "Undo", done: str, *, as_json: bool) -> None:
+def _answer(session: Session, undo: "Undo", done: str) -> None:
     change = undo.change
     told = f"{done}: {change.kind} {escape.line(change.name)}"
     if undo.changes[1:]:
         told += f" and {words.count(len(undo.changes) - 1, 'copy', 'copies')} of it"
-    session.console.answer({key: getattr(change, key) for key in SHOWN}, [told], as_json=as_json)
+    session.answer({key: getattr(change, key) for key in SHOWN}, [told])
 
 
 def _show_next(session: Session) -> None:
