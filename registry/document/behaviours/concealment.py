@@ -95,11 +95,7 @@ BEHAVIOURS: Final = (
             *pieces(
                 "secretly covertly silently quietly discreetly surreptitiously invisibly conceal"
             ),
-            b"from the user",
-            b"from the human",
-            b"from your",
-            b"out of your",
-            b"nothing happened",
+            *pieces("from the user, from the human, from your, out of your, nothing happened"),
         ),
     ),
     Behaviour(

@@ -186,13 +186,8 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,500}?\bhooks?\b[\s\S]{0,300}?(?:curl|wget|bash -c|\bnc\b|base64)",
         ),
         "changes the agent's settings so that commands run by themselves",
-        anchors=(
-            b"settings.json",
-            b"settings.local.json",
-            b"config.json",
-            b"mcp.json",
-            b"openclaw.json",
-            b"hooks.json",
+        anchors=pieces(
+            "settings.json, settings.local.json, config.json, mcp.json, openclaw.json, hooks.json"
         ),
         reach=900,
     ),
@@ -243,10 +238,7 @@ BEHAVIOURS: Final = (
                 "auto-approve auto-approval auto-approves autoapprove sandbox confirmation "
                 "confirmations antivirus defender firewall"
             ),
-            b"permission prompts",
-            b"permission checks",
-            b"approval prompts",
-            b"safety checks",
+            *pieces("permission prompts, permission checks, approval prompts, safety checks"),
         ),
         reach=100,
         accept=lambda match: (

@@ -116,22 +116,11 @@ BEHAVIOURS: Final = (
                 "unrestricted uncensored jailbreak jailbroken guardrails dan restrictions "
                 "ethical limitations guidelines moral"
             ),
-            b"anything now",
-            b"no longer",
-            b"never refuse",
-            b"never refuses",
-            b"comply with everything",
-            b"god mode",
-            b"developer mode",
-            b"maintenance mode",
-            b"debug mode",
-            b"sudo mode",
-            b"admin mode",
-            b"administrator mode",
-            b"root mode",
-            b"your safety",
-            b"content filter",
-            b"content filters",
+            *pieces(
+                "anything now, no longer, never refuse, never refuses, comply with everything, "
+                "god mode, developer mode, maintenance mode, debug mode, sudo mode, admin mode, "
+                "administrator mode, root mode, your safety, content filter, content filters"
+            ),
         ),
         reach=130,
         where="prose",
@@ -186,27 +175,13 @@ BEHAVIOURS: Final = (
         where="prose",
         anchors=(
             *pieces("precedence replaces supersedes supersede overrides"),
-            b"takes priority",
-            b"take priority",
-            b"always use it",
-            b"always use this",
-            b"always call this",
-            b"always prefer this",
-            b"always invoke",
-            b"other skills",
-            b"other tools",
-            b"even if the user",
-            b"even when the user",
-            b"whatever the user",
-            b"regardless of what the user",
-            b"regardless of the user",
-            b"tool is deprecated",
-            b"tool is obsolete",
-            b"tool is broken",
-            b"before any",
-            b"before every",
-            b"before all other",
-            b"before each",
+            *pieces(
+                "takes priority, take priority, always use it, always use this, always call this, "
+                "always prefer this, always invoke, other skills, other tools, even if the user, "
+                "even when the user, whatever the user, regardless of what the user, regardless "
+                "of the user, tool is deprecated, tool is obsolete, tool is broken, before any, "
+                "before every, before all other, before each"
+            ),
         ),
     ),
 )

@@ -73,22 +73,8 @@ _RUNS_A_PROGRAM = _has(
 _HAS_ADDRESS = _has(r"https?://")
 # Signs of other passwords than that of an archive.
 _OF_A_LOGIN = _has(
-    r"username",
-    r"\blogin\b",
-    r"log in",
-    r"database",
-    r"email",
-    r"\bpdf\b",
-    r"postgres",
-    r"--password",
-    r"encrypt",
-    r"\badmin\b",
-    r"sudo pass",
-    r"_pass",
-    r"pass_",
-    r"getpass",
-    r"\bsmtp\b",
-    r"\.env\b",
+    r"username|\blogin\b|log in|database|email|\bpdf\b|postgres|--password|encrypt|\badmin\b",
+    r"sudo pass|_pass|pass_|getpass|\bsmtp\b|\.env\b",
 )
 # Where everybody gets the programs that everybody uses.
 _WELL_KNOWN = _has(

@@ -80,8 +80,8 @@ def words(*sets: str) -> tuple[frozenset[bytes], ...]:
 
 
 def pieces(text: str) -> tuple[bytes, ...]:
-    """Return the words of ``text`` as bytes."""
-    return tuple(text.encode().split())
+    """Return what stands between the commas of ``text``, else between its spaces, as bytes."""
+    return tuple(text.encode().split(b", " if ", " in text else None))
 
 
 def pattern(*parts: str) -> Pattern:

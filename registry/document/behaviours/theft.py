@@ -132,16 +132,7 @@ BEHAVIOURS: Final = (
         ),
         "sends secrets",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
-        anchors=(
-            b"| curl",
-            b"|curl",
-            b"| nc",
-            b"|nc",
-            b"| wget",
-            b"| netcat",
-            b"| ncat",
-            b"| http",
-        ),
+        anchors=pieces("| curl, |curl, | nc, |nc, | wget, | netcat, | ncat, | http"),
     ),
     Behaviour(
         "secret-sent",
@@ -154,17 +145,8 @@ BEHAVIOURS: Final = (
         ),
         "sends secrets",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
-        anchors=(
-            b"$(cat",
-            b"$(env",
-            b"$(printenv",
-            b"$(base64",
-            b"$(head",
-            b"$(tar",
-            b"`cat",
-            b"`env",
-            b"`printenv",
-            b"$(export",
+        anchors=pieces(
+            "$(cat, $(env, $(printenv, $(base64, $(head, $(tar, `cat, `env, `printenv, $(export"
         ),
     ),
     Behaviour(
