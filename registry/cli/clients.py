@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple
 SERVER: Final = "skills"
 """What the server is called in a client."""
 
-_SPACE: Final = " \t\r\n"
-
 
 class Unclear(ValueError):
     """A file that can't be edited safely: the message says why."""
@@ -170,7 +168,7 @@ class _Object(NamedTuple):
 
 
 def _skip(text: str, at: int) -> int:
-    while text[at] in _SPACE:
+    while text[at] in " \t\r\n":
         at += 1
     return at
 

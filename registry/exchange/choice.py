@@ -27,7 +27,6 @@ from registry.sync.sources import own_sources
 from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
-LIES_THERE: Final = "It lies there already: what is pulled comes from elsewhere."
 LIES_ABOVE: Final = "It would come to lie in its own folder."
 UNLESS_FORCED: Final = "unless that is forced"
 """How a reason ends for which ``force`` helps."""
@@ -196,5 +195,5 @@ class OwnFolders:
             return None
         real = real_path(skill.path)
         if any(is_below(real, one) for one in folders):
-            return LIES_THERE
+            return "It lies there already: what is pulled comes from elsewhere."
         return LIES_ABOVE if any(is_below(one, real) for one in folders) else None

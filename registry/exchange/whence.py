@@ -15,7 +15,6 @@ from registry.exchange.remote.urls import bare
 from registry.exchange.targets import Target
 from registry.model import Remote, Skill
 
-_NO_SOURCE: Final = "{url} is no source here"
 _NOT_IN_SOURCE: Final = "{url} is the source {source} here, which has no skill in {path} any more"
 
 
@@ -41,7 +40,7 @@ class Whence:
         url, path = entry.origin["url"], entry.origin["path"] or ROOT
         source = self._source(entry)
         if source is None:
-            return _NO_SOURCE.format(url=url)
+            return f"{url} is no source here"
         return _NOT_IN_SOURCE.format(url=url, source=source, path=path)
 
     def _source(self, entry: Locked) -> str | None:

@@ -184,8 +184,6 @@ def _refused(code: str, message: str, status: int, choices: Sequence[str] = ()) 
 
 def status_of(error: RegistryError) -> int:
     """Return the HTTP status of an error."""
-    if isinstance(error, errors.SkillAmbiguous):
-        return 300
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 

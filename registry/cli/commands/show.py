@@ -74,7 +74,12 @@ def command(
             files = [file for skill in skills for file in skill.files]
             emit(session, files, FILES)
         elif session.as_json:
-            told = [record(_with_links(skill, links)) for skill, links in _linked(session, skills)]
+            told = [
+                record(
+                    replace(skill, diagnostics=(*skill.diagnostics, *(one.notice for one in links)))
+                )
+                for skill, links in _linked(session, skills)
+            ]
             console.json(told if names[1:] else told[0])
         else:
             console.page(_pages(session, skills))
@@ -94,10 +99,6 @@ def _linked(
     """Yield each skill with the links to it."""
     for skill in skills:
         yield skill, session.registry.links(f"{skill.source}/{skill.folder}")
-
-
-def _with_links(skill: SkillDetail, links: "Sequence[LinkTo]") -> SkillDetail:
-    return replace(skill, diagnostics=(*skill.diagnostics, *(link.notice for link in links)))
 
 
 def _write(console: Console, data: bytes) -> None:

@@ -3,32 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import (
-    SECRET_WORDS,
-    Behaviour,
-    SecurityRule,
-    pattern,
-    pieces,
-    words,
-)
-
-RULES: Final = {
-    "secret-asked": SecurityRule(
-        "warning",
-        "the text asks for secrets to be sent somewhere",
-        "send nothing; a service needs no more than the one key that it gave out",
-    ),
-    "conversation-sent": SecurityRule(
-        "warning",
-        "what is said, or lies on the clipboard, is sent somewhere",
-        "remove the step, or make sure whose server it is and that the user agreed",
-    ),
-    "remote-instructions": SecurityRule(
-        "warning",
-        "instructions are fetched from elsewhere and followed",
-        "write the instructions here, where a change of them is seen",
-    ),
-}
+from registry.document.behaviours.table import SECRET_WORDS, Behaviour, pattern, pieces, words
 
 _SECRET_PHRASES: Final = (
     *pieces("credentials passwords secrets cookies keychain printenv id_rsa mnemonic mnemonics"),

@@ -3,30 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
-
-RULES: Final = {
-    "stranger-key": SecurityRule(
-        "error",
-        "somebody else's key is let into this machine",
-        "don't use the skill; look through ~/.ssh/authorized_keys",
-    ),
-    "persistence": SecurityRule(
-        "warning",
-        "a command is set up to run again and again, or at every login",
-        "read the command; set it up by hand if you want it",
-    ),
-    "agent-configuration": SecurityRule(
-        "warning",
-        "the agent's own rules, memory or settings are changed",
-        "read what is added; add it by hand if you want it",
-    ),
-    "protection-off": SecurityRule(
-        "warning",
-        "a protection of the system or of the agent is switched off",
-        "leave it on",
-    ),
-}
+from registry.document.behaviours.table import Behaviour, pattern, pieces, words
 
 # What a profile holds in honest skills: a variable, a path, completions.
 _COMMANDS: Final = (

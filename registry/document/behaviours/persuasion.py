@@ -3,30 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
-
-RULES: Final = {
-    "instruction-override": SecurityRule(
-        "warning",
-        "the text tells the model to drop its instructions",
-        "remove the sentence, or say that it is an example of an attack",
-    ),
-    "restrictions-lifted": SecurityRule(
-        "warning",
-        "the text tells the model that nothing is forbidden to it",
-        "remove the sentence, or say that it is an example of an attack",
-    ),
-    "fake-turn": SecurityRule(
-        "warning",
-        "the text pretends to be the system, the user or another turn of the talk",
-        "remove the marker, or set it in a code block",
-    ),
-    "tool-shadowing": SecurityRule(
-        "warning",
-        "the skill wants to be used in place of others, whatever the user asks",
-        "say when the skill is useful, and leave the choice to the agent",
-    ),
-}
+from registry.document.behaviours.table import Behaviour, pattern, pieces, words
 
 _OLD: Final = (
     r"(?:instructions?|prompts?|rules|guidelines|directives|guardrails|restrictions|orders"

@@ -3,30 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
-
-RULES: Final = {
-    "archive-with-password": SecurityRule(
-        "error",
-        "an archive or program to download that scanners can't open",
-        "don't open the archive; link to sources that can be inspected",
-    ),
-    "required-program": SecurityRule(
-        "warning",
-        "a program of unknown origin is to be downloaded and run before the skill is used",
-        "name a package of a known registry instead, or the sources",
-    ),
-    "pasted-command": SecurityRule(
-        "error",
-        "a command from a web page is to be pasted into a terminal",
-        "write the command here, where it can be read",
-    ),
-    "paste-site": SecurityRule(
-        "error",
-        "code from an anonymous paste site is to be run",
-        "link to a repository with a history; never run a paste",
-    ),
-}
+from registry.document.behaviours.table import Behaviour, pattern, pieces, words
 
 _PROGRAM: Final = (
     r"(?:\.(?:exe|zip|rar|7z|dmg|pkg|msi|jar|scr|bat|ps1|appimage|iso|vbs|com|tgz|tar\.gz)\b"

@@ -3,22 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import (
-    SECRET_FILE,
-    Behaviour,
-    SecurityRule,
-    pattern,
-    pieces,
-    words,
-)
-
-RULES: Final = {
-    "secret-sent": SecurityRule(
-        "error",
-        "a file or variable that holds secrets is sent to another machine",
-        "don't use the skill; revoke what it may have sent",
-    ),
-}
+from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern, pieces, words
 
 _SENT: Final = (
     r"(?:requests\.(?:post|put|patch|get|request)|httpx\.(?:post|put|get)|urlopen"

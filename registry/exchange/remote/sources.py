@@ -72,8 +72,7 @@ def sync(
     if remotes and not options.dry_run:
         from registry.exchange.remote.fetching import fetch_sources
 
-        how = {"verify": options.verify, "may_be_none": options.allow_prune}
-        fetched.update(fetch_sources(core, remotes, told, **how))
+        fetched.update(fetch_sources(core, remotes, told, options))
     return sync_folders(
         core,
         chosen,
