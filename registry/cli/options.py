@@ -89,7 +89,7 @@ def _dates(what: str, meaning: str) -> Callable[[F], F]:
 
 
 def _remember_style(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-    if value is not None:
+    if value:
         ctx.ensure_object(Session).style = value
 
 

@@ -1,6 +1,5 @@
 """Where what a lock lists comes from: a skill here, a source that has it no more, or no source."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -64,15 +63,15 @@ class Whence:
         return found
 
 
-def strange_addresses(core: Core, target: Target, names: Sequence[str] | None = None) -> list[str]:
+def strange_addresses(core: Core, target: Target) -> list[str]:
     """Return the addresses in a lock that are no sources here, as one would sync them.
 
-    ``names``: of these folders alone. What a lock calls an address and is none is left out: anybody
-    may have written it. Raises `LockFileInvalid`.
+    What a lock calls an address and is none is left out: anybody may have written it. Raises
+    `LockFileInvalid`.
     """
     whence, found = Whence(core), set()
-    for folder, entry in read_lock(target.path).items():
-        if (names is None or folder in names) and entry.origin and whence.is_strange(entry):
+    for entry in read_lock(target.path).values():
+        if entry.origin and whence.is_strange(entry):
             url, ref = entry.origin["url"], entry.origin["ref"]
             text = f"{url}#{ref}" if ref else f"{url}"
             if _is_address(core, text) and whence.skill(entry) is None:

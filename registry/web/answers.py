@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, cast
 
 from starlette.exceptions import HTTPException
@@ -214,7 +213,7 @@ def compressed(
     request: Request,
     body: bytes,
     kind: str,
-    headers: Mapping[str, str] = MappingProxyType({}),
+    headers: Mapping[str, str],
     status: int = 200,
 ) -> Response:
     """Return a response, compressed where the client takes that and it is worth it."""
