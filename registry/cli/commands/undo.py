@@ -7,7 +7,7 @@ import click
 
 from registry.cli import escape, options, words
 from registry.cli.commands.history import painted
-from registry.cli.copied import MAX_NAMED
+from registry.cli.copied import named
 from registry.cli.group import session_command
 from registry.cli.pulled import tell_pulled
 from registry.cli.session import Session
@@ -103,9 +103,7 @@ def _sentence(undo: "Undo") -> str:
     change, others = undo.change, [f"{one.source}/{one.folder}" for one in undo.changes[1:]]
     more = ""
     if others:
-        named = ", ".join(map(escape.line, others[:MAX_NAMED]))
-        named += f" and {len(others) - MAX_NAMED:,} more" if others[MAX_NAMED:] else ""
-        more = f", with {words.count(len(others), 'copy', 'copies')} of it: {named}"
+        more = f", with {words.count(len(others), 'copy', 'copies')} of it: {named(others)}"
     place = escape.line(f"{change.source}/{change.folder}")
     name = escape.line(quoted(change.name))
     return _DONE[change.kind].format(name=name, place=place, when=change.made_at, more=more)
