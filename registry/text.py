@@ -122,7 +122,7 @@ def beyond_ascii(text: str) -> str:
 
 
 def is_encodable(text: str) -> bool:
-    """Tell whether ``text`` has no half characters (surrogates)."""
+    """Tell whether ``text`` can be encoded, having no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -79,7 +79,7 @@ def _is_safe(folder: str) -> bool:
 
 
 def owner(core: Core, entry: Locked) -> Skill | None:
-    """Return the skill that a folder was pulled from, as the registry has it; None: it has it not.
+    """Return the skill that a folder was pulled from, as the registry has it; None: there is none.
 
     It is the one in the place that the lock names, but of two origins the lock's counts: then it
     is the one that has it, wherever that is. Where nothing is in that place any more, it is the one

@@ -94,7 +94,7 @@ class ClientLock:
         self._data["skills"][locked.name] = {**facts, **kept}
 
     def drop(self, name: str) -> None:
-        """List a skill no more."""
+        """Remove a skill from the list."""
         self._data["skills"].pop(name, None)
 
     def save(self) -> None:

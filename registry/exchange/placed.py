@@ -68,7 +68,7 @@ class Placed(Standing):
             self._client_lock.put(entry, entries, skill)
 
     def note(self, folder: str, entry: Locked | None) -> None:
-        """Let the lock list this for a folder; None: nothing, in that program's lock neither."""
+        """Let the lock list this for a folder; None: nothing, nor that program's."""
         gone = self.locked.get(folder)
         if entry is None and gone is not None and gone.agents and self._client_lock is not None:
             self._client_lock.drop(gone.name)

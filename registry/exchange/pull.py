@@ -45,7 +45,7 @@ def update(
 ) -> list[Pulled]:
     """Bring what was pulled up to date: all that the lock lists, or these folders of it.
 
-    What the registry has no more is told as gone, and left alone. Of what is from no source here,
+    What the registry no longer has is told as gone, and left alone. Of what is from no source here,
     what is missing is put back as the lock says. Raises `LockMissing`, and as `pull`.
     """
     check_folder(target)
@@ -151,7 +151,7 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
 
 
 def _without_skill(work: Standing, whence: Whence, folder: str, entry: Locked) -> Pulled:
-    """Tell of a skill that the registry has no more, or has no source of."""
+    """Tell of a skill that the registry no longer has, or has no source of."""
     if not whence.is_strange(entry):
         place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
         return Pulled(place, work.path(folder), "gone", whence.reason(entry))

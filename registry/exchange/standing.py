@@ -276,7 +276,7 @@ class Standing(Places):
         return same_files(entries, Place(self.folder_at(one.label), folder))
 
     def _left_behind(self, known: Locked, folder: str, laid: Sequence[Laid]) -> list[Part]:
-        """Return what is to be no more, since it is put elsewhere now."""
+        """Return what is to be removed, since it is put elsewhere now."""
         paths = {one.path for one in laid}
         found = []
         for one in self._laid(known, folder):

@@ -18,7 +18,7 @@ class Pulled(Value):
     """What became of one skill, or by ``check`` would: ``path`` is its folder.
 
     ``edited``: it was changed there, or made by somebody else, and was left alone; ``gone``: the
-    registry has it no more; ``failed``: it can't be had. ``reason`` says why, what was edited, or
+    registry no longer has it; ``failed``: it can't be had. ``reason`` says why, what was edited, or
     what was lost with what was replaced or removed. What came from an address that is no source
     here is compared with the lock alone, and ``reason`` says so.
     """

@@ -1,4 +1,4 @@
-"""Where what a lock lists comes from: a skill here, a source that has it no more, or no source."""
+"""Where what a lock lists comes from: a skill here, a source that no longer has it, or none."""
 
 from functools import cached_property
 from typing import Final
@@ -24,7 +24,7 @@ class Whence:
         self._core = core
 
     def skill(self, entry: Locked) -> Skill | None:
-        """Return the skill that an entry was pulled from; None: the registry has it not."""
+        """Return the skill that an entry was pulled from; None: the registry does not have it."""
         return owner(self._core, entry)
 
     def is_strange(self, entry: Locked) -> bool:
@@ -33,7 +33,7 @@ class Whence:
         return is_from_address and self._source(entry) is None
 
     def reason(self, entry: Locked) -> str | None:
-        """Say why there is no skill for an entry; None: it is no more, where it came from."""
+        """Say why there is no skill for an entry; None: it is gone from where it came."""
         if entry.origin is None or not entry.origin["url"]:
             return None
         url, path = entry.origin["url"], entry.origin["path"] or ROOT

@@ -231,7 +231,7 @@ def takes_gzip(request: Request) -> bool:
 
 
 def as_json(value: Any) -> bytes:
-    """Return a value as JSON; names of files that are no text are escaped."""
+    """Return a value as JSON; file names that are not valid text are escaped."""
     told = record(value) if not isinstance(value, dict) else value
     text = json.dumps(told, ensure_ascii=False, default=record)
     try:

@@ -41,7 +41,7 @@ def sync(
 ) -> SyncReport:
     """Fetch the remote ones among the targets (none: all sources), then sync; see `SkillRegistry`.
 
-    An address that is no source yet becomes one. What can't be fetched stays as it is.
+    An address that is not a source yet becomes one. What can't be fetched stays as it is.
     """
     known = list_sources(core.reader, counted=False)
     chosen: list[str] = []
