@@ -18,14 +18,14 @@ PAGES = [
     "/findings",
     "/changes",
     "/stats",
-    "/personalities",
     "/why?q=broken",
+    "/personalities",
     "/skills/nope",
     "/?sort=x",
 ]
 
 
-LOOKS = [(WIDE, "light"), (NARROW, "dark")]
+LOOKS = [(NARROW, "dark"), (WIDE, "light")]
 
 
 def show_in(page, look):
