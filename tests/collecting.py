@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-skills",
         action="store_true",
-        help="take all of the collection of real skills, not a sixth that is always the same",
+        help="take all of the collection of real skills, not a twelfth that is always the same",
     )
 
 
