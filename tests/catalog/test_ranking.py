@@ -52,6 +52,35 @@ def test_what_was_known_of_words_is_forgotten_when_the_database_changes(library,
     assert names(library, "kubern steps") == ["kubern"]
 
 
+@pytest.mark.both
+def test_a_word_of_all_bodies_is_looked_for_there_only_where_few_heads_have_it(
+    registry, root, skill, monkeypatch
+):
+    monkeypatch.setattr("registry.catalog.search.rank.EVERYWHERE", 6)
+    monkeypatch.setattr("registry.catalog.search.rank.MAX_RANKED", 3)
+    for name in ("one", "two", "three"):
+        skill(name, description=f"Tea of {name}.", body="Tea, water.\n")
+    for name in ("four", "five", "six"):
+        skill(name, description=f"The {name}th.", body="Tea, water.\n")
+    registry.sync(str(root))
+    assert set(names(registry, "tea")) == {"one", "two", "three"}
+    assert len(names(registry, "water")) == 6
+
+
+def test_of_words_that_many_have_the_rarer_is_looked_for_in_bodies(
+    registry, root, skill, monkeypatch
+):
+    monkeypatch.setattr("registry.catalog.search.rank.COMMON", 3)
+    monkeypatch.setattr("registry.catalog.search.rank.MAX_TEXTS", 3)
+    for number in range(9):
+        skill(f"all-{number}", description="Anything.", body="Apples.\n")
+    for number in range(4):
+        skill(f"some-{number}", description="Anything.", body="Pears.\n")
+    registry.sync(str(root))
+    for query in ("apples pears", "pears apples"):
+        assert {name[:4] for name in names(registry, query)} == {"some"}
+
+
 def test_of_long_words_nothing_is_remembered(library, monkeypatch):
     asked = []
     real = library.core.reader.index.counts

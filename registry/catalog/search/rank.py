@@ -26,6 +26,10 @@ MAX_TEXTS: Final = 3000
 """The rarest words are looked for in bodies, as long as no more texts have to be ranked for them:
 more of them cost more than they tell."""
 
+EVERYWHERE: Final = 10_000
+"""A word that stands in so many bodies tells nothing there, and takes longest to rank. Words are
+counted that far: of common ones, too, the rarest is looked for."""
+
 MAX_KNOWN, MAX_LENGTH = 5000, 60
 """Patterns of which it is remembered how many skills hold them, and the characters of one."""
 
@@ -121,7 +125,7 @@ def _held(reader: Reader, patterns: Sequence[Pattern]) -> list[tuple[int, int]]:
 
     known = reader.remembered("held", nothing)
     new = [one for one in dict.fromkeys(patterns) if one not in known]
-    counts = dict(zip(new, reader.index.counts(reader, new, COMMON), strict=True))
+    counts = dict(zip(new, reader.index.counts(reader, new, EVERYWHERE), strict=True))
     found = [counts[one] if one in counts else known[one] for one in patterns]
     if len(known) + len(counts) > MAX_KNOWN:
         known.clear()
@@ -198,7 +202,9 @@ def rank(reader: Reader, asked: Asked, condition: Condition, most: int) -> dict[
 
 def _rarest(asked: Asked) -> list[Word]:
     """Return the words that are looked for in bodies."""
-    held = sorted((word for word in asked.words if word.bodies), key=lambda word: word[::-1])
+    said = (word for word in asked.words if word.bodies)
+    telling = [word for word in said if word.bodies < EVERYWHERE or word.heads < MAX_RANKED]
+    held = sorted(telling, key=lambda word: word[::-1])
     found: list[Word] = []
     texts = 0
     for word in held[:MAX_BODY_TERMS]:

@@ -111,14 +111,11 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
     OR skills.ref <> told.ref OR skills.copies <> told.copies)
 """
 
-_AT_ONCE: Final = 10_000
+_AT_ONCE: Final = 2_500
 """Names that a file is asked for at once: what it sorts them in grows with them."""
 
 _ALL_ON_A_SERVER: Final = 20_000
 """From this many names on, a server goes over all skills: each takes as long either way."""
-
-
-_REFRESH: Final = "CALL registry_refresh_names(%s)"
 
 
 def procedure(schema: str) -> str:
@@ -142,7 +139,7 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
     if connection.dialect.name == "postgresql":
         if touched is None or touched:
             known = None if touched is None or len(touched) > _ALL_ON_A_SERVER else sorted(touched)
-            connection.exec_driver_sql(_REFRESH, (known,))
+            connection.exec_driver_sql("CALL registry_refresh_names(%s)", (known,))
     elif touched is None:
         execute(connection, _RANKED.format(touched=""))
     else:

@@ -1,0 +1,72 @@
+"""What is made of a skill's text is stored: who changes it raises the version of the rules."""
+
+import hashlib
+import os
+
+from registry.db.queries.filters import Filters
+from registry.sync.fingerprint import RULES
+from tests.conftest import OLD, write_skill
+from tests.document.attacks.samples import DISGUISED, HARMLESS, QUOTED, SAMPLES
+from tests.document.attacks.unseen import UNSEEN
+
+FOUND = ("5", "d5026dbab0694c51")
+"""The version of the rules, and a digest of what they find in the texts below."""
+
+FILE = "#file:"
+
+FRONTS = (
+    "name: Green_Tea\nDescription: Makes tea.\n",
+    "name: claude-tea\ndescription: |\n  Two\n  lines.\ntags: [a, B, a]\n",
+    "description: No name.\nkind: workflow\nmetadata:\n  tags: one, two\n  version: '2'\n",
+    "name: tea\ndescription: x\nallowed-tools: Bash(*)\nhooks: {stop: run}\n",
+    "name: tea\ndescription: x\nmetadata: {created_at: 2024-05-01, kind: reference}\nkeys: 1\n",
+    "- a list\n",
+    "name: [1]\ndescription: {a: 1}\ncompatibility: 3\n",
+    "name: \u8336\ndescription: '\u202e\u200b hidden'\nlicense: []\n",
+)
+
+BODY = "# Tea\n\nSee [this](references/gone.md) and `scripts/gone.py`.\n"
+
+
+def write(folder, text):
+    """Write a skill that says a text, or has it as a file, where its first line names one."""
+    first, _, rest = text.partition("\n")
+    if first.startswith(FILE):
+        path = write_skill(folder) / first.removeprefix(FILE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rest, encoding="utf-8")
+        os.utime(path, (OLD, OLD))
+    elif first == "---":
+        write_skill(folder)
+        (folder / "SKILL.md").write_text(text, encoding="utf-8")
+        os.utime(folder / "SKILL.md", (OLD, OLD))
+    else:
+        write_skill(folder, body=text)
+
+
+def test_what_the_rules_find_differs_only_where_their_version_does(registry, root):
+    texts = [text for some in (*SAMPLES.values(), *UNSEEN.values()) for text in some]
+    for number, text in enumerate((*texts, *HARMLESS, *DISGUISED)):
+        write(root / f"text-{number}", text)
+    for number, (name, description, text) in enumerate(QUOTED):
+        write_skill(root / f"quoted-{number}", name=name, description=description, body=text)
+    for number, front in enumerate(FRONTS):
+        write(root / f"front-{number}", f"---\n{front}---\n{BODY}")
+    registry.sync(str(root), name="mine")
+    skills = [
+        (one.ref, one.name, one.description, one.kind, one.tags, one.status, one.created_at)
+        for one in registry.list(Filters(all=True))
+    ]
+    checked = {
+        os.path.basename(one.path): [
+            (found.code, found.severity, found.message.replace(str(root), ""), found.line)
+            for found in one.findings
+        ]
+        for one in registry.check()
+    }
+    assert len(skills) == len(checked) > 300
+    digest = hashlib.sha256(repr((skills, sorted(checked.items()))).encode()).hexdigest()[:16]
+    assert (RULES, digest) == FOUND, (
+        "Other findings, or other samples: if what the rules say of any text differs from before, "
+        "raise RULES in registry/sync/fingerprint.py. Then write down what is here now."
+    )
