@@ -9,7 +9,8 @@ made before them or after, only the first is one. With ``--every-line`` each exe
 a step instead, which takes many times as long and finds the same.
 
 At its step a change is killed (SIGKILL, in a forked child), fails, or sees an edit made by hand.
-Where there are steps of steps, a picture of the disk stands for a kill: it is what a kill leaves.
+Where there are steps of steps, and for most changes, a picture of the disk stands for a kill: it is
+what a kill leaves.
 """
 
 import builtins
