@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from registry.db.facts import DatabaseInfo
 
 T = TypeVar("T")
-
 MAX_REMEMBERED: Final = 100
 """Answers that a thread keeps (`Reader.remembered`)."""
 
@@ -134,11 +133,29 @@ class Reader(ABC):
         """Return the rows of a SELECT that depends on the `sight`."""
         return self.rows(*question(self.sight))
 
-    def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and what another SELECT of the same state counts."""
+    def streamed(self, question: "Callable[[Sight], Select]") -> Iterable[tuple[Any, ...]]:
+        """Yield what `as_seen` returns, without holding it where that can be avoided."""
+        return self.stream(*question(self.sight))
+
+    def roots_seen(self) -> list[str] | None:
+        """Return the folders of this host's sources, where `as_seen` was told; None: ask."""
+        return None
+
+    def paged(
+        self, question: "Callable[[Sight], tuple[Select, Select]]"
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the rows of a page, and what another SELECT counts; both depend on the `sight`."""
+        with self.snapshot():
+            return self.page(*question(self.sight))[:2]
+
+    def page(
+        self, page: Select, count: Select, along: Select | None = None
+    ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
+        """Return the rows of a page, what another SELECT counts, and what is asked ``along``."""
         with self.snapshot():
             found = self.remembered(f"count {count}", lambda _: self.rows(*count))
-            return self.rows(*page), found[0][0] if found else 0
+            told = self.rows(*along) if along else []
+            return self.rows(*page), found[0][0] if found else 0, told
 
     @property
     def keeps_writers_out(self) -> bool:
