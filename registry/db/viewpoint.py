@@ -72,6 +72,12 @@ class Viewpoint(Reader):
         name = f"projects around {self._folders}"
         return self._sight(self._reader.remembered(name, load))
 
+    def sight_seen(self) -> Sight:
+        """Return the `sight` as it was last; as if there were no projects where it is unknown."""
+        if not self._host:
+            return self.sight
+        return EVERYTHING if self._known is None else self._seen(self._known)
+
     def roots_seen(self) -> list[str] | None:
         """Return the folders of this host's sources as they were told last; None: they were not."""
         known = self._known
@@ -197,6 +203,10 @@ class Viewpoint(Reader):
     def close(self) -> None:
         """Close the connections of all threads, for all viewpoints."""
         self._reader.close()
+
+    def recalls(self, name: str) -> bool:
+        """Tell whether something is remembered by this name."""
+        return self._reader.recalls(name)
 
     def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
         """Return what ``load`` made; ``name`` tells apart what depends on the `sight`."""

@@ -70,9 +70,9 @@ READS = {
     "search again": (lambda registry: registry.search("number"), 2),
 }
 NEW_SEARCHES = {
-    "words": ("does well", 5),
-    "a name": ("skill-4", 5),
-    "the beginning of a word": ("does numb", 6),
+    "words": ("does well", 2),
+    "a name": ("skill-4", 2),
+    "the beginning of a word": ("does numb", 2),
 }
 
 

@@ -51,12 +51,12 @@ class PostgresReader(Reader):
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
     digest = "CAST(sum(hashtextextended({}, 0)) AS text)"
-    index = VectorIndex()
     own = "CASE WHEN src.owner = session_user THEN 1 ELSE 0 END"
 
     def __init__(self, address: Address) -> None:
         super().__init__(address.shown)
         self._address = address
+        self.index = VectorIndex()
         self.forked(idle=True)
         begin_anew(self)
 
