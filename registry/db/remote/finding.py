@@ -69,11 +69,13 @@ words AS MATERIALIZED (
 ),
 """
 
-# A common word is looked for beside the others of its list; where there is none, in some.
+# A common word is looked for beside the others of its list; where there is none, in some. What
+# is in order already is looked up one after the other, until enough pass the condition.
 _MATCHES: Final = """
 member AS MATERIALIZED (
     SELECT l, n, q, h FROM words JOIN (VALUES {lists}) AS v (l) ON CASE l
         WHEN 0 THEN kind <= 1 AND heads > 0
+        WHEN 1 THEN false
         WHEN 2 THEN kind <= 1 AND heads > 0 OR kind = 2
         ELSE kind = 3 END
 ),
@@ -111,14 +113,24 @@ r AS MATERIALIZED (
             FROM (
                 SELECT l, n, q, h AS about FROM member UNION ALL SELECT 1, n, q, b FROM chosen
             ) a LEFT JOIN (SELECT l, n, count(*) AS texts FROM m GROUP BY 1, 2) f USING (l, n)
-        ) e, (SELECT CASE WHEN number = ? THEN CAST(? AS bigint)
-            ELSE (SELECT count(*) FROM search_texts) END AS number FROM data_version) d
+        ) e, (
+            SELECT CASE WHEN (SELECT number FROM data_version) = ? THEN CAST(? AS bigint)
+                ELSE (SELECT count(*) FROM search_texts) END AS number
+        ) d
     ) w WHERE weight IS NOT NULL
 ),
 c AS MATERIALIZED (
     SELECT m.l, x, sum(weight) AS weight FROM m JOIN r USING (l, n) GROUP BY 1, 2
 ),
-found AS MATERIALIZED ({found})
+found AS MATERIALIZED (
+    SELECT v.l, f.id, f.weight, CASE v.l WHEN 1 THEN {in_body} ELSE {in_head} END AS rank
+    FROM (VALUES {lists}) AS v (l), LATERAL (
+        SELECT s.id, o.weight, row_number() OVER (ORDER BY o.weight DESC, s.id) AS place
+        FROM (SELECT x, weight FROM c WHERE c.l = v.l ORDER BY weight DESC, x) o
+            JOIN skills s ON s.id = o.x JOIN sources src ON src.id = s.source_id
+        WHERE {condition} ORDER BY o.weight DESC, s.id LIMIT ?
+    ) f
+)
 SELECT 'word' AS what, n, heads, bodies,
     CAST(begun AS int) + CASE WHEN b = 0 AND bodies >= {most} THEN {cut} ELSE 0 END, stem,
     CAST(NULL AS bytea) FROM words
@@ -136,24 +148,13 @@ FROM (
     JOIN sources src ON src.id = s.source_id LEFT JOIN sketches k ON k.skill_id = s.id
 """
 
-# What is in order already is looked up one after the other, until enough pass the condition.
-_FOUND: Final = """
-(SELECT {list} AS l, f.id, f.weight, f.place, {rank} AS rank FROM (
-    SELECT s.id, c.weight, row_number() OVER (ORDER BY c.weight DESC, s.id) AS place
-    FROM (SELECT x, weight FROM c WHERE l = {list} ORDER BY weight DESC, x) c
-        JOIN skills s ON s.id = c.x JOIN sources src ON src.id = s.source_id
-    WHERE {condition} ORDER BY c.weight DESC, s.id LIMIT ?
-) f)
-"""
-
-
 _COLUMN_OF: Final = {one: COLUMNS["bodies" if one == BODIES else "heads"] for one in range(4)}
 _RANKS: Final = {
-    one: RANK.format(
-        ranks=f"(SELECT sum(r.worth * {worth(column, 'r.q')}) FROM r WHERE r.l = {one})",
+    f"in_{column.name}": RANK.format(
+        ranks=f"(SELECT sum(r.worth * {worth(column, 'r.q')}) FROM r WHERE r.l = v.l)",
         column=column.name,
     )
-    for one, column in _COLUMN_OF.items()
+    for column in COLUMNS.values()
 }
 
 
@@ -217,16 +218,16 @@ def question(
         }
         for number, text in enumerate(query.kinds)
     ]
-    lists = query.lists
-    found = " UNION ALL ".join(
-        _FOUND.format(list=one, rank=_RANKS[one], condition=condition[0]) for one in lists
-    )
-    in_heads = ", ".join(f"({one})" for one in lists if one != BODIES)
     sql = (_WORDS + _MATCHES).format(
-        lists=in_heads, found=found, told=TOLD, cut=_CUT, slowly=SLOWLY, **sized._asdict()
+        lists=", ".join(f"({one})" for one in query.lists),
+        condition=condition[0],
+        told=TOLD,
+        cut=_CUT,
+        slowly=SLOWLY,
+        **_RANKS,
+        **sized._asdict(),
     )
-    values = [value for _ in lists for value in (*condition[1], most)]
-    return sql, [json.dumps(words), *facts, *values]
+    return sql, [json.dumps(words), *facts, *condition[1], most]
 
 
 def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> None:
