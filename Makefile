@@ -8,7 +8,7 @@ SERVER := $(VENV)/.server
 FRAMEWORKS := $(VENV)/.frameworks
 CONFORMANCE := $(VENV)/.conformance
 BROWSER := $(VENV)/.browser
-# A file's tests share what it keeps; the long files come first (tests/conftest.py).
+# A file's tests share what it keeps; the long files come first (tests/collecting.py).
 WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
 # In memory, where there is room and programs may be run: nothing waits there for a disk.
 export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && ! grep -q " /dev/shm .*noexec" /proc/mounts \
