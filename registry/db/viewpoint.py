@@ -138,16 +138,15 @@ class Viewpoint(Reader):
     def as_seen(self, question: Callable[[Sight], Select]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that depends on the `sight`.
 
-        A server is asked together with what is seen: most often the same as before.
+        A server is asked together with what is seen: most often the same as before, and at first
+        no projects.
         """
-        known = self._known
-        if known is None:
+        if not self._host:
             return super().as_seen(question)
-        now, found = self._reader.many([self._sources, question(self._seen(known))])
-        if now != known:
-            self._known = now
-            found = self._reader.rows(*question(self._seen(now)))
-        return found
+        guess = self.sight_seen()
+        now, found = self._reader.many([self._sources, question(guess)])
+        self._known, seen = now, self._seen(now)
+        return found if seen == guess else self._reader.rows(*question(seen))
 
     def streamed(self, question: Callable[[Sight], Select]) -> Iterable[tuple[Any, ...]]:
         """Yield what `as_seen` returns."""
@@ -159,14 +158,10 @@ class Viewpoint(Reader):
         """Return the rows of a page, and the number that another SELECT counts; as `as_seen`."""
         if not self._host:
             return super().paged(question)
-        known = self._known
-        if known is None:
-            return self._reader.page(*question(self.sight))[:2]
-        rows, total, now = self._reader.page(*question(self._seen(known)), self._sources)
-        if now != known:
-            self._known = now
-            rows, total, _ = self._reader.page(*question(self._seen(now)))
-        return rows, total
+        guess = self.sight_seen()
+        rows, total, now = self._reader.page(*question(guess), self._sources)
+        self._known, seen = now, self._seen(now)
+        return (rows, total) if seen == guess else self._reader.page(*question(seen))[:2]
 
     def page(
         self, page: Select, count: Select, along: Select | None = None
