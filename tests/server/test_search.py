@@ -177,3 +177,33 @@ def test_words_of_heads_are_found_by_how_they_begin(library):
     assert all(one < other for one, other in pairwise(words))
     beginning = library.core.reader.index.vocabulary(library.core.reader, "n")
     assert beginning == [word for word in words if word.startswith("n")] != []
+
+
+def test_a_word_that_is_spelt_alike_is_found_among_those_that_others_brought_and_took_since(
+    far, library
+):
+    registry, _ = far
+    assert not registry.search("hebdomadel").total
+    library.create("weekly", description="Hebdomadal.", source="mine")
+    library.create("others", description="Hebdomadol.", source="mine")
+    assert {hit.name for hit in registry.search("hebdomadil")} <= {"weekly", "others"}
+    assert registry.search("hebdomadil").total == 1
+    library.delete("weekly")
+    assert [hit.name for hit in registry.search("hebdomadel")] == ["others"]
+    library.delete("others")
+    assert not registry.search("hebdomadel").total
+
+
+def test_words_are_learnt_of_what_was_committed_late(far, library, server_database):
+    """By who had begun before the words were asked for, and ended after it."""
+    registry, _ = far
+    address = server_database.replace("+psycopg", "")
+    heads = "to_tsvector('stems', 'hebdomadal')"
+    with psycopg.connect(address) as late:
+        late.execute("SELECT pg_current_xact_id()")
+        library.create("early", description="Quokka.", source="mine")
+        assert registry.search("quokko").total == 1
+        one = "(SELECT s.id FROM skills s WHERE s.name = 'one-7' AND s.live = 1)"
+        late.execute(f"UPDATE search_texts SET head = {heads} WHERE skill_id = {one}")
+        late.execute("UPDATE data_version SET number = number + 1")
+    assert registry.search("hebdomadol").total == 1

@@ -50,6 +50,8 @@ _MIN_PREFIX: Final = 3
 _MIN_SPELLED: Final = 5
 _SAME_BEGINNING: Final = 1
 _CUTOFF: Final = 0.8
+_NEAREST: Final = 3
+"""Of a server's words some may be gone."""
 
 
 class Word(NamedTuple):
@@ -172,7 +174,7 @@ def _nearly(reader: Reader, word: Word) -> Word:
     said = word.typed[0]
     if len(said) >= _MIN_SPELLED:
         known = reader.index.vocabulary(reader, said[:_SAME_BEGINNING])
-        for other in get_close_matches(stem(said), known, 1, _CUTOFF):
+        for other in get_close_matches(stem(said), known, _NEAREST, _CUTOFF):
             (near,) = counted(reader, [(word.typed, Pattern((other,)))])
             if near.heads + near.bodies:
                 return near

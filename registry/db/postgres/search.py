@@ -2,7 +2,6 @@
 
 import json
 import threading
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -23,6 +22,7 @@ from registry.db.remote import matching
 from registry.db.remote.common import FACTS, NO_VERSION, Facts
 from registry.db.remote.finding import Answer, Query, Sized, query_of, question, understood
 from registry.db.remote.matching import Find
+from registry.db.remote.vocabulary import Vocabulary
 from registry.db.remote.words import COLUMNS, QUERY, single, text_query
 
 _PARTS: Final[dict[Part, str]] = {
@@ -46,6 +46,7 @@ class VectorIndex(TextIndex):
 
     def __init__(self) -> None:
         self._stems: dict[str, str] = {}
+        self._words = Vocabulary()
         self._known: Facts | None = None  # the last ones of any thread
         self._local = threading.local()
 
@@ -191,15 +192,8 @@ class VectorIndex(TextIndex):
         ]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        """Return the words of heads, as the index holds them, that begin so."""
-
-        def load(reader: Reader) -> list[str]:
-            rows = reader.rows("SELECT word FROM ts_stat('SELECT head FROM search_texts')")
-            return sorted(row[0] for row in rows)
-
-        words = reader.remembered("words", load)
-        ends = (bisect_left(words, one) for one in (beginning, f"{beginning}\U0010ffff"))
-        return words[slice(*ends)]
+        """Return the words of heads, as the index holds them, that begin so; or began so once."""
+        return self._words.beginning(reader, beginning)
 
     def _estimates(self, reader: Reader, patterns: Sequence[Pattern]) -> dict[tuple[str, str], int]:
         """Return by column and query in about how many texts those are that are single words.
