@@ -254,10 +254,10 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
         }
         if one == BODIES and not cut.isdisjoint(weights):
             continue  # not all texts that have the word were looked at
+        found = [row[1:4] for row in said.get("found", ()) if row[0] == one]
         answer.found[_COLUMN_OF[one].name, _members(query, one, weights, answer)] = [
             (number, weight, weights, rank)
-            for which, number, weight, rank, *_ in said.get("found", ())
-            if which == one
+            for number, weight, rank in sorted(found, key=lambda row: (-row[1], row[0]))
         ]
     for number, strength, _, _, head, sketch in said.get("skill", ()):
         answer.told[number] = Told(strength, None if sketch is None else bytes(sketch), head)
