@@ -48,6 +48,7 @@ ALIKE = {
     "web/test_command.py": "how the program begins and ends",
     "web/test_door.py": "who is let in",
     "web/test_hostile.py": "how a page says what it was given",
+    "web/test_looks.py": "what a browser shows of a page",
     "web/test_matrix.py": "which face a token opens",
     "web/test_pages.py": "what pages have in common",
     "web/test_skill.py": "what a page says of one skill",

@@ -2,9 +2,11 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -88,14 +90,16 @@ UNTESTABLE = {
 """Checks that ask a tool made for the suite; it calls that a failure."""
 
 
-def suite(*arguments):
-    return subprocess.run(
-        [NODE, str(SCRIPT), *arguments], capture_output=True, text=True, check=False, timeout=300
-    )
+FACES = ["mcp", "serve"]
 
 
-@pytest.fixture(scope="module", params=["mcp", "serve"])
-def url(request, new_database, tmp_path_factory):
+@pytest.fixture(scope="module")
+def all_run(new_database, tmp_path_factory):
+    """All scenarios, those for other servers among them: where, and what was said, of each face.
+
+    By one Node for each, side by side: it waits for seconds.
+    """
+
     def fill(root):
         folder = write_skill(root / "forms" / "pdf-forms", description="Fill PDF forms.")
         (folder / "scripts" / "deep").mkdir(parents=True)
@@ -103,21 +107,23 @@ def url(request, new_database, tmp_path_factory):
         (folder / "scripts" / "deep" / "logo.png").write_bytes(bytes(range(256)))
         write_skill(root / "zebra", description="Draw a zebra.")
 
+    def run(url):
+        folder = tmp_path_factory.mktemp("checks")
+        command = [NODE, SCRIPT, "server", "--url", url, "--suite", "all", "-o", folder]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        return folder, ran.stdout
+
     kept = keep_library(new_database(), tmp_path_factory.mktemp("conformance"), fill)
-    with servers(program.environment(kept.database, kept.root.parent)) as start:
-        yield start(face=request.param)[0]
+    environment = program.environment(kept.database, kept.root.parent)
+    with servers(environment) as start, ThreadPoolExecutor() as pool:
+        urls = [start(face=face)[0] for face in FACES]
+        return dict(zip(FACES, pool.map(run, urls), strict=True))
 
 
-@pytest.fixture(scope="module")
-def all_run(url, tmp_path_factory):
-    """All scenarios by one Node, those for other servers among them: where, and what it said."""
-    folder = tmp_path_factory.mktemp("checks")
-    return folder, suite("server", "--url", url, "--suite", "all", "-o", str(folder)).stdout
-
-
+@pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("scenario", PASSED)
-def test_the_server_passes(all_run, scenario):
-    folder, said = all_run
+def test_the_server_passes(all_run, face, scenario):
+    folder, said = all_run[face]
     (file,) = folder.glob(f"server-{scenario}-[0-9]*/checks.json")
     checks = json.loads(file.read_text())
     failed = {one["id"]: one.get("errorMessage") for one in checks if one["status"] == "FAILURE"}
@@ -129,8 +135,8 @@ def test_the_server_passes(all_run, scenario):
     assert f"{'✗' if failed else '✓'} {scenario}: " in said
 
 
-def test_no_scenario_is_forgotten():
-    told = suite("list", "--server").stdout.splitlines()
-    known = {line.split()[1] for line in told if line.startswith("  - ")}
+def test_no_scenario_is_forgotten(all_run):
+    _, said = all_run["mcp"]
+    known = set(re.findall(r"^[✓✗] (\S+): \d+ passed", said, re.MULTILINE))
     assert len(known) > 50
     assert {one for one in known if not one.startswith(FOR_ITS_OWN)} == set(PASSED)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -62,7 +61,7 @@ def test_the_command_of_a_configuration_serves_the_skills(arguments, environment
     assert anyio.run(names) == ["code-review"]
 
 
-def test_the_python_client_finds_skills(environment, tmp_path):
+def test_the_python_client_finds_skills(environment, capsys):
     (snippet,) = blocks("python")
     started = 'command="skill-registry", args=["mcp", "--read-only"]'
     assert started in snippet
@@ -71,8 +70,5 @@ def test_the_python_client_finds_skills(environment, tmp_path):
         f"command={sys.executable!r}, args=['-m', 'registry', 'mcp', '--read-only'], "
         f"env={environment!r}",
     )
-    (tmp_path / "client.py").write_text(script)
-    ran = subprocess.run(
-        [sys.executable, tmp_path / "client.py"], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout == "code-review Review a pull request.\n"
+    exec(script, {"__name__": "__main__"})  # its imports are here
+    assert capsys.readouterr().out == "code-review Review a pull request.\n"

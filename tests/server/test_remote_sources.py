@@ -44,7 +44,7 @@ def test_one_machine_fetches_and_another_reads(machine, upstream):
     assert [one.name for one in second.list()] == ["alpha"]
     assert [one.name for one in second.search("letters")] == ["alpha"]
     assert second.read_file("alpha", "run.sh") == b"echo \x00\xff\n"
-    commit = upstream.git("rev-parse", "HEAD")
+    commit = upstream.head()
     told = {"url": upstream.url, "ref": None, "commit": commit, "path": "skills/alpha"}
     assert second.get("alpha").to_dict()["origin"] == told
     upstream.skill("skills/alpha", description="Newer.")

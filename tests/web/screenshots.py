@@ -4,7 +4,6 @@ Of the realistic home of the tests, in a Chromium that is on the PATH.
 """
 
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -14,7 +13,7 @@ from playwright.sync_api import sync_playwright
 from registry.api import SkillRegistry
 from registry.settings import Settings
 from tests.home import make
-from tests.web.conftest import serving
+from tests.web.conftest import find_chromium, serving
 
 PICTURES = {
     "web-start": ("/?q=review", (1000, 620)),
@@ -38,8 +37,9 @@ def take(folder: Path) -> None:
             document.write_text(text.replace("Do the work.", "Fill the form in, field by field."))
             registry.sync()
             with serving(registry) as site, sync_playwright() as running:
-                program = shutil.which("chromium")
-                browser = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+                browser = running.chromium.launch(
+                    executable_path=find_chromium(), args=["--no-sandbox"]
+                )
                 for name, (path, (width, height)) in PICTURES.items():
                     page = browser.new_page(viewport={"width": width, "height": height})
                     page.goto(site.base + path)

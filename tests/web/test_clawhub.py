@@ -257,51 +257,72 @@ def bump(library):
     return f"echo more >> '{library}/data/sums/SKILL.md'"
 
 
+ONE_AFTER_THE_OTHER = """
+import { pathToFileURL } from "node:url";
+const [node, program, ...commands] = process.argv;
+process.on("beforeExit", () => {  // and again, after what it begins has ended
+    if (commands.length === 0 || process.exitCode) return;
+    process.argv = [node, program, ...JSON.parse(commands.shift())];
+    console.log("\\x1e");
+    import(`${pathToFileURL(program)}?${commands.length}`);
+});
+"""
+"""Commands by one Node: to load the client takes it a second."""
+
+
 def clawhub(site, tmp_path):
-    """Return how a command of ClawHub's client is run: it returns what is said."""
+    """Return how commands of ClawHub's client are run: it returns what each says."""
     folder = scratch("clawhub.sh")
     text = (CLIENTS / "clawhub.sh").read_text()
     version = re.search(r"CLAWHUB_VERSION:-([\d.]+)", text)[1]
     alone = Path(folder, f"client-{version}")
-    program = alone / "node_modules" / ".bin" / "clawhub"
+    program = alone / "node_modules" / "clawhub" / "dist" / "cli.js"
     if not program.exists():
         install = ["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(alone)]
         subprocess.run([*install, f"clawhub@{version}"], check=True)
     environ = {**newer_node(tmp_path), "HOME": str(tmp_path), "CLAWHUB_DISABLE_TELEMETRY": "1"}
 
-    def run(*words, where="--registry"):
+    def run(*commands, where="--registry"):
+        options = ["--workdir", str(tmp_path), "--no-input", where, site.base]
+        asked = [json.dumps([*options, *words.split()]) for words in commands]
         ran = subprocess.run(
-            [program, "--workdir", str(tmp_path), "--no-input", where, site.base, *words],
+            ["node", "--input-type=module", "-e", ONE_AFTER_THE_OTHER, str(program), *asked],
             check=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
             env=environ,
         )
-        return ran.stdout
+        return ran.stdout.split("\x1e\n")[1:]
 
     return run
 
 
 @pytest.mark.file
 def test_the_unmodified_client_of_clawhub_works(request, site, library, tmp_path):
-    """A request of each kind that leads to a skill: a start of the client takes a second."""
+    """A request of each kind that leads to a skill; all of them with ``--every-step``."""
     if request.config.getoption("--every-step"):
         bumped = bump(library)
         client("clawhub.sh", tmp_path, site.base, "sums", BUMP=bumped, DISCOVER="1")
         client("clawhub.sh", tmp_path, site.base, "@mine/sums", BUMP=bumped)
         return
     run = clawhub(site, tmp_path)
-    explored = run("explore", "--limit", "5", "--json", where="--site")
+    explored, found, inspected, _ = run(
+        "explore --limit 5 --json",
+        "search sums --limit 5",
+        "inspect @mine/sums --file SKILL.md",
+        "install sums",
+        where="--site",
+    )
     assert {one["slug"] for one in json.loads(explored[explored.index("{") :])["items"]} >= {"sums"}
-    assert "sums" in run("search", "sums", "--limit", "5")
-    assert "# Sums" in run("inspect", "@mine/sums", "--file", "SKILL.md")
-    run("install", "sums")
+    assert "sums" in found
+    assert "# Sums" in inspected
     document = tmp_path / "skills" / "sums" / "SKILL.md"
     original = document.read_text()
     assert original == (library / "data" / "sums" / "SKILL.md").read_text()
     edit(library, "Adds up", "Sums up")
-    assert "Updated sums" in run("update", "--all")
+    (updated,) = run("update --all")
+    assert "Updated sums" in updated
     assert document.read_text() == original.replace("Adds up", "Sums up")
 
 

@@ -55,6 +55,8 @@ class GitTree:
         by_id: dict[str, list[str]] = {}
         for path in paths:
             by_id.setdefault(self.files[path].id, []).append(path)
+        if not by_id:
+            return
         self.git.fetch_blobs(list(by_id))
         self.git.check_size(list(by_id))
         for found, data in self.git.blobs(list(by_id)):
@@ -217,7 +219,7 @@ class Git(GitProgram):
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
         """Fetch blobs, all in one; those that are here already cost nothing."""
-        if self._partial and ids:
+        if self._partial:
             self._fetch(refspecs=ids, settled=False)
 
     def listed(

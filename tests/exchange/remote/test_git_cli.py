@@ -67,7 +67,7 @@ def test_a_source_that_can_not_be_added_is_exit_status_1(cli, upstream):
 
 
 def test_origin_and_commit_are_shown(cli, synced, upstream):
-    commit = upstream.git("rev-parse", "HEAD")
+    commit = upstream.head()
     (alpha,) = [one for one in json.loads(cli("list", "--json").stdout) if one["name"] == "alpha"]
     told = {"url": upstream.url, "ref": None, "commit": commit, "path": "skills/alpha"}
     assert alpha["origin"] == told

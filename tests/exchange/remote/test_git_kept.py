@@ -138,7 +138,7 @@ def test_the_next_sync_is_told_of_what_was_fetched_and_not_imported(scene):
     with scene.open() as registry:
         report = registry.sync()
         assert (report.updated, report.added, report.removed) == (("alpha",), ("new",), ("gone",))
-        version = scene.upstream.git("rev-parse", "HEAD")
+        version = scene.upstream.head()
         assert registry.get("alpha").origin.commit == version
 
 

@@ -20,50 +20,53 @@ def mine(registry, root):
     return root
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda registry: registry.create("new", description="New one.", source="team"),
-        lambda registry: registry.update("alpha", description="Other."),
-        lambda registry: registry.delete("alpha"),
-        lambda registry: registry.restore_revision("alpha", 1),
-    ],
-    ids=["create", "update", "delete", "restore"],
-)
-def test_a_change_is_refused(registry, upstream, mine, change):
+CHANGES = [
+    lambda registry: registry.create("new", description="New one.", source="team"),
+    lambda registry: registry.update("alpha", description="Other."),
+    lambda registry: registry.delete("alpha"),
+    lambda registry: registry.restore_revision("alpha", 1),
+]
+
+
+def test_a_change_is_refused(registry, upstream, mine):
     registry.sync(upstream.url)
     upstream.skill("skills/alpha", description="Newer.")
     upstream.commit()
     registry.sync()
     home = checkout_of(registry, "team")
     held = files_of(home)
-    with pytest.raises(SourceReadOnly):
-        change(registry)
-    assert files_of(home) == held
+    for change in CHANGES:
+        with pytest.raises(SourceReadOnly):
+            change(registry)
+        assert files_of(home) == held
     assert {one.name for one in home.iterdir()} == {
         *("asked.json", "files.json", "lock", "manifest.json", "state", "tree")
     }
 
 
-@pytest.mark.parametrize(
-    ("toolset", "tool", "arguments"),
-    [
-        ("native", "create_skill", {"name": "new", "description": "New.", "body": "x", "source": "team"}),
-        ("native", "update_skill", {"name": "alpha", "description": "Other."}),
-        ("native", "delete_skill", {"name": "alpha"}),
-        ("miniclaw", "delete_skill", {"name": "alpha"}),
-    ],
-)  # fmt: skip
-def test_a_tool_that_writes_is_refused_in_words(registry, upstream, mine, toolset, tool, arguments):
+CALLS = [
+    (
+        "native",
+        "create_skill",
+        {"name": "new", "description": "New.", "body": "x", "source": "team"},
+    ),
+    ("native", "update_skill", {"name": "alpha", "description": "Other."}),
+    ("native", "delete_skill", {"name": "alpha"}),
+    ("miniclaw", "delete_skill", {"name": "alpha"}),
+]
+
+
+def test_a_tool_that_writes_is_refused_in_words(registry, upstream, mine):
     registry.sync(upstream.url)
     home = checkout_of(registry, "team")
     held = files_of(home)
-    said = json.dumps(registry.toolset(toolset).call(tool, arguments))
-    assert "error" in said.lower() or '"success": false' in said
-    assert files_of(home) == held
-    if toolset == "native":
-        assert "is not changed here" in said
-        assert "Create a skill of your own from it" in said
+    for toolset, tool, arguments in CALLS:
+        said = json.dumps(registry.toolset(toolset).call(tool, arguments))
+        assert "error" in said.lower() or '"success": false' in said
+        assert files_of(home) == held
+        if toolset == "native":
+            assert "is not changed here" in said
+            assert "Create a skill of your own from it" in said
 
 
 def test_the_only_own_source_is_written_to_where_none_is_named(registry, upstream, mine):
@@ -91,7 +94,7 @@ def test_fixes_offer_nothing_of_it(registry, upstream):
 
 
 def test_every_skill_says_where_it_comes_from_and_its_history_the_commits(registry, upstream):
-    first = upstream.git("rev-parse", "HEAD")
+    first = upstream.head()
     registry.sync(f"{upstream.url}#main")
     upstream.skill("skills/alpha", description="Newer.")
     second = upstream.commit()

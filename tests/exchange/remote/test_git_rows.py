@@ -88,32 +88,32 @@ def test_a_row_with_another_folder_writes_and_removes_nothing_there(
     assert now == held
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "ext::touch {mark}",
-        "--upload-pack=touch {mark}",
-        "-u touch {mark};",
-        "ssh://-oProxyCommand=touch%20{mark}/x",
-        "file:///x --upload-pack=touch\n{mark}",
-        "http://example.com/x.git",
-        "\0",
-        "x" * 5000,
-        "https://[",
-    ],
-)
-def test_a_row_with_an_address_that_is_an_order_is_refused(registry, upstream, tmp_path, url):
+ORDERS = [
+    "ext::touch {mark}",
+    "--upload-pack=touch {mark}",
+    "-u touch {mark};",
+    "ssh://-oProxyCommand=touch%20{mark}/x",
+    "file:///x --upload-pack=touch\n{mark}",
+    "http://example.com/x.git",
+    "\0",
+    "x" * 5000,
+    "https://[",
+]
+
+
+def test_a_row_with_an_address_that_is_an_order_is_refused(registry, upstream, tmp_path):
     registry.sync(upstream.url)
-    mark = tmp_path / "mark"
-    say(registry, url=url.format(mark=mark))
     for home in all_checkouts():  # nor where nothing says what it is a checkout of
         (home / "asked.json").unlink()
-    report = registry.sync()
-    assert report.sources[0].outcome in {"refused", "offline"}
-    assert not mark.exists()
-    (asked,) = registry.sources_asked(registry.sources())
-    assert asked.remote.behind is None
-    assert not mark.exists()
+    mark = tmp_path / "mark"
+    for url in ORDERS:
+        say(registry, url=url.format(mark=mark))
+        report = registry.sync()
+        assert report.sources[0].outcome in {"refused", "offline"}, url
+        assert not mark.exists(), url
+        (asked,) = registry.sources_asked(registry.sources())
+        assert asked.remote.behind is None, url
+        assert not mark.exists(), url
 
 
 def test_a_row_of_a_kind_that_there_is_not_is_refused(registry, upstream):
@@ -123,13 +123,13 @@ def test_a_row_of_a_kind_that_there_is_not_is_refused(registry, upstream):
         assert registry.sync().sources[0].outcome == "refused"
 
 
-@pytest.mark.parametrize("part", ["..", "/etc", "a/../../..", "\x1b"])
-def test_a_row_with_a_part_elsewhere_is_refused(registry, upstream, part):
+def test_a_row_with_a_part_elsewhere_is_refused(registry, upstream):
     registry.sync(upstream.url)
-    say(registry, part=part)
     (checkout_of(registry) / "asked.json").unlink()
     (checkout_of(registry) / "manifest.json").unlink()
-    assert registry.sync().sources[0].outcome == "refused"
+    for part in ("..", "/etc", "a/../../..", "\x1b"):
+        say(registry, part=part)
+        assert registry.sync().sources[0].outcome == "refused", part
 
 
 def test_a_checkout_that_others_may_write_is_refused(registry, upstream):

@@ -119,7 +119,7 @@ def test_a_repository_that_moved_on_its_host_is_found(registry, git_http, upstre
     upstream.skill("skills/alpha", description="Newer.")
     upstream.commit()
     assert registry.sync().updated == ("alpha",)
-    commit = upstream.git("rev-parse", "HEAD")
+    commit = upstream.head()
     assert registry.sync(f"{url}#{commit}", name="pinned").complete
 
 
@@ -218,7 +218,7 @@ def test_refs_without_end_cost_no_memory_without_end(registry, git_http, monkeyp
 
 
 def test_more_refs_of_a_name_than_are_read_are_refused(git_http, upstream, monkeypatch, tmp_path):
-    commit = upstream.git("rev-parse", "HEAD")
+    commit = upstream.head()
     names = "".join(f"create refs/heads/{number}/main {commit}\n" for number in range(2000))
     upstream.git("update-ref", "--stdin", at=upstream.bare, given=names.encode())
     git = Git(git_http.url, str(tmp_path / "git"), Bounds())

@@ -72,7 +72,7 @@ def test_a_change_elsewhere_in_the_repository_changes_no_skill_but_the_commit(re
 
 @pytest.mark.parametrize("pin", ["branch", "tag", "annotated", "commit", "feature/x"])
 def test_a_pin_is_kept_until_it_is_moved(registry, upstream, pin):
-    old = upstream.git("rev-parse", "HEAD")
+    old = upstream.head()
     upstream.git("tag", "tag")
     upstream.git("tag", "-a", "annotated", "-m", "An annotated one")
     upstream.git("push", "-q", str(upstream.bare), "tag", "annotated", "tag", "tag")
@@ -103,7 +103,7 @@ def test_a_pin_that_is_not_there_keeps_what_was_and_says_so(registry, upstream):
 
 def test_a_rewritten_history_is_told(registry, upstream):
     registry.sync(upstream.url)
-    old = upstream.git("rev-parse", "HEAD")
+    old = upstream.head()
     upstream.skill("skills/alpha", description="Rewritten.")
     upstream.git("commit", "-q", "-a", "--amend", "-m", "Rewritten")
     upstream.publish()

@@ -42,7 +42,10 @@ def document(name: str, description: str = "Does one thing well.", body: str = "
 
 
 class Upstream:
-    """A repository that others commit to (``work``), and the bare clone that is served."""
+    """A repository that others commit to (``work``), and the bare clone that is served.
+
+    They share what they store, so that a commit is published by writing down its name.
+    """
 
     def __init__(self, base: Path, made: "Upstream | None" = None) -> None:
         """Make an empty one in a folder, or a copy of one that was made."""
@@ -58,6 +61,8 @@ class Upstream:
             settings = folder / "config" if options else folder / ".git" / "config"
             with settings.open("a") as file:
                 file.write(UNTIDY)
+        shutil.rmtree(self.work / ".git" / "objects")
+        (self.work / ".git" / "objects").symlink_to("../../team/skills.git/objects")
 
     @property
     def url(self) -> str:
@@ -92,11 +97,18 @@ class Upstream:
         self.git("add", "--all")
         dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
         self.git("commit", "-q", "--allow-empty", "-m", f"Change {self.commits}", **dates)
-        self.publish(branch)
-        return self.git("rev-parse", "HEAD")
+        return self.publish(branch)
 
-    def publish(self, branch: str = "main") -> None:
-        self.git("push", "-q", "--force", str(self.bare), f"HEAD:refs/heads/{branch}")
+    def head(self) -> str:
+        """Return the commit that was made last where others work."""
+        return (self.work / ".git" / "refs" / "heads" / "main").read_text().strip()
+
+    def publish(self, branch: str = "main") -> str:
+        """Let a branch of what is served be the commit that was made last; return it."""
+        name = self.bare / "refs" / "heads" / branch
+        name.parent.mkdir(exist_ok=True)
+        name.write_text(f"{self.head()}\n")
+        return self.head()
 
     def blob(self, data: bytes) -> str:
         """Store bytes in the repository that is served, and return their id."""
