@@ -10,6 +10,7 @@ from itertools import count
 
 import pytest
 
+from registry.changes import protocol
 from registry.errors import DatabaseUnreachable
 from tests.changes import faults
 from tests.changes.faults import (
@@ -29,6 +30,12 @@ pytestmark = pytest.mark.server
 
 every_change = pytest.mark.parametrize("change", sorted(CHANGES))
 numbers = count()
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    """Let a client whose server is away ask again as often as ever, but soon."""
+    monkeypatch.setattr(protocol, "PAUSES", [0.01] * len(protocol.PAUSES))
 
 
 def make_world(place, url, change):

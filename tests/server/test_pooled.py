@@ -30,9 +30,13 @@ pytestmark = [
 MODES = ("session", "transaction")
 
 
-@pytest.fixture(params=MODES)
+both_modes = pytest.mark.parametrize("pooler", MODES, indirect=True)
+
+
+@pytest.fixture
 def pooler(request, databases):
-    pooler = Pooler(databases.new(), request.param)
+    """One that lends its connections for a transaction, unless a test asks for more."""
+    pooler = Pooler(databases.new(), getattr(request, "param", "transaction"))
     yield pooler
     pooler.stop()
 
@@ -59,6 +63,7 @@ def library(address, root):
         yield registry
 
 
+@both_modes
 def test_all_that_a_server_is_used_for_works_behind_a_pooler(library, root):
     assert library.list().total == 2
     assert [hit.ref for hit in library.search("alpha")] == ["alpha"]
@@ -84,6 +89,7 @@ with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
 """
 
 
+@both_modes
 def test_two_publishers_exclude_each_other_and_the_second_waits(library, address, root):
     with SkillRegistry.open(address, settings=Settings()) as twin:
         with library.core.backend.sync_lock() as lock:
