@@ -12,7 +12,7 @@ COMPILED := $(VENV)/.compiled
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # What only some tests need, which are skipped without it.
 OPTIONAL := server frameworks browser
-# A file's tests share what it keeps; the long files come first (tests/conftest.py).
+# A file's tests share what it keeps; the long files come first (tests/collecting.py).
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(MORE)
 # In memory, where there is room and programs may be run: nothing waits there for a disk.
 export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && ! grep -q " /dev/shm .*noexec" /proc/mounts \

@@ -47,6 +47,7 @@ PRELOADED = (
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
+        __name__,
         "registry.api",
         *(
             ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)

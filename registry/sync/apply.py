@@ -148,7 +148,7 @@ def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
         before = by_id(core.reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:
             continue  # changed by somebody else since the plan was made
-        found = part.look(folder)
+        found = part.look_last(folder)
         if found is not None:  # else it vanished since the scan: the next sync sees to it
             yield _Job(part, found, before)
 

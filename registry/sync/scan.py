@@ -89,6 +89,10 @@ class SourcePlan:
         """
         return self.seen_folders.get(folder) or self.walk.one(folder)
 
+    def look_last(self, folder: str) -> ScannedFolder | None:
+        """Return what `look` does, for the last time: it is forgotten."""
+        return self.seen_folders.pop(folder, None) or self.walk.one(folder)
+
     def count_unchanged(self, row: StoredFingerprint) -> None:
         """Count a stored skill that stays as it is."""
         if row.status != "no_document":

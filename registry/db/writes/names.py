@@ -111,7 +111,7 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
     OR skills.ref <> told.ref OR skills.copies <> told.copies)
 """
 
-_AT_ONCE: Final = 10_000
+_AT_ONCE: Final = 2_500
 """Names that a file is asked for at once: what it sorts them in grows with them."""
 
 _ALL_ON_A_SERVER: Final = 20_000
