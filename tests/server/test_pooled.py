@@ -36,7 +36,7 @@ both_modes = pytest.mark.parametrize("pooler", MODES, indirect=True)
 @pytest.fixture
 def pooler(request, databases):
     """One that lends its connections for a transaction, unless a test asks for more."""
-    pooler = Pooler(databases.new(), getattr(request, "param", "transaction"))
+    pooler = Pooler(databases.server, getattr(request, "param", "transaction"))
     yield pooler
     pooler.stop()
 
@@ -44,7 +44,7 @@ def pooler(request, databases):
 @pytest.fixture
 def narrow(databases):
     """One connection for all, lent for a transaction."""
-    pooler = Pooler(databases.new(), "transaction", size=1)
+    pooler = Pooler(databases.server, "transaction", size=1)
     yield pooler
     pooler.stop()
 
