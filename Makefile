@@ -106,13 +106,13 @@ clients: $(TOOLS)  ## run real MCP clients against the server; writes the table 
 	$(BIN)/python benchmarks/clients/run.py
 
 docs: $(TOOLS)  ## write docs/commands.md from --help, and the answers in docs/tour.md and docs/remote.md
-	$(BIN)/python -m registry.cli.reference docs/commands.md
+	$(BIN)/python -m tests.reference docs/commands.md
 	$(BIN)/python -m tests.tour docs/agents.md
 	$(BIN)/python -m tests.tour docs/tour.md
 	$(BIN)/python -m tests.tour docs/remote.md
 
 schema: $(TOOLS)  ## write the schema of a new SQLite file, after a migration was added
-	$(BIN)/python -m registry.db.sqlite.upgrade
+	$(BIN)/python -m tests.schema
 
 clean:
 	rm -rf $(VENV) .demo .bench build dist

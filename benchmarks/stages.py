@@ -10,9 +10,9 @@ from registry.db.versions import pack
 from registry.db.writes.indexed import SEGMENTED, how_indexed
 from registry.disk.files import digest
 from registry.disk.walk import Walk
-from registry.document import parse_document
 from registry.document.likeness import sketch
 from registry.document.mend import untidy
+from registry.document.parse import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import check_file, check_security
 from registry.sync.folder import make_version, read_folder

@@ -91,8 +91,7 @@ class SkillRegistry:
 
     def close(self) -> None:
         """Write down what was counted, and close all connections; nothing can be asked then."""
-        if not self.core.closed:
-            self.core.close()
+        self.core.close()
 
     def __enter__(self) -> Self:
         return self
@@ -469,8 +468,9 @@ class SkillRegistry:
 
         ``agents``: into the folders of these below ``to``, which is a project.
         """
-        from registry.exchange.pull import How, pull
+        from registry.exchange.pull import pull
         from registry.exchange.targets import Target
+        from registry.exchange.told import How
 
         return pull(self.core, skills, Target.folder(to), How(force=force, agents=agents))
 

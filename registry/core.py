@@ -101,7 +101,9 @@ class Core:
         return core
 
     def close(self) -> None:
-        """End what follows it, write down what was counted, and close all connections."""
+        """End what follows it, write down what was counted, and close all connections, once."""
+        if self.closed:
+            return
         for follower in tuple(self.followers):
             follower.end()
         self._shared.closed = True

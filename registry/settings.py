@@ -1,6 +1,6 @@
 """Settings: a YAML file, all keys optional, unknown ones refused with the nearest known."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -159,34 +159,25 @@ class _Entry:
     skills: _Skills = field(default_factory=_Skills)
 
 
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(one, str) for one in values)
+
+
 _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
     bool: (lambda value: isinstance(value, bool), "true or false, not {!r}"),
     int: (lambda value: type(value) is int and value > 0, "a whole number of at least 1, not {!r}"),
-    Names: (
-        lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
-        "a list of names",
-    ),
-    "dialects": (
-        lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
-        "a list of names",
-    ),
-    "source_kinds": (
-        lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+    Names: (lambda value: isinstance(value, list) and _are_texts(value), "a list of names"),
+    tuple[str, ...]: (
+        lambda value: isinstance(value, list) and _are_texts(value),
         "a list of names",
     ),
     "hosts": (
-        lambda value: (
-            isinstance(value, Mapping)
-            and all(isinstance(one, str) for pair in value.items() for one in pair)
-        ),
+        lambda value: isinstance(value, Mapping) and _are_texts((*value, *value.values())),
         "a mapping of short names to addresses such as https://git.example.com/",
     ),
-    "default_source": (lambda value: isinstance(value, str), "a source's name"),
-    "host": (
-        lambda value: isinstance(value, str) and value.strip() != "",
-        "a name for this machine",
-    ),
-    "team": (lambda value: isinstance(value, str), "a team source's name"),
+    "default_source": (lambda value: _are_texts([value]), "a source's name"),
+    "host": (lambda value: _are_texts([value]) and value.strip() != "", "a name for this machine"),
+    "team": (lambda value: _are_texts([value]), "a team source's name"),
 }
 """What values of a type, or of a key that is a text, look like."""
 

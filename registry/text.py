@@ -121,6 +121,15 @@ def beyond_ascii(text: str) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
+def is_encodable(text: str) -> bool:
+    """Tell whether ``text`` can be encoded, having no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_path(text: str) -> bool:
     """Tell whether what was typed can only be a path: a name does not begin like that."""
     return text in {".", ".."} or text.startswith(("/", "./", "../", "~"))

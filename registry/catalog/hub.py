@@ -15,7 +15,6 @@ from registry.catalog.browse import Browse
 from registry.db.queries import hub, skills
 from registry.db.queries.filters import Filters, Sort
 from registry.db.queries.found import ids_named
-from registry.db.queries.hub import Turn
 from registry.db.queries.revisions import Revision, revisions
 from registry.db.queries.skills import StoredSkill
 from registry.text import name_key, slug
@@ -60,7 +59,7 @@ def owner_of(source: str) -> str:
 
 def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]:
     """Return the visible skills of a slug, of one owner if given."""
-    found = _named(browse, wanted)
+    found = _chosen(browse, _ids(browse, wanted), wanted, 1)  # of each source without a number
     numbered = _NUMBERED.fullmatch(wanted)
     if numbered is not None:
         place = int(numbered[2])
@@ -105,17 +104,8 @@ def contents(browse: Browse, one: Offered) -> list[Kept]:
     return [
         Kept(version_of(turn.turn), turn.seen_at, known[turn.number])
         for turn in hub.turns(reader, one.stored.uid)
-        if _can_be_had(turn, known.get(turn.number))
+        if turn.number in known and (turn.current or known[turn.number].complete)
     ]
-
-
-def _can_be_had(turn: Turn, revision: Revision | None) -> bool:
-    return revision is not None and (turn.current or revision.complete)
-
-
-def _named(browse: Browse, wanted: str) -> list[Offered]:
-    """Return the skills that have a slug without a number, one of each source."""
-    return _chosen(browse, _ids(browse, wanted), wanted, 1)
 
 
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:

@@ -4,7 +4,6 @@ import re
 from typing import Final
 
 _MARKERS: Final = re.compile(r"\s*(?:(?:[-*+>]|\d{1,3}[.)]|#{1,6})\s+|(?:```|~~~)\S*)")
-_RULE: Final = " \t|:=*_-"
 _LINK: Final = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _EMPHASIS: Final = re.compile(r"(?<![\w*])([*_]{1,2})(?=[^\s*_])([^*_]*[^\s*_])\1(?![\w*])")
 
@@ -16,7 +15,7 @@ def plain(text: str) -> str:
         told = line
         while (marker := _MARKERS.match(told)) is not None:
             told = told[marker.end() :]
-        if not told.strip(_RULE):
+        if not told.strip(" \t|:=*_-"):
             continue
         if told.lstrip().startswith("|"):
             told = told.replace("|", " ")

@@ -134,7 +134,9 @@ def _size(entry: Entry, style: Style, cap: int) -> int:
 def _entry(entry: Entry, style: Style, cap: int | None = None) -> str:
     description = entry.description if cap is None else _shorten(entry.description, cap)
     if style == "markdown":
-        return f"- **{_place(entry.ref)}**: {_line(description)} ({_place(entry.location)})"
+        return (
+            f"- **{_place(entry.ref)}**: {' '.join(description.split())} ({_place(entry.location)})"
+        )
     return (
         f"<skill>\n<name>\n{_xml(entry.name)}\n</name>\n"
         f"<description>\n{_xml(description)}\n</description>\n"
@@ -194,10 +196,6 @@ def _place(text: str) -> str:
     if text.isprintable():
         return text
     return _DISTURBING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _refs(entries: Sequence[Entry]) -> tuple[str, ...]:

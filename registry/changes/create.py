@@ -121,7 +121,7 @@ def told(core: Core, stored: StoredSkill) -> SkillDetail:
     except (RegistryError, OSError) as error:
         core.warn(
             f"The change of {stored.skill.ref!r} is made, but what is stored of it could not be "
-            f"read again ({_reason(error)}): only a part of it is shown."
+            f"read again ({str(error).rstrip('.')}): only a part of it is shown."
         )
     return SkillDetail(
         **vars(stored.skill),
@@ -134,7 +134,3 @@ def told(core: Core, stored: StoredSkill) -> SkillDetail:
         parameters=(),
         location=stored.path,
     )
-
-
-def _reason(error: RegistryError | OSError) -> str:
-    return str(error).rstrip(".")

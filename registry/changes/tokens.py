@@ -33,7 +33,7 @@ USED_WITHIN: Final = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Token(Value):
-    """A token that this user made; ``number`` tells it from others and is no secret.
+    """A token that this user made; ``number`` tells it from others and is not secret.
 
     ``personality`` and ``source`` narrow what it shows; ``expires_at``: None is never.
     """

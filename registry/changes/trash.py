@@ -117,7 +117,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
     """Bring a deleted skill back, byte for byte, with the ``created_at`` it had.
 
     ``number``: of the change, where several are made together. Raises `SkillExists` where its
-    folder is taken, `ChangeRefused` where the trash holds it no more, and what
+    folder is taken, `ChangeRefused` where the trash no longer holds it, and what
     `protocol.carry_out` raises.
     """
 

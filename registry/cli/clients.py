@@ -6,14 +6,12 @@ written in another way) is refused with `Unclear`, and a person pastes the snipp
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 SERVER: Final = "skills"
 """What the server is called in a client."""
-
-_SPACE: Final = " \t\r\n"
 
 
 class Unclear(ValueError):
@@ -170,27 +168,6 @@ class _Object(NamedTuple):
 
 
 def _skip(text: str, at: int) -> int:
-    while text[at] in _SPACE:
+    while text[at] in " \t\r\n":
         at += 1
     return at
-
-
-def arguments(
-    *,
-    db: str | None,
-    config: str | None,
-    toolsets: Sequence[str],
-    personality: str | None,
-    read_only: bool,
-) -> Iterator[str]:
-    """Yield the arguments with which a client starts the server."""
-    for option, value in (("--db", db), ("--config", config)):
-        if value:
-            yield from (option, value)
-    yield "mcp"
-    for toolset in toolsets:
-        yield from ("--toolset", toolset)
-    if personality:
-        yield from ("--personality", personality)
-    if read_only:
-        yield "--read-only"

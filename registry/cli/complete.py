@@ -51,6 +51,13 @@ def _completer(
     return complete
 
 
+def codes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the codes of findings."""
+    from registry.catalog.codes import all_codes
+
+    return sorted(code for code in all_codes() if code.startswith(incomplete))
+
+
 def _skills(registry: "SkillRegistry") -> Iterable[tuple[str, str]]:
     return ((skill.ref, skill.description) for skill in registry.list())
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final, Literal, TextIO
 
 from registry.cli import escape
-from registry.model import record, shallow_record
+from registry.model import shallow_record
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "match"]
 
@@ -119,13 +119,6 @@ class Console:
         import json
 
         self.write([json.dumps(value, ensure_ascii=not self.is_unicode, indent=2)], json_text=True)
-
-    def answer(self, value: object, lines: Iterable[str], *, as_json: bool) -> None:
-        """Write the result of a command: the value as JSON, or ``lines`` of escaped text."""
-        if as_json:
-            self.json(record(value))
-        else:
-            self.write(lines)
 
     def json_lines(self, values: Iterable[object]) -> Iterator[str]:
         """Yield each value as one line of JSON in the encoding of stdout, not yet escaped."""

@@ -1,6 +1,6 @@
 """Say what became of the copies of a skill that was changed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from shlex import quote
 from typing import Final, Literal
@@ -41,10 +41,10 @@ def told(
     found = fate(reader, stored, before)
     if found.changed:
         done = {"changes": "changed", "deletes": "deleted"}[verb]
-        console.note(f"{_count(found.changed, 'is', 'are')} {done}, too: {_named(found.changed)}")
+        console.note(f"{_count(found.changed, 'is', 'are')} {done}, too: {named(found.changed)}")
     if found.left:
         text = _count(found.left, "is left as it was", "are left as they were")
-        text += f": {_named(found.left)}"
+        text += f": {named(found.left)}"
         them = "them" if found.left[1:] else "it"
         if verb == "deletes" and copies is False:
             text += f"; the same with --copies deletes {them}, too"
@@ -61,6 +61,7 @@ def _count(refs: tuple[str, ...], one: str, several: str) -> str:
     return f"{words.count(len(refs), 'copy', 'copies')} {several if refs[1:] else one}"
 
 
-def _named(refs: tuple[str, ...]) -> str:
+def named(refs: Sequence[str]) -> str:
+    """Return refs as one text, of many the first."""
     named = ", ".join(map(escape.line, refs[:MAX_NAMED]))
     return named + (f" and {len(refs) - MAX_NAMED:,} more" if len(refs) > MAX_NAMED else "")

@@ -20,11 +20,6 @@ def _source_unclear(error: errors.RegistryError) -> str:
     return "Name one with --source; the setting default_source makes one of them the usual choice."
 
 
-def _source_not_adopted(error: errors.RegistryError) -> str:
-    name = quote(escape.line(error.facts["name"]))
-    return f"If that is right: skill-registry source adopt {name}"
-
-
 def _skill_not_found(error: errors.RegistryError) -> str:
     return "" if error.facts["similar"] else "'skill-registry search' finds skills by what they do."
 
@@ -42,29 +37,11 @@ def _skill_held(error: errors.RegistryError) -> str:
     return "\nAfter a look at them, the same with --trust brings them in."
 
 
-def _restore(error: errors.RegistryError) -> str:
-    return f"'skill-registry restore {quote(escape.line(error.facts['name']))}' brings it back."
-
-
-def _not_deleted(error: errors.RegistryError) -> str:
-    name = quote(escape.line(error.facts["name"]))
-    return (
-        f"'skill-registry history {name}' lists what it was, 'skill-registry restore {name} "
-        "--revision N' brings that back."
-    )
-
-
 def _not_undone(error: errors.RegistryError) -> str:
     place, number = quote(escape.line(error.facts["place"])), error.facts["revision"]
     before = f"'skill-registry restore {place} --revision {number}' brings back what it was; "
     return (before if number else "") + (
         "'skill-registry undo --skip' forgets this change and shows the one before it."
-    )
-
-
-def _root_missing(error: errors.RegistryError) -> str:
-    return (
-        f"Mount what it is on, or make it first: mkdir -p {quote(escape.line(error.facts['path']))}"
     )
 
 
@@ -101,11 +78,14 @@ def _at_skill(error: errors.RegistryError) -> str:
 
 _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
     errors.SkillNotFound: _skill_not_found,
-    errors.SkillGone: _restore,
-    errors.SkillInTrash: _restore,
-    errors.SkillNotDeleted: _not_deleted,
+    errors.SkillGone: "'skill-registry restore {name}' brings it back.",
+    errors.SkillInTrash: "'skill-registry restore {name}' brings it back.",
+    errors.SkillNotDeleted: (
+        "'skill-registry history {name}' lists what it was, 'skill-registry restore {name} "
+        "--revision N' brings that back."
+    ),
     errors.ChangeNotUndone: _not_undone,
-    errors.RootMissing: _root_missing,
+    errors.RootMissing: "Mount what it is on, or make it first: mkdir -p {path}",
     errors.TokenNotFound: "'skill-registry token list' shows those there are.",
     errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",
     errors.SkillMissing: (
@@ -123,16 +103,14 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillHeld: _skill_held,
     errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
     errors.SourceKindUnusable: "Settings: source_kinds.",
-    errors.SourceNotAdopted: _source_not_adopted,
+    errors.SourceNotAdopted: "If that is right: skill-registry source adopt {name}",
     errors.SourceNotYours: "Ask them; who is an admin says --as-admin.",
     errors.AdminNeeded: "'skill-registry db grant ROLE --admin --print' says how one is made.",
     errors.HostTaken: (
         "Give this machine another name: SKILL_REGISTRY_HOST, or the setting host. An admin frees "
         "one with: skill-registry db revoke ROLE"
     ),
-    errors.RoleNotFound: lambda error: (
-        f"Make one, on the server: createuser {quote(escape.line(error.facts['name']))}"
-    ),
+    errors.RoleNotFound: "Make one, on the server: createuser {name}",
     errors.RightMissing: (
         "An admin gives it: skill-registry db grant ROLE --read, or --write; with --print it says "
         "what a DBA would run."
@@ -168,7 +146,10 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 def hint(error: errors.RegistryError) -> str:
     """Return what helps, empty where the error's own sentence is enough."""
     found = _HINTS.get(type(error), "")
-    return found if isinstance(found, str) else found(error)
+    if not isinstance(found, str):
+        return found(error)
+    # In a text stand facts as a shell takes them.
+    return found.format_map({key: quote(escape.line(str(one))) for key, one in error.facts.items()})
 
 
 def unsynced(registry: "SkillRegistry", name: str) -> str:

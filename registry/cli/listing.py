@@ -22,46 +22,41 @@ NEAREST: Final = 5
 
 
 def emit(
-    console: Console,
-    style: str | None,
+    session: "Session",
     items: Iterable[T],
     columns: Sequence[Column[T]],
     *,
     name: Callable[[T], str] | None = None,
     to_record: Callable[[T], object] | None = None,
     draw: Callable[[Console, Iterable[T]], Iterator[str]] | None = None,
-    plain: Callable[[T], str] | None = None,
+    nothing: str = "",
 ) -> bool:
-    """Print ``items`` in the format ``style``; None: a table on a terminal, else plain lines.
+    """Print ``items`` in the format that was asked for: else a table on a terminal, or plain lines.
 
     ``items`` are printed as they come; those of a table are gone through twice. The format
     ``names`` prints ``name``, by default the first column of the plain lines. ``draw``
-    replaces the table and ``plain`` the plain lines; both return escaped text. Return whether a
-    table was printed on a terminal.
+    replaces the table by its lines of escaped text. ``nothing`` is said on stderr of a list that is
+    empty. Return whether a table was printed on a terminal.
     """
-    if style is None:
-        style = "table" if console.is_terminal else "plain"
-    if style == "json":
+    console = session.console
+    style = session.style or ("table" if console.is_terminal else "plain")
+    if style in {"json", "jsonl"}:
         # One object a line: readable, and written at full speed.
         rows = console.json_lines(map(to_record, items) if to_record else items)
-        console.write(_array(rows), json_text=True)
-    elif style == "jsonl":
-        console.write(
-            console.json_lines(map(to_record, items) if to_record else items), json_text=True
-        )
+        console.write(_array(rows) if session.as_json else rows, json_text=True)
     elif style == "table" and draw:
         console.write(draw(console, items))
     elif style == "table":
         from registry.cli import table
 
         console.write(table.draw(console, columns, items))
-    elif style == "plain" and plain:
-        console.write(map(plain, items))
     else:
         in_line = [column for column in columns if column.only != "table"]
         if style == "names":
             in_line = [Column("", name)] if name else in_line[:1]
         console.write(_plain_lines(in_line, items))
+    if nothing and not items:
+        console.note(nothing)
     return style == "table" and console.is_terminal
 
 

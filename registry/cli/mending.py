@@ -27,7 +27,6 @@ def mend(
     *,
     dry_run: bool,
     yes: bool,
-    style: str | None,
 ) -> None:
     """Print the diffs, on a terminal ask, and mend; exit with 1 where a file can't be changed.
 
@@ -38,7 +37,7 @@ def mend(
         raise click.UsageError("--fix changes files: add --yes, or --dry-run to see the diff.")
     with waiting(console, "checking"):
         found = registry.fixes(targets, select=select, ignore=ignore)
-    _show(console, found, style)
+    _show(session, found)
     if dry_run:
         return
     skills = words.count(len(found), "skill")
@@ -61,12 +60,13 @@ def mend(
         raise click.exceptions.Exit(Status.FAILED)
 
 
-def _show(console: Console, found: "Sequence[Fix]", style: str | None) -> None:
-    if style in {"json", "jsonl"}:
+def _show(session: Session, found: "Sequence[Fix]") -> None:
+    console = session.console
+    if session.style in {"json", "jsonl"}:
         from registry.cli.listing import emit
 
-        emit(console, style, found, ())
-    elif style == "names":
+        emit(session, found, ())
+    elif session.style == "names":
         console.write(escape.line(one.path) for one in found)
     elif console.is_terminal:
         console.page(list(_painted(console, found)))

@@ -37,22 +37,26 @@ class StatusChoice(Choice):
         return str(super().convert(joined, param, ctx))
 
 
-class When(ParamType):
-    """A date, a timestamp or an age; becomes a UTC timestamp."""
+class Parsed(ParamType):
+    """A value that a function makes of its text; the message of its ValueError is shown."""
 
-    name = "when"
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
 
-    def __init__(self, *, end_of_day: bool) -> None:
-        self.end_of_day = end_of_day
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Parse a date, a timestamp or an age."""
-        from registry.document.dates import moment
-
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse a text."""
         try:
-            return moment(str(value), end=self.end_of_day)
+            return self._parse(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+def _when(text: str, *, end: bool = False) -> str:
+    """Return the UTC timestamp that a date, a timestamp or an age means."""
+    from registry.document.dates import moment
+
+    return moment(text, end=end)
 
 
 def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -66,8 +70,8 @@ def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
-when_option: Final = partial(click.option, metavar="WHEN", type=When(end_of_day=False))
-until_option: Final = partial(click.option, metavar="WHEN", type=When(end_of_day=True))
+when_option: Final = partial(click.option, metavar="WHEN", type=Parsed("when", _when))
+until_option: Final = partial(when_option, type=Parsed("when", partial(_when, end=True)))
 tag_option: Final = partial(
     click.option, metavar="TAG", multiple=True, shell_complete=complete.tags
 )
@@ -84,16 +88,22 @@ def _dates(what: str, meaning: str) -> Callable[[F], F]:
     )
 
 
+def _remember_style(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value:
+        ctx.ensure_object(Session).style = value
+
+
+_style_option: Final = partial(click.option, expose_value=False, callback=_remember_style)
+
 format_options: Final = stack(
-    click.option(
+    _style_option(
         "--format",
-        "style",
         type=click.Choice(FORMATS),
         help="How to print it: by default a table on a terminal, plain lines in a pipe.",
     ),
-    click.option("--json", "style", flag_value="json", help="Short for --format json."),
+    _style_option("--json", flag_value="json", help="Short for --format json."),
 )
-json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option: Final = _style_option("--json", flag_value="json", help="Print JSON.")
 as_admin_option: Final = click.option(
     "--as-admin", is_flag=True, help="Another role's or host's, too; for admins of the server."
 )

@@ -20,6 +20,7 @@ from registry.errors import (
     SkillNotFound,
     UsageProblem,
 )
+from registry.text import is_encodable
 
 COMPLETION_VARIABLE = "_SKILL_REGISTRY_COMPLETE"
 
@@ -93,7 +94,7 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
             return Status.DONE
         console.error(f"The output can't be written: {error.strerror}.")
         return Status.FAILED
-    if isinstance(error, UnicodeEncodeError) and not all(map(_is_text, arguments)):
+    if isinstance(error, UnicodeEncodeError) and not all(map(is_encodable, arguments)):
         console.error("An argument is not UTF-8 text.")
         return Status.USAGE
     if isinstance(error, RegistryError):
@@ -157,11 +158,3 @@ def _discard_output(console: Console) -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, descriptor)
     os.close(nothing)
-
-
-def _is_text(argument: str) -> bool:
-    try:
-        argument.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

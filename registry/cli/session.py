@@ -1,12 +1,14 @@
 """What one run of the program works with: its streams, its options, its registry."""
 
 import os
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from registry.cli import escape
 from registry.cli.console import Console
 from registry.errors import DatabaseMissing
+from registry.model.values import record
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -14,13 +16,14 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Opens the registry when a command first needs it."""
+    """Opens the registry when a command first needs it; ``style`` is the format asked for."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console()
         self.db: str | None = None
         self.config: str | None = None
         self.verbose = False
+        self.style: str | None = None
         self.starts_new = True
         self.upgrades = False
 
@@ -49,6 +52,18 @@ class Session:
         from registry.settings import load_settings
 
         return load_settings(Path(os.path.expanduser(self.config)) if self.config else None)
+
+    @property
+    def as_json(self) -> bool:
+        """Whether JSON was asked for, as one value."""
+        return self.style == "json"
+
+    def answer(self, value: object, lines: Iterable[str]) -> None:
+        """Print the result of a command: the value as JSON, or ``lines`` of escaped text."""
+        if self.as_json:
+            self.console.json(record(value))
+        else:
+            self.console.write(lines)
 
     def __enter__(self) -> Self:
         return self

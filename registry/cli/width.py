@@ -7,7 +7,6 @@ from unicodedata import category, east_asian_width
 
 Cut = Literal["end", "middle", "start"]
 
-_INVISIBLE: Final = {"Mn", "Me", "Cf"}
 _EMOJI_STYLE: Final = "\ufe0f"
 
 
@@ -70,7 +69,7 @@ def _width(char: str) -> int:
         return 1
     if char == _EMOJI_STYLE:
         return 1  # what it follows is drawn two columns wide
-    if category(char) in _INVISIBLE:
+    if category(char) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if east_asian_width(char) in "WF" else 1
 

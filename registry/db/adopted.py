@@ -47,7 +47,7 @@ def remember(backend: Backend, path: str) -> None:
 
 
 def forget(backend: Backend, path: str) -> None:
-    """Remember a folder no more."""
+    """Forget a folder."""
     with suppress(OSError), _place(backend, path) as (place, _):
         os.unlink(place.name, dir_fd=place.folder.fd)
 

@@ -46,13 +46,16 @@ def _texts(names: str) -> list[Column[Any]]:
     return [Column(name, Text) for name in names.split()]
 
 
+def _given(names: str, kind: type[Integer] | AnyText = Text) -> list[Column[Any]]:
+    """Return columns that are never missing, of texts unless said otherwise."""
+    return [Column(name, kind, nullable=False) for name in names.split()]
+
+
 sources = Table(
     "sources",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("path", Text, nullable=False),
-    Column("scope", Text, nullable=False),
+    *_given("name path scope"),
     Column("priority", Integer, nullable=False, server_default=text("0")),
     # Rank of the scope and priority in one number, the lowest is the strongest.
     Column("strength", Integer, nullable=False),
@@ -84,23 +87,18 @@ skills = Table(
     # The version that this staged one takes the place of.
     Column("replaces", Integer),
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    Column("folder", Text, nullable=False),
-    Column("position", Text, nullable=False),
+    *_given("folder position"),
     Column("ref", Text, nullable=False, server_default=""),
     Column("shadowed", Integer, nullable=False, server_default=text("0")),
     # Its name alone means it to who sees it, whatever else has that name in a project elsewhere.
     Column("bare", Integer, nullable=False, server_default=text("0")),
     # The refs of all that have this name and these files, itself among them, one a line.
     Column("copies", Text, nullable=False, server_default=""),
-    Column("name", Text, nullable=False),
-    Column("name_key", Text, nullable=False),
-    Column("description", Text, nullable=False),
+    *_given("name name_key description"),
     *_texts("kind category version license author compatibility"),
     # The tags again, one a line, so that a listing needs no second query.
     Column("tags", Text, nullable=False, server_default=""),
-    Column("created_at", Text, nullable=False),
-    Column("updated_at", Text, nullable=False),
-    Column("indexed_at", Text, nullable=False),
+    *_given("created_at updated_at indexed_at"),
     *_texts("content_hash tree_hash document"),
     Column("bytes", BigInteger, nullable=False),
     Column("file_count", Integer, nullable=False),
@@ -152,10 +150,7 @@ skill_files = Table(
     _skill_id(),
     Column("path", Text, primary_key=True, nullable=False),
     Column("mode", Integer, nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("mtime_ns", BigInteger, nullable=False),
-    Column("ctime_ns", BigInteger, nullable=False),
-    Column("inode", BigInteger, nullable=False),
+    *_given("size mtime_ns ctime_ns inode", BigInteger),
     Column("hash", Text),
     sqlite_with_rowid=False,
 )
@@ -176,10 +171,7 @@ diagnostics = Table(
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     # NULL: the finding is about a place below the source that is not a skill.
     Column("skill_id", ForeignKey("skills.id", ondelete="CASCADE")),
-    Column("folder", Text, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("severity", Text, nullable=False),
-    Column("message", Text, nullable=False),
+    *_given("folder code severity message"),
     Column("path", Text),
     Column("line", Integer),
     Column("fix", Text),
@@ -193,11 +185,7 @@ journal = Table(
     Column("id", Text, primary_key=True),
     Column("host", Text, nullable=False),
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    Column("root", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("folder", Text, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("staged", Text, nullable=False),
+    *_given("root kind folder target staged"),
     *_texts("base new"),
     Column("exchange", Integer, nullable=False),
     *_texts("uid created_at"),
@@ -210,9 +198,7 @@ usage = Table(
     "usage",
     metadata,
     Column("uid", Text, primary_key=True, nullable=False),
-    Column("listed", BigInteger, nullable=False),
-    Column("found", BigInteger, nullable=False),
-    Column("read", BigInteger, nullable=False),
+    *_given("listed found read", BigInteger),
     *_texts("last_listed_at last_found_at last_read_at"),
 )
 
@@ -222,9 +208,7 @@ usage_days = Table(
     metadata,
     Column("day", Text, primary_key=True, nullable=False),
     Column("uid", Text, primary_key=True, nullable=False),
-    Column("listed", BigInteger, nullable=False),
-    Column("found", BigInteger, nullable=False),
-    Column("read", BigInteger, nullable=False),
+    *_given("listed found read", BigInteger),
     sqlite_with_rowid=False,
 )
 
@@ -249,9 +233,7 @@ revisions = Table(
     Column("name", Text, nullable=False),
     Column("document", Text),
     Column("content_hash", Text),
-    Column("tree_hash", Text, nullable=False),
-    Column("seen_at", Text, nullable=False),
-    Column("files", Text, nullable=False),
+    *_given("tree_hash seen_at files"),
     # Where it came from by then, as `queries.rows.ORIGIN` has it.
     Column("origin", Text),
     # The place in the order in which contents were current; NULL: the number, it never came back.
@@ -271,10 +253,7 @@ gone = Table(
     Column("uid", Text, primary_key=True, nullable=False),
     Column("name", Text, nullable=False),
     # Empty where it went before this was written down, as the folder is.
-    Column("source", Text, nullable=False),
-    Column("folder", Text, nullable=False),
-    Column("created_at", Text, nullable=False),
-    Column("since", Text, nullable=False),
+    *_given("source folder created_at since"),
     *_texts("tree_hash trash"),
     *_texts("owner team"),
 )
@@ -286,16 +265,9 @@ changes = Table(
     "changes",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("number", Text, nullable=False),
-    Column("host", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("uid", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("folder", Text, nullable=False),
+    *_given("number host kind uid name source folder"),
     *_texts("before after"),
-    Column("made_at", Text, nullable=False),
-    Column("signature", Text, nullable=False),
+    *_given("made_at signature"),
     *_texts("role tool client"),
     UniqueConstraint("number"),
 )
@@ -307,8 +279,7 @@ tokens = Table(
     "tokens",
     metadata,
     Column("number", Text, primary_key=True, nullable=False),
-    Column("hash", Text, nullable=False),
-    Column("name", Text, nullable=False),
+    *_given("hash name"),
     Column("personality", Text),
     Column("source", Text),
     Column("write", Integer, nullable=False),

@@ -193,12 +193,6 @@ class Folder:
             return False
         return True
 
-    def read_link(self, path: str) -> str:
-        """Return what the link at ``path`` below this folder says."""
-        holder, name = self.parent(path)
-        with holder:
-            return os.readlink(name, dir_fd=holder.fd)
-
     def entries(self) -> "list[os.DirEntry[str]]":
         """Return what is in it; their ``path`` is the name, and they go stale when it is closed."""
         with os.scandir(self.fd) as listing:

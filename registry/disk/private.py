@@ -16,7 +16,6 @@ from registry.disk.beneath import FOLDER, READ, Folder
 
 _OTHERS: Final = 0o077
 
-_BESIDE: Final = ("-wal", "-shm", "-journal")
 
 _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
 """What is said of something of another kind, or a link."""
@@ -88,7 +87,7 @@ def is_ours_alone(path: str) -> bool:
     So must be all that SQLite reads with it.
     """
     real = os.path.realpath(path)
-    for name in (real, *(real + ending for ending in _BESIDE)):
+    for name in (real, *(real + ending for ending in ("-wal", "-shm", "-journal"))):
         try:
             facts = os.stat(name, follow_symlinks=False)
         except FileNotFoundError:

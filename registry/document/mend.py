@@ -109,7 +109,7 @@ def is_perhaps_untidy(data: bytes) -> bool:
 def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
     """Return a skill file with what is ``wanted``, by its code, mended; None: nothing is to be.
 
-    A file that is no text, or that nobody can use, is left alone, as is one with a CR by itself:
+    A file that is not text, or that nobody can use, is left alone, as is one with a CR by itself:
     readers don't agree on what a line is there.
     """
     document = parse_document(data, folder_name=folder_name)

@@ -13,6 +13,7 @@ from registry.document.parse import parse_text
 from registry.document.scalars import quoted, scalar, tag_text, tag_words, text_value
 from registry.document.sections import safe_text, with_parameters
 from registry.model import Parameter
+from registry.text import is_encodable
 
 FIRST_VERSION: Final = "1.0.0"
 
@@ -100,10 +101,8 @@ def _moment(text: str | None) -> str | None:
 
 def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Parameter]) -> None:
     """Read ``text`` and raise ValueError for the first field that doesn't come back."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("the text has half characters (surrogates)") from None
+    if not is_encodable(text):
+        raise ValueError("the text has half characters (surrogates)")
     if "\0" in text:
         raise ValueError("the text has NUL characters, which no skill can hold")
     document = parse_text(text, folder_name="")

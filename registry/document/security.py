@@ -108,7 +108,7 @@ class Budget:
         self._left = MAX_SKILL_BYTES
 
     def take(self, path: str, data: bytes) -> bytes:
-        """Return the part of a file that is to be checked; nothing where it is no text."""
+        """Return the part of a file that is to be checked; nothing where it is not text."""
         self.seen.add(path)
         if self._left <= 0 or not is_text(path, data):
             return b""

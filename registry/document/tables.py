@@ -18,7 +18,6 @@ COLUMNS: Final = ("Name", "Type", "Required", "Description", "Default")
 _BREAK: Final = re.compile(r"(\\*)(\n|<br ?/?>)", re.IGNORECASE)
 _LINE_END: Final = re.compile("\r\n|[\n\r\u2028\u2029]")
 _NO_DEFAULT: Final = frozenset({"", "-", "\u2013", "\u2014", "none", "n/a", "null"})
-_MARKS: Final = "`*"
 
 
 def cell(text: str) -> str:
@@ -37,7 +36,7 @@ def default_cell(parameter: Parameter) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        plain = value == clean(value) and value.strip(_MARKS) == value and "`" not in value
+        plain = value == clean(value) and value.strip("`*") == value and "`" not in value
         plain = plain and "\n" not in value and "<br" not in value.casefold()
         if plain and value and read_default(value, parameter) == value:
             return f"`{value}`".replace("|", "\\|")

@@ -10,76 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from registry.document.behaviours import BEHAVIOUR_RULES
-from registry.document.behaviours.table import SecurityRule
+from registry.document.behaviours.table import SecurityRule, rules
 
-RULES: Final[Mapping[str, SecurityRule]] = {
-    "hidden-text": SecurityRule(
-        "error",
-        "characters that nobody sees spell out text for the model",
-        "remove these characters, and ask how they came there before you use the skill",
-    ),
-    "bidi-control": SecurityRule(
-        "warning",
-        "a control character reorders what is shown",
-        "remove the character, and read the line again as it then stands",
-    ),
-    "zero-width-character": SecurityRule(
-        "info", "an invisible character where no script needs one", "remove the character"
-    ),
-    "terminal-control": SecurityRule(
-        "info",
-        "a control or escape character that steers a terminal",
-        "remove the control characters",
-    ),
-    "file-name-unprintable": SecurityRule(
-        "warning",
-        "a file's name has characters that can't be shown",
-        "rename the file with letters that can be seen",
-    ),
-    "allowed-tools-broad": SecurityRule(
-        "warning",
-        "`allowed-tools` allows every command unasked",
-        "name the commands, e.g. `Bash(git:*)`, or leave the tool out",
-    ),
-    "allowed-tools-shell": SecurityRule(
-        "info",
-        "`allowed-tools` names the shell without saying for what",
-        "name the commands, e.g. `Bash(git:*)`, so that others are asked for",
-    ),
-    "hooks": SecurityRule(
-        "warning",
-        "the front matter installs hooks, commands that run by themselves",
-        "read what each hook runs; remove those you don't want",
-    ),
-    "command-expansion": SecurityRule(
-        "info",
-        "a command that runs as soon as the skill is loaded",
-        "read the command; write it as a step to carry out if it needs a decision",
-    ),
-    "encoded-data": SecurityRule(
-        "warning",
-        "a long run of base64 that nobody can review",
-        "decode it and look; keep binary data in a file below assets/",
-    ),
-    "comment-instructions": SecurityRule(
-        "warning",
-        "text that readers don't see speaks to the model",
-        "write instructions where a reader sees them, or remove the comment",
-    ),
-    "secret": SecurityRule(
-        "warning",
-        "something shaped like a key or a password that works",
-        "revoke it, and write a placeholder such as `your-api-key`",
-    ),
-    "nested-skill": SecurityRule(
-        "info",
-        "another skill lies inside this skill's folder",
-        "move it beside this skill, so that it is listed and checked by itself",
-    ),
-}
-"""What is no behaviour, but noticed beside them: by its code."""
-
-SECURITY_RULES: Final[Mapping[str, SecurityRule]] = {**RULES, **BEHAVIOUR_RULES}
+SECURITY_RULES: Final[Mapping[str, SecurityRule]] = {**rules("text"), **BEHAVIOUR_RULES}
 """Every code of `registry.document.security`: its severity, what it means, what to do."""
 
 MIN_RUN: Final = 20

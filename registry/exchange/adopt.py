@@ -17,15 +17,12 @@ from registry.exchange.choice import agents_folder, owner
 from registry.exchange.client_lock import ClientLock, path_of
 from registry.exchange.content import local_files
 from registry.exchange.lockfile import Locked, Mode
-from registry.exchange.pull import PLAIN, How, at_work
+from registry.exchange.pull import at_work
 from registry.exchange.remote.address import Address, parse_address
 from registry.exchange.standing import Standing
 from registry.exchange.targets import Target
-from registry.exchange.told import Pulled
+from registry.exchange.told import PLAIN, How, Pulled
 from registry.model import DOCUMENT_NAMES
-
-_NO_NAME: Final = "no folder of a skill can have its name"
-_NO_SKILL: Final = "its folder holds no skill file, or what is no file"
 
 _SHARING: Final = "codex"
 """The agent that is taken to have what lies in the shared folder for all projects, where none that
@@ -49,7 +46,7 @@ def _adopted(
 ) -> Pulled:
     folder = agents_folder(name)
     if check_folder_name(folder) is not None:
-        return Pulled(name, target.path, "failed", _NO_NAME)
+        return Pulled(name, target.path, "failed", "no folder of a skill can have its name")
     by_label = _agents_with(target, folder)
     laid = target.laid(by_label.values(), "copy", folder) if by_label else []
     first = next((one for one in laid if _is_folder(one.path_of(folder))), None)
@@ -66,7 +63,7 @@ def _adopted(
     files = local_files(Place(work.folder_at(first.label), folder))
     document = next((one for one in DOCUMENT_NAMES if one in files), None)
     if document is None or not all(hashed for hashed, _ in files.values()):
-        return Pulled(name, path, "failed", _NO_SKILL)
+        return Pulled(name, path, "failed", "its folder holds no skill file, or what is no file")
     mode: Mode = "link" if is_linked else "copy"
     entry = Locked(
         name=name,

@@ -50,7 +50,7 @@ def import_archive(
     Raises `ArchiveRefused` with the reason, `SkillInvalid`, `InvalidName`, `SkillHeld`, and what
     `SkillRegistry.create` raises.
     """
-    from registry.document import parse_document
+    from registry.document.parse import parse_document
 
     home = target_source(core, source)
     files, executable = read_archive(path, core.settings.limits)

@@ -10,8 +10,8 @@ from registry.changes.foreign import check_foreign
 from registry.core import Core
 from registry.db.queries.skills import folder_of_name
 from registry.disk.paths import ROOT
-from registry.document import parse_document
 from registry.document.names import check_folder_name
+from registry.document.parse import parse_document
 from registry.errors import (
     ArchiveRefused,
     InvalidName,
@@ -23,7 +23,7 @@ from registry.errors import (
 from registry.exchange.archives import NO_DOCUMENT, import_archive
 from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.chosen import by_skill, wanted_files
-from registry.exchange.remote.kinds import REPOSITORIES, open_remote
+from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.sources import kind_of
 from registry.exchange.remote.tree import Bounds, Tree
 from registry.model import DOCUMENT_NAMES, Remote, SkillDetail, Source
@@ -96,8 +96,7 @@ def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
 def _files(
     core: Core, tree: Tree, remote: Remote, target: str, *, every: bool, name: str | None
 ) -> list[_Brought]:
-    is_repository = remote.kind in REPOSITORIES
-    wanted, _notices = wanted_files(tree, remote, is_repository=is_repository, bounds=Bounds())
+    wanted, _notices = wanted_files(tree, remote, Bounds())
     skills = by_skill(wanted)
     if len(skills) > 1 and not every:
         raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])

@@ -27,7 +27,6 @@ from registry.sync.sources import own_sources
 from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
-LIES_THERE: Final = "It lies there already: what is pulled comes from elsewhere."
 LIES_ABOVE: Final = "It would come to lie in its own folder."
 UNLESS_FORCED: Final = "unless that is forced"
 """How a reason ends for which ``force`` helps."""
@@ -80,7 +79,7 @@ def _is_safe(folder: str) -> bool:
 
 
 def owner(core: Core, entry: Locked) -> Skill | None:
-    """Return the skill that a folder was pulled from, as the registry has it; None: it has it not.
+    """Return the skill that a folder was pulled from, as the registry has it; None: there is none.
 
     It is the one in the place that the lock names, but of two origins the lock's counts: then it
     is the one that has it, wherever that is. Where nothing is in that place any more, it is the one
@@ -196,5 +195,5 @@ class OwnFolders:
             return None
         real = real_path(skill.path)
         if any(is_below(real, one) for one in folders):
-            return LIES_THERE
+            return "It lies there already: what is pulled comes from elsewhere."
         return LIES_ABOVE if any(is_below(one, real) for one in folders) else None

@@ -94,7 +94,7 @@ class ClientLock:
         self._data["skills"][locked.name] = {**facts, **kept}
 
     def drop(self, name: str) -> None:
-        """List a skill no more."""
+        """Remove a skill from the list."""
         self._data["skills"].pop(name, None)
 
     def save(self) -> None:
@@ -174,7 +174,10 @@ def computed_hash(entries: Sequence[Entry]) -> str:
 
 
 def locale_key(path: str) -> tuple[list[int], list[bool]]:
-    """Return the key by which ``localeCompare`` orders printable ASCII."""
+    """Return the key by which JavaScript's ``localeCompare`` orders printable ASCII.
+
+    By the weights of all characters; where these are equal, small letters come before capitals.
+    """
     weights = [_WEIGHTS[character] for character in path.lower()]
     return weights, [character.isupper() for character in path]
 

@@ -80,7 +80,7 @@ def same_files(entries: Sequence[Entry], place: Place) -> bool:
 def local_files(place: Place) -> dict[str, tuple[str, bool]]:
     """Return hash and permission to execute of what lies in a folder, by path.
 
-    What is no file has an empty hash. Raises OSError.
+    Anything but a regular file has an empty hash. Raises OSError.
     """
     found: dict[str, tuple[str, bool]] = {}
     with place.folder.folder(place.name) as folder:

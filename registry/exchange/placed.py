@@ -17,6 +17,7 @@ from registry.exchange.several import Part, Several
 from registry.exchange.staging import alone, staging_dirs, stale_drafts
 from registry.exchange.standing import Standing
 from registry.exchange.targets import HERE, Target
+from registry.exchange.told import How
 from registry.model import Skill
 
 BATCH: Final = 100
@@ -27,16 +28,9 @@ class Placed(Standing):
     """What is in place below the folder of a lock, for as long as nobody else may change it."""
 
     def __init__(
-        self,
-        core: Core,
-        stack: ExitStack,
-        target: Target,
-        anchor: Folder,
-        *,
-        force: bool,
-        theirs: bool,
+        self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: How
     ) -> None:
-        super().__init__(core, stack, target, anchor, force=force, theirs=theirs)
+        super().__init__(core, stack, target, anchor, how)
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
@@ -74,7 +68,7 @@ class Placed(Standing):
             self._client_lock.put(entry, entries, skill)
 
     def note(self, folder: str, entry: Locked | None) -> None:
-        """Let the lock list this for a folder; None: nothing, in that program's lock neither."""
+        """Let the lock list this for a folder; None: nothing, nor that program's."""
         gone = self.locked.get(folder)
         if entry is None and gone is not None and gone.agents and self._client_lock is not None:
             self._client_lock.drop(gone.name)

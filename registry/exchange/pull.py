@@ -1,56 +1,25 @@
 """Put skills of a registry into a folder, or where agents look; never over an edit made there."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final
 
 from registry.core import Core
 from registry.errors import LockMissing, LockNotMet, NotPulled, PullRefused, RegistryError
 from registry.exchange import lockfile
 from registry.exchange.choice import folders
 from registry.exchange.content import content_as_locked
-from registry.exchange.lockfile import Locked, Mode
+from registry.exchange.lockfile import Locked
 from registry.exchange.origins import Origins
 from registry.exchange.placed import Placed
 from registry.exchange.staging import alone_in, where
 from registry.exchange.standing import Standing
 from registry.exchange.targets import Target
-from registry.exchange.told import Pulled
+from registry.exchange.told import PLAIN, How, Pulled
 from registry.exchange.whence import Whence
 from registry.model import Skill
-from registry.sync.report import Progress
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class How:
-    """How skills are put into their places.
-
-    ``agents``: the ids of those that are to have them, beside those that do; ``mode``: by links to
-    one copy, or by copies; None: as it is, or as is usual. ``force``: also over what somebody else
-    made; ``theirs``: over edits of what was pulled. ``dry_run``: nothing is written. ``offline``:
-    of what lies elsewhere only what was fetched before counts. ``progress`` is told how far it is.
-    """
-
-    agents: Sequence[str] = ()
-    mode: Mode | None = None
-    force: bool = False
-    theirs: bool = False
-    dry_run: bool = False
-    offline: bool = False
-    progress: Progress | None = None
-
-    def told(self, names: Collection[str]) -> Iterator[str]:
-        """Yield the names of what is pulled, and tell how far it is."""
-        for number, name in enumerate(names):
-            if self.progress is not None:
-                self.progress("pulling", number, len(names))
-            yield name
-
-
-PLAIN: Final = How()
 
 
 def pull(core: Core, skills: Sequence[Skill], target: Target, how: How = PLAIN) -> list[Pulled]:
@@ -76,7 +45,7 @@ def update(
 ) -> list[Pulled]:
     """Bring what was pulled up to date: all that the lock lists, or these folders of it.
 
-    What the registry has no more is told as gone, and left alone. Of what is from no source here,
+    What the registry no longer has is told as gone, and left alone. Of what is from no source here,
     what is missing is put back as the lock says. Raises `LockMissing`, and as `pull`.
     """
     check_folder(target)
@@ -182,7 +151,7 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
 
 
 def _without_skill(work: Standing, whence: Whence, folder: str, entry: Locked) -> Pulled:
-    """Tell of a skill that the registry has no more, or has no source of."""
+    """Tell of a skill that the registry no longer has, or has no source of."""
     if not whence.is_strange(entry):
         place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
         return Pulled(place, work.path(folder), "gone", whence.reason(entry))
@@ -226,12 +195,11 @@ def at_work(core: Core, target: Target, how: How) -> Iterator[Standing]:
     """Open what is there to be changed; what would become of it alone, for a dry run."""
     with told_as_refused(target.path), ExitStack() as stack:
         if how.dry_run:
-            standing = Standing(core, stack, target, force=how.force, theirs=how.theirs)
+            standing = Standing(core, stack, target, how=how)
             standing.begin()
             yield standing
             return
-        anchor = stack.enter_context(alone_in(target.path))
-        work = Placed(core, stack, target, anchor, force=how.force, theirs=how.theirs)
+        work = Placed(core, stack, target, stack.enter_context(alone_in(target.path)), how)
         try:
             work.begin()
             yield work

@@ -90,7 +90,8 @@ class _Look:
             ours = {
                 folder: entry
                 for folder, entry in standing.locked.items()
-                if agent.id in entry.agents or _has(self._target, entry.agents, labels)
+                # or other agents that have it look into the same folder
+                if agent.id in entry.agents or {*self._target.labels(entry.agents)} & {*labels}
             }
             seen: set[str] = set()
             for label in labels:
@@ -139,11 +140,6 @@ class _Look:
                 if found is not None:
                     return found.skill
         return None
-
-
-def _has(target: Target, ids: tuple[str, ...], labels: list[str]) -> bool:
-    """Tell whether other agents that have a skill look into the same folder."""
-    return bool({*target.labels(ids)} & {*labels})
 
 
 def _folders(path: str) -> Iterator[str]:

@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, Self
 from registry.disk.atomic import Place, digest_of, is_gone, sync_folder, write_file
 from registry.disk.beneath import Folder
 from registry.disk.files import read_below
-from registry.disk.private import NotOurs, open_own_folder
+from registry.disk.private import open_own_folder
 from registry.exchange import placing
 from registry.exchange.content import Entry
 from registry.exchange.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
-from registry.exchange.staging import make_staging_dir
+from registry.exchange.staging import is_ours, make_staging_dir
 
 RECORD: Final = "places.json"
 """Which places change; written before anything is staged."""
@@ -180,16 +180,17 @@ class Several:
         """Remove what it needed; what may be somebody's edit stays."""
         # What decides goes first: without it nothing is gone on with, or taken back.
         for label in sorted(self.record.labels, key=lambda one: one != self.record.deciding):
-            if _has_own(self._opened[label], self.name):
+            if is_ours(Place(self._opened[label], self.name)):
                 placing.clear(self._opened[label], self.name)
                 self._opened[label].sync()  # before the record of it goes
-        if _has_own(self.anchor, self.name):
+        if is_ours(Place(self.anchor, self.name)):
             placing.clear(self.anchor, self.name)
 
     def _staged(self) -> list[str]:
         """Return the labels of the places that are prepared, and not cleared yet, in order."""
-        there = [one for one in self.record.labels if _has_own(self._opened[one], self.name)]
-        return [one for one in there if placing.note_in(self._opened[one], self.name) is not None]
+        opened = ((label, self._opened[label]) for label in self.record.labels)
+        there = [(label, one) for label, one in opened if is_ours(Place(one, self.name))]
+        return [label for label, one in there if placing.note_in(one, self.name) is not None]
 
     def _is_as_it_was(self, folder: Folder) -> bool:
         note = placing.note_in(folder, self.name)
@@ -211,11 +212,3 @@ def in_order(parts: Sequence[Part]) -> list[Part]:
         return 0 if part.base is None else 2
 
     return sorted(parts, key=rank)
-
-
-def _has_own(folder: Folder, name: str) -> bool:
-    try:
-        open_own_folder(Place(folder, name)).close()
-    except (NotOurs, FileNotFoundError):
-        return False
-    return True

@@ -65,7 +65,7 @@ def make_staging_dir(folder: Folder, name: str = "") -> str:
 def staging_dirs(folder: Folder) -> list[str]:
     """Return the names of this user's staging directories that killed processes left."""
     names = [entry.name for entry in folder.entries()]
-    return [name for name in names if _is_staged(name) and _is_ours(Place(folder, name))]
+    return [name for name in names if _is_staged(name) and is_ours(Place(folder, name))]
 
 
 def stale_drafts(folder: Folder) -> list[str]:
@@ -100,7 +100,8 @@ def _is_staged(name: str) -> bool:
     return name.startswith(PREFIX) and name.endswith(STATE_SUFFIX)
 
 
-def _is_ours(place: Place) -> bool:
+def is_ours(place: Place) -> bool:
+    """Tell whether there is a folder of this user's own."""
     try:
         open_own_folder(place).close()
     except (NotOurs, FileNotFoundError):

@@ -23,7 +23,7 @@ from registry.exchange.places import Places, made
 from registry.exchange.several import Part, Several
 from registry.exchange.staging import staging_dirs
 from registry.exchange.targets import HERE, Laid, Target
-from registry.exchange.told import Pulled, State
+from registry.exchange.told import PLAIN, How, Pulled, State
 from registry.model import Skill
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
@@ -56,14 +56,11 @@ class Standing(Places):
         stack: ExitStack,
         target: Target,
         anchor: Folder | None = None,
-        *,
-        force: bool = False,
-        theirs: bool = False,
+        how: How = PLAIN,
     ) -> None:
         super().__init__(stack, target, anchor)
         self._core = core
-        self._force = force
-        self._theirs = theirs
+        self._how = how
         self._own = OwnFolders(core)
 
     def pull(
@@ -166,7 +163,7 @@ class Standing(Places):
             found = self.found(one, folder)
             if found is not None and found not in made(entry, one):
                 told = self._edits(folder, entry, one)
-                if not self._force:
+                if not self._how.force:
                     return Pulled(entry.ref, one.path_of(folder), "edited", told)
                 lost.append(told)
             if found is not None:
@@ -216,7 +213,7 @@ class Standing(Places):
     def _refusal(self, known: Locked | None, skill: Skill, laid: Sequence[Laid]) -> str | None:
         if reason := self._own.refusal(skill, [one.path for one in laid]):
             return reason
-        reason = None if self._force else is_taken(self._core, known, skill)
+        reason = None if self._how.force else is_taken(self._core, known, skill)
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
 
     def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
@@ -253,7 +250,7 @@ class Standing(Places):
                 place = Place(self.folder_at(one.label), folder)
                 was_pulled = known is not None and self._holds_files(known, folder, one)
                 told = self._edits(folder, known, one) if known else differences(place, entries)
-                if not (self._force or (self._theirs and was_pulled)):
+                if not (self._how.force or (self._how.theirs and was_pulled)):
                     raise Edited(one.path_of(folder), told)
                 lost.append(told)
             parts.append(Part(one.label, found, one.link if one.is_link else ""))
@@ -279,7 +276,7 @@ class Standing(Places):
         return same_files(entries, Place(self.folder_at(one.label), folder))
 
     def _left_behind(self, known: Locked, folder: str, laid: Sequence[Laid]) -> list[Part]:
-        """Return what is to be no more, since it is put elsewhere now."""
+        """Return what is to be removed, since it is put elsewhere now."""
         paths = {one.path for one in laid}
         found = []
         for one in self._laid(known, folder):

@@ -1,6 +1,5 @@
-"""Where what a lock lists comes from: a skill here, a source that has it no more, or no source."""
+"""Where what a lock lists comes from: a skill here, a source that no longer has it, or none."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -15,7 +14,6 @@ from registry.exchange.remote.urls import bare
 from registry.exchange.targets import Target
 from registry.model import Remote, Skill
 
-_NO_SOURCE: Final = "{url} is no source here"
 _NOT_IN_SOURCE: Final = "{url} is the source {source} here, which has no skill in {path} any more"
 
 
@@ -26,7 +24,7 @@ class Whence:
         self._core = core
 
     def skill(self, entry: Locked) -> Skill | None:
-        """Return the skill that an entry was pulled from; None: the registry has it not."""
+        """Return the skill that an entry was pulled from; None: the registry does not have it."""
         return owner(self._core, entry)
 
     def is_strange(self, entry: Locked) -> bool:
@@ -35,13 +33,13 @@ class Whence:
         return is_from_address and self._source(entry) is None
 
     def reason(self, entry: Locked) -> str | None:
-        """Say why there is no skill for an entry; None: it is no more, where it came from."""
+        """Say why there is no skill for an entry; None: it is gone from where it came."""
         if entry.origin is None or not entry.origin["url"]:
             return None
         url, path = entry.origin["url"], entry.origin["path"] or ROOT
         source = self._source(entry)
         if source is None:
-            return _NO_SOURCE.format(url=url)
+            return f"{url} is no source here"
         return _NOT_IN_SOURCE.format(url=url, source=source, path=path)
 
     def _source(self, entry: Locked) -> str | None:
@@ -65,15 +63,15 @@ class Whence:
         return found
 
 
-def strange_addresses(core: Core, target: Target, names: Sequence[str] | None = None) -> list[str]:
+def strange_addresses(core: Core, target: Target) -> list[str]:
     """Return the addresses in a lock that are no sources here, as one would sync them.
 
-    ``names``: of these folders alone. What a lock calls an address and is none is left out: anybody
-    may have written it. Raises `LockFileInvalid`.
+    What a lock calls an address and is none is left out: anybody may have written it. Raises
+    `LockFileInvalid`.
     """
     whence, found = Whence(core), set()
-    for folder, entry in read_lock(target.path).items():
-        if (names is None or folder in names) and entry.origin and whence.is_strange(entry):
+    for entry in read_lock(target.path).values():
+        if entry.origin and whence.is_strange(entry):
             url, ref = entry.origin["url"], entry.origin["ref"]
             text = f"{url}#{ref}" if ref else f"{url}"
             if _is_address(core, text) and whence.skill(entry) is None:

@@ -17,6 +17,8 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from registry.exchange.remote.address import is_loopback
+
 MAX_BYTES: Final = 4 << 20
 """Of one request's body; the largest is a skill that is created with its files."""
 
@@ -34,14 +36,6 @@ PATIENCE: Final = 5.0
 Scope = MutableMapping[str, Any]
 Refusing = Callable[[Headers, int, str, Mapping[str, str]], Response]
 App = Callable[[Scope, Any, Any], Awaitable[None]]
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches an address or name."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def allowed_hosts(host: str, port: int) -> list[str] | None:

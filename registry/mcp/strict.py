@@ -19,7 +19,7 @@ Json = dict[str, Any]
 def strict_front_matter(front_matter: Json, text: str, description: str) -> Json:
     """Return front matter by the rules of the specification's six fields; others stay as they are.
 
-    What is no text becomes the text it is in the document, or its JSON; null is left out; a long
+    What is not text becomes the text it is in the document, or its JSON; null is left out; a long
     description or ``compatibility`` is cut at a word. ``text`` is the document, ``description``
     what the registry has for it, where the front matter itself has none. The name is not looked at.
     """

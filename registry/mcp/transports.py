@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from registry.errors import UsageProblem
-from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts, is_loopback
+from registry.exchange.remote.address import is_loopback
+from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts
 
 if TYPE_CHECKING:
     from registry.mcp.bounds import Bounds

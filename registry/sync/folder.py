@@ -11,8 +11,8 @@ from registry.db.versions import NewVersion, Packed, dump, pack
 from registry.disk.files import digest
 from registry.disk.paths import position
 from registry.disk.scanned import ScannedFolder
-from registry.document import parse_document
 from registry.document.dialects import Dialects
+from registry.document.parse import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import (
     CONTENT_CODES,

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from registry.core import UNEXPECTED
 from registry.errors import RegistryError, UsageProblem
+from registry.text import is_encodable
 
 MOST: Final = 1 << 63
 """No number is as large."""
@@ -103,7 +104,7 @@ def _fits(value: Any, kind: Any) -> bool:
     elif kind is None or kind is type(None):
         fits = value is None
     elif kind is str:
-        fits = isinstance(value, str) and _is_text(value)
+        fits = isinstance(value, str) and is_encodable(value)
     elif kind is int:
         fits = isinstance(value, int) and -MOST <= value < MOST
     elif inspect.isclass(origin) and issubclass(origin, Mapping):
@@ -120,14 +121,6 @@ def _fits(value: Any, kind: Any) -> bool:
     else:
         fits = isinstance(value, kind)
     return fits
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _words(value: Any) -> str:

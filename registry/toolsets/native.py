@@ -36,7 +36,7 @@ from registry.exchange.remote.sources import sync
 from registry.model import Found, Skill, record
 from registry.sync.planning import SyncOptions
 from registry.sync.report import SyncReport
-from registry.text import Fact
+from registry.text import Fact, is_encodable
 from registry.toolsets.arguments import Arguments
 from registry.toolsets.base import Context, Json, parameter, shown
 from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from registry.changes.copied import Which
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
-_FILTERED: Final = ("list_skills", "search_skills")
 _FOUND: Final = ("score", "snippet", "confidence")
 _HINTS: Final[dict[type[RegistryError], str]] = {
     SkillInTrash: "restore_skill brings it back.",
@@ -274,7 +273,7 @@ def _said(tool: str, arguments: Any) -> Any:
     """Return the arguments without empty filters and sources, which some frameworks send."""
     if not isinstance(arguments, Mapping):
         return arguments
-    empty = FILTERS if tool in _FILTERED else ("source",)
+    empty = FILTERS if tool in ("list_skills", "search_skills") else ("source",)
     return {key: one for key, one in arguments.items() if one != "" or key not in empty}
 
 
@@ -291,10 +290,9 @@ def _fields(given: Json) -> Json:
 def _bytes(text: str | None) -> bytes | None:
     if text is None:
         return None
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise UsageProblem(message="a file's text has half characters (surrogates)") from error
+    if not is_encodable(text):
+        raise UsageProblem(message="a file's text has half characters (surrogates)")
+    return text.encode()
 
 
 def _skill(skill: Skill) -> Json:

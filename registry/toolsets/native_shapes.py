@@ -30,6 +30,11 @@ def texts(about: str) -> Json:
     return {**STRINGS, "description": about}
 
 
+def flag(about: str) -> Json:
+    """Return the schema of a choice that is not made unless it is said."""
+    return {**BOOLEAN, "default": False, "description": about}
+
+
 def arguments(properties: Json, *required: str) -> Json:
     """Return the schema of a tool's arguments: these and no others."""
     return {**schema(properties, required), "additionalProperties": False}
@@ -95,31 +100,18 @@ LISTED: Final[Json] = {
 """One skill of a page. Clients check each answer: all keys of all skills would cost them more than
 the answer took."""
 
-PAGE_OF_SKILLS: Final = answer(
-    {
-        "skills": {"type": "array", "items": LISTED},
-        "total": INTEGER,
-        "next_offset": INTEGER_OR_NULL,
-    }
-)
-PAGE_OF_HITS: Final = answer(
-    {
-        "skills": {"type": "array", "items": LISTED},
-        "total": INTEGER,
-        "next_offset": INTEGER_OR_NULL,
-        "confidence": {"type": "number"},
-        "note": STRING_OR_NULL,
-    }
-)
+_PAGE: Final[Json] = {
+    "skills": {"type": "array", "items": LISTED},
+    "total": INTEGER,
+    "next_offset": INTEGER_OR_NULL,
+}
+PAGE_OF_SKILLS: Final = answer(_PAGE)
+PAGE_OF_HITS: Final = answer({**_PAGE, "confidence": {"type": "number"}, "note": STRING_OR_NULL})
 CHANGED_SKILL: Final = object_with({**SKILL_FIELDS, "path": STRING})
 CHANGED: Final = answer({"skill": CHANGED_SKILL})
 """The answer of a tool that changes a skill."""
 
-COPIES: Final[Json] = {
-    **BOOLEAN,
-    "default": False,
-    "description": "Also its copies, the same files under the same name elsewhere; all or none",
-}
+COPIES: Final = flag("Also its copies, the same files under the same name elsewhere; all or none")
 FATE: Final[Json] = object_with({"changed": STRINGS, "left": STRINGS})
 """What a change did to the skill's copies, by ref."""
 

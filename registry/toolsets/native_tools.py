@@ -5,7 +5,7 @@ from typing import Final
 from registry.catalog.search.find import MAX_QUERIES
 from registry.toolsets import native_shapes as shapes
 from registry.toolsets.base import Tool, text
-from registry.toolsets.native_shapes import answer, arguments, number, object_with, texts
+from registry.toolsets.native_shapes import answer, arguments, flag, number, object_with, texts
 
 TOOLS: Final = (
     Tool(
@@ -20,11 +20,7 @@ TOOLS: Final = (
                     "enum": ["name", "created", "updated"],
                     "default": "name",
                 },
-                "reverse": {
-                    "type": "boolean",
-                    "default": False,
-                    "description": "The other way round: names from Z to A, dates oldest first",
-                },
+                "reverse": flag("The other way round: names from Z to A, dates oldest first"),
                 "limit": number("Skills on a page", 1, shapes.MAX_PAGE, shapes.PAGE),
                 "offset": shapes.OFFSET,
             }
@@ -195,11 +191,7 @@ TOOLS: Final = (
         arguments(
             {
                 "sources": texts("Only these sources; by default all"),
-                "dry_run": {
-                    "type": "boolean",
-                    "default": False,
-                    "description": "Only say what would change",
-                },
+                "dry_run": flag("Only say what would change"),
             }
         ),
         answer(

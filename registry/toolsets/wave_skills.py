@@ -141,7 +141,7 @@ def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile
     `.wave/skills` outside of the user's home folder. Raises `SkillInaccessible` where there is no
     such file or it can't be read, and `FileTooLarge`.
     """
-    from registry.document import parse_document
+    from registry.document.parse import parse_document
 
     path = os.path.abspath(path)
     folder = os.path.dirname(path)

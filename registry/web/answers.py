@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, cast
 
 from starlette.exceptions import HTTPException
@@ -184,8 +183,6 @@ def _refused(code: str, message: str, status: int, choices: Sequence[str] = ()) 
 
 def status_of(error: RegistryError) -> int:
     """Return the HTTP status of an error."""
-    if isinstance(error, errors.SkillAmbiguous):
-        return 300
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
@@ -216,7 +213,7 @@ def compressed(
     request: Request,
     body: bytes,
     kind: str,
-    headers: Mapping[str, str] = MappingProxyType({}),
+    headers: Mapping[str, str],
     status: int = 200,
 ) -> Response:
     """Return a response, compressed where the client takes that and it is worth it."""
@@ -234,7 +231,7 @@ def takes_gzip(request: Request) -> bool:
 
 
 def as_json(value: Any) -> bytes:
-    """Return a value as JSON; names of files that are no text are escaped."""
+    """Return a value as JSON; file names that are not valid text are escaped."""
     told = record(value) if not isinstance(value, dict) else value
     text = json.dumps(told, ensure_ascii=False, default=record)
     try:

@@ -51,7 +51,8 @@ class Asked:
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
         sort = given.get("sort") or "name"
         if sort not in SORTS:
-            raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {_list(SORTS)}")
+            known = ", ".join(SORTS)
+            raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
         asked = cls(
             q=" ".join((given.get("q") or "")[:MAX_QUERY].split()),
             tags=tuple(dict.fromkeys(tag for tag in given.getlist("tag") if tag)),
@@ -156,7 +157,3 @@ def _end(month: str) -> str:
     if year < 1:
         raise UsageProblem(message=f"there is no month {month}")
     return f"{month}-{calendar.monthrange(year, number)[1]}"
-
-
-def _list(words: tuple[str, ...]) -> str:
-    return ", ".join(words)

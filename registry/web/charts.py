@@ -24,13 +24,13 @@ class Bar:
     count: int
 
 
-def months(counts: Sequence[Facet], most: int = MONTHS) -> list[Bar]:
+def months(counts: Sequence[Facet]) -> list[Bar]:
     """Return a histogram of counts by month; months without any have a place, too."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return []
     last, first = max(known), min(known)
-    span = _between(first, last, most)
+    span = _between(first, last, MONTHS)
     tallest = max(known[month] for month in span if month in known)
     bars = []
     for place, month in enumerate(span):

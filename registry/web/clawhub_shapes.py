@@ -4,7 +4,7 @@ import mimetypes
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from registry.catalog.hub import Kept, Offered
 from registry.exchange.content import Entry
@@ -15,17 +15,17 @@ DOCUMENT: Final = "SKILL.md"
 """What clients know the document by, whatever it is called here."""
 
 
+F = TypeVar("F", Entry, SkillFile)
+
+
 def offered_files(kept: Kept) -> list[SkillFile]:
-    """Return the files of a content as clients get them: the document is called SKILL.md."""
-    document = kept.revision.document
-    return [
-        replace(one, path=DOCUMENT) if one.path == document else one for one in kept.revision.files
-    ]
+    """Return the files of a content as clients get them."""
+    return renamed(kept.revision.files, kept.revision.document)
 
 
-def renamed(entries: Sequence[Entry], document: str | None) -> list[Entry]:
+def renamed(files: Sequence[F], document: str | None) -> list[F]:
     """Return files with the document under the name that all clients know."""
-    return [replace(one, path=DOCUMENT) if one.path == document else one for one in entries]
+    return [replace(one, path=DOCUMENT) if one.path == document else one for one in files]
 
 
 def choices(base: str, slug: str, found: Sequence[Offered]) -> dict[str, Any]:

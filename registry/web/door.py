@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from registry.mcp.guard import is_loopback
+from registry.exchange.remote.address import is_loopback
 from registry.web.desk import Visitor
 
 COOKIE: Final = "skill_registry"

@@ -7,12 +7,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
+from registry.exchange.client_lock import locale_key
 from registry.model import SkillFile
 
-_ORDER: Final = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
-_WEIGHTS: Final = {char: weight for weight, char in enumerate(_ORDER)}
 _IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"})
-_IGNORED: Final = "node_modules"
 
 
 def fingerprint(files: Sequence[SkillFile]) -> str | None:
@@ -26,19 +24,11 @@ def fingerprint(files: Sequence[SkillFile]) -> str | None:
         if file.path in _IGNORING or file.hash is None:
             return None
         parts = file.path.split("/")
-        if any(part.startswith(".") or part == _IGNORED for part in parts):
+        if any(part.startswith(".") or part == "node_modules" for part in parts):
             continue
         if not (file.path.isascii() and file.path.isprintable()):
             return None
         lines.append((file.path, file.hash.removeprefix("sha256:")))
-    lines.sort(key=lambda line: order_of(line[0]))
+    lines.sort(key=lambda line: locale_key(line[0]))
     text = "\n".join(f"{path}:{hashed}" for path, hashed in lines)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def order_of(path: str) -> tuple[list[int], list[bool]]:
-    """Return the key by which JavaScript's ``localeCompare`` puts printable ASCII in order.
-
-    By the weights of all characters; where these are equal, small letters come before capitals.
-    """
-    return [_WEIGHTS[char] for char in path.lower()], [char.isupper() for char in path]

@@ -8,10 +8,6 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-def _one(_value: object) -> int:
-    return 1
-
-
 class Kept(Generic[T]):
     """A bounded number of values; safe for many threads.
 
@@ -19,7 +15,7 @@ class Kept(Generic[T]):
     than a sixteenth of that is not kept.
     """
 
-    def __init__(self, most: int, weigh: Callable[[T], int] = _one) -> None:
+    def __init__(self, most: int, weigh: Callable[[T], int] = lambda _: 1) -> None:
         self._most = most
         self._weigh = weigh
         self._values: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()

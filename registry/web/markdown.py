@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
@@ -64,17 +64,10 @@ def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> s
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"highlight": _fence}).enable(["table", "strikethrough"])
     # What is wider than the page is scrolled, by keyboard, too.
-    parser.add_render_rule("table_open", _opening_table)
-    parser.add_render_rule("table_close", _closing_table)
+    opening, closing = '<div class="wide" tabindex="0"><table>\n', "</table></div>\n"
+    parser.add_render_rule("table_open", lambda *_: opening)
+    parser.add_render_rule("table_close", lambda *_: closing)
     return parser
-
-
-def _opening_table(*_: Any) -> str:
-    return '<div class="wide" tabindex="0"><table>\n'
-
-
-def _closing_table(*_: Any) -> str:
-    return "</table></div>\n"
 
 
 def _fence(code: str, language: str, _attributes: str) -> str:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from registry.errors import UsageProblem
+from registry.exchange.remote.address import is_loopback
 from registry.mcp.bounds import Bounds
-from registry.mcp.guard import Guard, allowed_hosts, is_loopback
+from registry.mcp.guard import Guard, allowed_hosts
 from registry.mcp.running import run
 from registry.web.app import build
 from registry.web.bare import refused, sign_in
@@ -84,11 +85,6 @@ def guarded(
     return Guard(Headers(door), hosts=address.hosts, refuse=refused)
 
 
-def has_mcp() -> bool:
-    """Tell whether the extra ``mcp`` is there."""
-    return find_spec("mcp") is not None
-
-
 def serve(
     registry: "SkillRegistry",
     address: Address,
@@ -119,7 +115,7 @@ def serve(
     sys.setswitchinterval(TURN)
     bounds = bounds or Bounds()
     desk = Desk(registry, address.public)
-    mcp = McpDoor(registry, bounds, watch=watch) if has_mcp() else None
+    mcp = McpDoor(registry, bounds, watch=watch) if find_spec("mcp") else None  # an extra
     tls: dict[str, Any] = {}
     if address.tls is not None:
         tls = {"ssl_certfile": address.tls[0], "ssl_keyfile": address.tls[1]}

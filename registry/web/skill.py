@@ -60,7 +60,7 @@ def skill(visit: Visit) -> Told:
             "title": detail.name,
             "skill": detail,
             "copies": copies,
-            "body": rendered_body(visit, detail),
+            "body": None if detail.body is None else as_html(visit, detail.body, detail),
             "front": list(front_matter(detail.front_matter)),
             "files": detail.files[:SHOWN_FILES],
             "more_files": len(detail.files) - SHOWN_FILES,
@@ -88,11 +88,6 @@ def skill(visit: Visit) -> Told:
             ],
         },
     )
-
-
-def rendered_body(visit: Visit, detail: SkillDetail) -> str | None:
-    """Return a skill's Markdown as safe HTML; None: there is none, or it is too long."""
-    return None if detail.body is None else as_html(visit, detail.body, detail)
 
 
 def as_html(visit: Visit, text: str, detail: SkillDetail, folder: str = "") -> str | None:

@@ -7,7 +7,7 @@ import pytest
 
 from registry.cli import PROGRAM
 from registry.cli.app import COMMANDS, root
-from registry.cli.reference import helps, reference
+from tests.reference import helps, reference
 
 DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "commands.md"
 

@@ -14,6 +14,7 @@ from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.listing import emit
 from registry.cli.progress import PATIENCE, SyncProgress
+from registry.cli.session import Session
 from registry.cli.table import draw
 from registry.cli.width import fit, pad, width_of, wrap
 from registry.model import (
@@ -109,8 +110,10 @@ def test_columns_may_be_for_the_table_or_the_pipe_or_for_some_items_only(capsys)
         Column("LENGTH", len, only="table"),
         Column("NEVER", str, only="table", when=lambda items: len(items) > 2),
     ]
-    for style in ("table", "plain", "names"):
-        emit(Console({}), style, ["a", "bc"], columns)
+    for style in ("table", None, "names"):
+        session = Session(Console({}))
+        session.style = style
+        emit(session, ["a", "bc"], columns)
     assert capsys.readouterr().out == (
         "ITEM  LENGTH\na     1\nbc    2\nx/a\ta\nx/bc\tbc\nx/a\nx/bc\n"
     )

@@ -13,7 +13,7 @@ from registry.db.schema import metadata
 from registry.db.sqlite import upgrade
 from registry.db.sqlite.dialect import has_wal_reset_bug
 from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
-from registry.db.sqlite.upgrade import migrate, read_schema, written_by_migrations
+from registry.db.sqlite.upgrade import migrate, read_schema
 from registry.db.sqlite.writer import make_engine
 from registry.db.state import KNOWN_REVISIONS, SCHEMA_REVISION
 from registry.db.writes import names
@@ -21,6 +21,7 @@ from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew, Sk
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.program import FORKS
+from tests.schema import written_by_migrations
 
 pytestmark = pytest.mark.file
 

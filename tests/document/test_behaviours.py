@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document import parse_document
 from registry.document.behaviours import BEHAVIOUR_RULES, BEHAVIOURS
+from registry.document.parse import parse_document
 from registry.document.security import (
     MAX_FILE_BYTES,
     MAX_SKILL_BYTES,

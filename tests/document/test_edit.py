@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from registry.document import parse_text
 from registry.document.edit import EditImpossible, edit_document
+from registry.document.parse import parse_text
 from registry.document.render import prose_text
 from registry.document.scalars import tag_words
 from registry.document.tables import same

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document import parse_text
 from registry.document.frontmatter import ends_early, split, split_loosely
+from registry.document.parse import parse_text
 
 KEYS = "name: tea\ndescription: Makes tea.\n"
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document import parse_text
 from registry.document.markdown import FIRST_WORDS, first_paragraph, read_parameters, read_template
+from registry.document.parse import parse_text
 from registry.model import Parameter
 
 TEMPLATE = """\

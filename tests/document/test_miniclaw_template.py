@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document import parse_text
+from registry.document.parse import parse_text
 from registry.document.render import render_miniclaw
 from registry.document.tables import clean
 from registry.model import Parameter

@@ -7,8 +7,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from registry.document import CODES, FRONT_MATTER_BYTES, parse_document, parse_text, yaml_text
-from registry.document.parse import MAX_FINDINGS
+from registry.document import yaml_text
+from registry.document.codes import CODES
+from registry.document.parse import FRONT_MATTER_BYTES, MAX_FINDINGS, parse_document, parse_text
 from registry.model import SEVERITIES
 
 HEAD = b"---\nname: tea\ndescription: Makes tea.\n"
@@ -263,11 +264,3 @@ def test_name_and_description_come_back_as_they_were_written(name, description, 
     document = parse(f"---\n{front}---\nBody\n")
     assert (document.name, document.description) == (name, description)
     assert document.diagnostics == ()
-
-
-def test_the_package_offers_the_parser_by_name():
-    import registry.document
-
-    assert all(hasattr(registry.document, name) for name in registry.document.__all__)
-    with pytest.raises(AttributeError, match="parse_nothing"):
-        registry.document.parse_nothing  # noqa: B018 - asking is the point

@@ -6,8 +6,9 @@ import os
 import pytest
 import yaml
 
-from registry.document import parse_document, yaml_text
+from registry.document import yaml_text
 from registry.document.frontmatter import split
+from registry.document.parse import parse_document
 from registry.document.repair import _Repair
 from registry.document.yaml_text import Broken, Reading, read_mapping
 from registry.model import DOCUMENT_NAMES

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from registry.document import parse_text
+from registry.document.parse import parse_text
 from registry.document.render import prose_text, render_document, render_miniclaw
 from registry.document.rules import check_specification
 from registry.document.scalars import block, scalar, tag_text, tag_words

@@ -5,7 +5,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document import parse_text, yaml_text
+from registry.document import yaml_text
+from registry.document.parse import parse_text
 from registry.document.repair import MAX_ENTRIES, _Repair, repair, salvage
 from registry.document.yaml_text import Reading, Refused, read_mapping
 

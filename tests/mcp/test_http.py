@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from registry.errors import UsageProblem
-from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts, is_loopback
+from registry.exchange.remote.address import is_loopback
+from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts
 from registry.mcp.transports import serve_http
 from tests import program
 from tests.conftest import hearing_interrupts

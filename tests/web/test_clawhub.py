@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.web.fingerprint import order_of
+from registry.exchange.client_lock import locale_key
 from tests.conftest import REPOSITORY, write_skill
 from tests.web.conftest import serving
 
@@ -147,7 +147,7 @@ def test_paths_are_put_in_the_order_of_javascript():
         "a1",
         "a b",
     ]
-    ordered = sorted(paths, key=order_of)
+    ordered = sorted(paths, key=locale_key)
     node = shutil.which("node")
     if node is not None:
         said = f"console.log(JSON.stringify({paths!r}.sort((a, b) => a.localeCompare(b))))"

@@ -50,6 +50,16 @@ def test_an_unknown_skill_is_not_found_and_near_names_are_told(site):
     assert site.ask("/skills/sumss.json").json["error"]["code"] == "skill_not_found"
 
 
+def test_an_address_of_nothing_is_answered_in_the_way_that_was_asked(site):
+    page = site.ask("/nowhere", Accept="text/html,*/*")
+    assert page.headers["content-type"].startswith("text/html")
+    told = site.ask("/nowhere.json").json["error"]
+    assert told["code"] == "page_not_found"
+    assert told["message"] in page.page.text
+    plain = site.ask("/nowhere", Accept="*/*")
+    assert (plain.status, plain.text) == (404, f"{told['message']}\n")
+
+
 def test_of_an_ambiguous_name_the_refs_are_told(registry, root, tmp_path):
     for number in range(2):
         write_skill(root / str(number) / "twin", body=f"# {number}\n")
@@ -111,6 +121,32 @@ def test_files_are_shown_and_sent_as_they_are(site):
     image = site.get("/raw/sums", path="logo.png")
     assert (image.body, image.headers["content-type"]) == (IMAGE, "image/png")
     assert site.ask("/raw/sums?path=logo.png", If_None_Match=image.headers["etag"]).status == 304
+
+
+def test_a_link_within_a_document_leads_to_its_heading(registry, root):
+    body = "# Steps\n\n[down](#the-second%20one) [up](#steps) [top](#)\n\n## The second one\n"
+    write_skill(root / "long", body=body)
+    registry.sync(str(root))
+    with serving(registry) as site:
+        page = site.get("/skills/long").page
+    targets = [given["id"] for _, given in page.elements if given.get("id", "").startswith("md-")]
+    assert targets == ["md-steps", "md-the-second-one"]
+    assert [link for link in page.links if link.startswith("#md-")] == [
+        "#md-the-second-one",
+        "#md-steps",
+    ]
+
+
+def test_bytes_that_are_no_text_are_sent_to_be_saved(registry, root):
+    write_skill(root / "odd")
+    for name, data in {"latin.txt": b"caf\xe9\n", "nul.txt": b"a\0b\n"}.items():
+        (root / "odd" / name).write_bytes(data)
+    registry.sync(str(root))
+    with serving(registry) as site:
+        for name in ("latin.txt", "nul.txt"):
+            raw = site.get("/raw/odd", path=name)
+            assert raw.headers["content-disposition"].startswith("attachment")
+            assert "text" not in raw.headers["content-type"]
 
 
 def test_a_file_that_is_none_of_the_skill_is_not_sent(site):

@@ -1,6 +1,6 @@
 """Read the prompts of a file that a skill brings along, in the shapes that authors write.
 
-A file of a stranger: nothing in it is followed, what is no prompt is passed over, and what can't
+A file of a stranger: nothing in it is followed, what is not a prompt is passed over, and what can't
 be read at all is told. Shapes are those of skill-creator's ``evals.json`` and ``trigger-eval.json``
 and others of public collections; keys are compared without regard to case, ``_`` and ``-``.
 """

@@ -29,7 +29,7 @@ from registry.cli.session import Session
 @click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
 @click.option("--trust", is_flag=True, help="Take skills with security errors, too.")
 @options.json_option
-def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> None:
+def import_(session: Session, /, *, file: str, **given: Any) -> None:
     """Bring in skills from an archive or an address.
 
     They become copies of your own. FILE is a .skill, .zip or .tar.gz with one skill at its top, or
@@ -44,7 +44,7 @@ def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> N
         made = session.registry.import_skills(file, **given)
     lines = [line for one in made for line in skill_line("Imported", one)]
     several = bool(given["skills"] or given["every"])
-    session.console.answer(list(made) if several else made[0], lines, as_json=as_json)
+    session.answer(list(made) if several else made[0], lines)
     for one in made:
         for finding in one.diagnostics:
             if finding.category == "security" and finding.severity != "info":
@@ -64,7 +64,7 @@ def import_(session: Session, /, *, file: str, as_json: bool, **given: Any) -> N
     help="The root of a web site: the index becomes .well-known/agent-skills/index.json in it.",
 )
 @options.json_option
-def export(session: Session, /, *, to: str, as_json: bool, **choice: Any) -> None:
+def export(session: Session, /, *, to: str, **choice: Any) -> None:
     """Publish skills for discovery: an index and its artifacts.
 
     Writes the index of the discovery RFC 0.2.0, a SKILL.md or an archive for each skill, and their
@@ -79,7 +79,7 @@ def export(session: Session, /, *, to: str, as_json: bool, **choice: Any) -> Non
     with waiting(session.console, "exporting"):
         done = session.registry.export(wanted, to)
     held = words.count(len(done.skills), "skill")
-    session.console.answer(done, [f"Exported {held}: {escape.line(done.path)}"], as_json=as_json)
+    session.answer(done, [f"Exported {held}: {escape.line(done.path)}"])
     for ref, reason in done.left_out:
         session.console.note(f"Left out {escape.line(ref)}: {reason}.")
     if done.failed:

@@ -15,27 +15,18 @@ from registry.model import Parameter, SkillDetail
 from registry.toolsets.base import TYPES
 
 
-class ParameterType(click.ParamType[Parameter]):
-    """A parameter written as NAME[?][:TYPE[:DESCRIPTION]]."""
-
-    name = "parameter"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Parameter:
-        """Read a parameter; ? after its name makes it optional."""
-        if isinstance(value, Parameter):
-            return value
-        name, _, rest = str(value).partition(":")
-        kind, _, about = rest.partition(":")
-        kind = kind.strip() or "string"
-        if kind not in TYPES:
-            self.fail(f"{kind!r} is not a type; choose one of {', '.join(TYPES)}.", param, ctx)
-        needed = not name.endswith("?")
-        name = name.removesuffix("?").strip()
-        if not name:
-            self.fail("a parameter needs a name: NAME[?][:TYPE[:DESCRIPTION]].", param, ctx)
-        return Parameter(name, kind, about.strip(), needed)
+def _parameter(text: str) -> Parameter:
+    """Read a parameter, NAME[?][:TYPE[:DESCRIPTION]]; ? after its name makes it optional."""
+    name, _, rest = text.partition(":")
+    kind, _, about = rest.partition(":")
+    kind = kind.strip() or "string"
+    if kind not in TYPES:
+        raise ValueError(f"{kind!r} is not a type; choose one of {', '.join(TYPES)}.")
+    needed = not name.endswith("?")
+    name = name.removesuffix("?").strip()
+    if not name:
+        raise ValueError("a parameter needs a name: NAME[?][:TYPE[:DESCRIPTION]].")
+    return Parameter(name, kind, about.strip(), needed)
 
 
 field_options: Final = options.stack(
@@ -51,7 +42,7 @@ field_options: Final = options.stack(
         "--param",
         "parameters",
         metavar="NAME[?][:TYPE[:TEXT]]",
-        type=ParameterType(),
+        type=options.Parsed("parameter", _parameter),
         multiple=True,
         help="A parameter (repeatable); ? makes it optional, TYPE is string by default.",
     ),
@@ -70,13 +61,13 @@ field_options: Final = options.stack(
 @field_options
 @options.home_option
 @options.json_option
-def create(session: Session, /, *, name: str, body: Any, as_json: bool, **given: Any) -> None:
+def create(session: Session, /, *, name: str, body: Any, **given: Any) -> None:
     """Create a skill, on disk and in the registry at once.
 
     NAME has lower-case letters, digits and hyphens, and becomes the name of the folder.
     """
     made = session.registry.create(name, body=_text(body) or "", **given)
-    session.console.answer(made, skill_line("Created", made), as_json=as_json)
+    session.answer(made, skill_line("Created", made))
 
 
 @session_command(
@@ -104,7 +95,6 @@ def update(
     copies: bool,
     if_hash: str | None,
     force: bool,
-    as_json: bool,
     **given: Any,
 ) -> None:
     """Change skills and leave every other byte as it was.
@@ -141,7 +131,7 @@ def update(
 
     changed, is_complete = each(session, names, change, copies=copies)
     lines = (line for one in changed for line in skill_line("Updated", one))
-    session.console.answer(changed if names[1:] else changed[0], lines, as_json=as_json)
+    session.answer(changed if names[1:] else changed[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 

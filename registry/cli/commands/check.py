@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,40 +18,27 @@ from registry.cli.session import Session
 from registry.errors import FindingUnknown
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from registry.catalog.checked import Checked
 
 
-class Code(options.ParamType):
-    """A code of findings, or the beginning of several, which ends with a hyphen."""
+def _code(text: str) -> str:
+    """Take a code of findings, or the beginning of several, which ends with a hyphen."""
+    from registry.catalog.codes import codes_of
 
-    name = "code"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse what no finding has."""
-        from registry.catalog.codes import codes_of
-
-        try:
-            codes_of(str(value))
-        except FindingUnknown as error:
-            self.fail(str(error), param, ctx)
-        return str(value)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> "list[CompletionItem]":
-        """Offer the codes."""
-        del ctx, param
-        from click.shell_completion import CompletionItem
-
-        from registry.catalog.codes import all_codes
-
-        found = sorted(code for code in all_codes() if code.startswith(incomplete))
-        return [CompletionItem(code) for code in found]
+    try:
+        codes_of(text)
+    except FindingUnknown as error:
+        raise ValueError(str(error)) from error
+    return text
 
 
-_code_option: Final = partial(click.option, metavar="CODE", multiple=True, type=Code())
+_code_option: Final = partial(
+    click.option,
+    metavar="CODE",
+    multiple=True,
+    type=options.Parsed("code", _code),
+    shell_complete=complete.codes,
+)
 
 
 @session_command(
@@ -93,7 +80,6 @@ def command(
     fix: bool,
     dry_run: bool,
     yes: bool,
-    style: str | None,
 ) -> None:
     """Check skills for mistakes and risks.
 
@@ -121,46 +107,41 @@ def command(
         raise click.UsageError("--fix reports no findings: check again to fail on what is left.")
     console, registry = session.console, session.registry
     if not targets and not registry.own_sources():
-        console.error(
+        raise click.ClickException(
             "No source is on this machine: name a folder to check, 'skill-registry check FOLDER'."
         )
-        raise click.exceptions.Exit(Status.FAILED)
     if fix:
         from registry.cli.mending import mend
 
-        mend(session, targets, select, ignore, dry_run=dry_run, yes=yes, style=style)
+        mend(session, targets, select, ignore, dry_run=dry_run, yes=yes)
         return
     from registry.catalog.check import check
 
     with waiting(console, "checking"):
         checked = check(registry.core, targets, select=select, ignore=ignore)
         findings = Findings(checked)
-    _show(session, checked, findings, style, whole=every or bool(select))
+    _show(session, checked, findings, whole=every or bool(select))
     found = findings.tallies
-    if style in {None, "table"}:
+    if session.style in {None, "table"}:
         console.note(summary(len(checked), found))
-    if console.is_terminal and style in {None, "table"} and any(map(_is_mendable, found)):
-        console.note("What takes no judgement is mended, after you saw it, by: check --fix", "dim")
+        if console.is_terminal and any(map(_is_mendable, found)):
+            told = "What takes no judgement is mended, after you saw it, by: check --fix"
+            console.note(told, "dim")
     if any(_fails(one, "warning" if strict else fail_on or "error") for one in found):
         raise click.exceptions.Exit(Status.FAILED)
 
 
 def _show(
-    session: Session,
-    checked: "Sequence[Checked]",
-    findings: Findings,
-    style: str | None,
-    *,
-    whole: bool,
+    session: Session, checked: "Sequence[Checked]", findings: Findings, *, whole: bool
 ) -> None:
     """Print the findings; ``whole``: the minor ones, too, and more than a terminal has room for."""
     console = session.console
     minor = whole or session.verbose
-    if style in {"json", "jsonl"}:
-        emit(console, style, checked, COLUMNS)
-    elif style == "names":
-        emit(console, style, _skills(findings.told(minor=minor)), COLUMNS)
-    elif style == "table" or console.is_terminal:
+    if session.style in {"json", "jsonl"}:
+        emit(session, checked, COLUMNS)
+    elif session.style == "names":
+        emit(session, _skills(findings.told(minor=minor)), COLUMNS)
+    elif session.style == "table" or console.is_terminal:
         room = None if whole or not console.is_terminal else console.height
         console.write(report(console, findings, minor=minor, room=room))
     else:

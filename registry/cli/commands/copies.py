@@ -34,7 +34,7 @@ STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", 
 )
 @click.argument("name", required=False, shell_complete=complete.names)
 @options.format_options
-def command(session: Session, *, name: str | None, style: str | None) -> None:
+def command(session: Session, *, name: str | None) -> None:
     """List names in several places, what differs, and texts under several names.
 
     One name with the same files in several places is one skill: it is listed once, and a change
@@ -44,18 +44,16 @@ def command(session: Session, *, name: str | None, style: str | None) -> None:
     """
     with waiting(session.console, "comparing"):
         found = session.registry.copies(name)
+    alone = "It lies in one place, and nothing is like it." if name else ""
     emit(
-        session.console,
-        style,
+        session,
         found,
         COLUMNS,
         to_record=_record,
         draw=partial(_draw, elsewhere=_elsewhere(session)),
         name=lambda one: one.name,
+        nothing=alone or "Every name lies in one place, and no text is like another.",
     )
-    if not found:
-        alone = "It lies in one place, and nothing is like it." if name else ""
-        session.console.note(alone or "Every name lies in one place, and no text is like another.")
 
 
 def _record(one: "Copies") -> dict[str, Any]:

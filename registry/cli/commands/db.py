@@ -43,15 +43,15 @@ def command() -> None:
     starts_new=True,
 )
 @options.json_option
-def info(session: Session, *, as_json: bool) -> None:
+def info(session: Session) -> None:
     """Say where the database is and what it is like."""
     facts = session.registry.database_info()
-    session.console.answer(facts, draw_facts(session.console, _facts(facts)), as_json=as_json)
+    session.answer(facts, draw_facts(session.console, _facts(facts)))
 
 
 @session_command("skill-registry db check", group=command)
 @options.json_option
-def check(session: Session, *, as_json: bool) -> None:
+def check(session: Session) -> None:
     """Look for damage, and for stored texts and files that do not fit their hash.
 
     Exit status: 3 where the database is damaged; 1 where a text or a file does not fit: with
@@ -63,10 +63,9 @@ def check(session: Session, *, as_json: bool) -> None:
         registry = session.registry
         damage = registry.check_database(contents=False)
         problems = damage or list(unfit(registry.core.reader, session.settings.limits))
-    session.console.answer(
+    session.answer(
         {"path": registry.path, "problems": problems},
         map(escape.line, problems or ["The database is sound."]),
-        as_json=as_json,
     )
     if damage:
         session.console.note(
@@ -108,7 +107,7 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @options.json_option
-def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
+def copy(session: Session, *, source: str, target: str) -> None:
     """Copy a registry from one database into another, empty one.
 
     Each is a file or the address of a PostgreSQL server. Skills, findings, revisions, contents and
@@ -130,9 +129,7 @@ def copy(session: Session, *, source: str, target: str, as_json: bool) -> None:
         path = after.path
     made = record(copied)
     counts = ", ".join(words.count(number, what.removesuffix("s")) for what, number in made.items())
-    session.console.answer(
-        {"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"], as_json=as_json
-    )
+    session.answer({"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"])
 
 
 @session_command("skill-registry db upgrade", group=command, starts_new=True)
@@ -274,7 +271,7 @@ def _give(
     help="So many of the last.",
 )
 @options.format_options
-def audit(session: Session, *, limit: int, style: str | None) -> None:
+def audit(session: Session, *, limit: int) -> None:
     """List who changed sources, rights, trust, tokens and the past, the latest first.
 
     On a server it notes these itself, with the role that asked; nobody changes what is noted, and
@@ -283,7 +280,7 @@ def audit(session: Session, *, limit: int, style: str | None) -> None:
     """
     from registry.db.queries.audit import audited
 
-    emit(session.console, style, audited(session.registry.core.reader, limit), AUDITED)
+    emit(session, audited(session.registry.core.reader, limit), AUDITED)
 
 
 def _detail(one: "Audited") -> str:

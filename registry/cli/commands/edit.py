@@ -36,11 +36,10 @@ def command(session: Session, *, name: str) -> None:
     console, registry = session.console, session.registry
     editor = _editor(os.environ)
     if not editor:
-        console.error(
+        raise click.ClickException(
             "No editor is set: the variable VISUAL or EDITOR names one, "
             f"such as: EDITOR=nano skill-registry edit {shlex.quote(name)}"
         )
-        raise click.exceptions.Exit(Status.FAILED)
     skill = registry.get(options.named(registry, name))
     path, place = _writable(session, skill), f"{skill.source}/{skill.folder}"
     before = registry.read_bytes(place)
@@ -49,8 +48,8 @@ def command(session: Session, *, name: str) -> None:
         try:
             status = subprocess.run([*editor, path], check=False).returncode  # noqa: S603  # theirs
         except OSError as error:
-            console.error(f"The editor {editor[0]!r} can't be started: {error.strerror}.")
-            raise click.exceptions.Exit(Status.FAILED) from error
+            problem = f"The editor {editor[0]!r} can't be started: {error.strerror}."
+            raise click.ClickException(problem) from error
         now = registry.get(place)
     after = registry.read_bytes(place)
     if before == after:

@@ -52,7 +52,6 @@ def command(
     source: str | None,
     failed: bool,
     least: float | None,
-    as_json: bool,
 ) -> None:
     """Ask the prompts that skills ship, and say how often each skill is found.
 
@@ -69,13 +68,13 @@ def command(
     with waiting(console, "asking"):
         skills = [options.named(session.registry, name) for name in names]
         found = session.registry.evaluate(skills, source=source)
-    if as_json:
+    if session.as_json:
         console.json(_told(found, failed=failed))
     elif failed:
-        emit(console, None, list(_failures(found)), FAILED)
+        emit(session, list(_failures(found)), FAILED)
     else:
-        emit(console, None, found.skills, SKILLS)
-    if not as_json:
+        emit(session, found.skills, SKILLS)
+    if not session.as_json:
         for line in _summary(found, named=failed or session.verbose):
             console.note(line)
     total = found.total

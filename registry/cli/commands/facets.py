@@ -30,17 +30,14 @@ def _counting(
 
     @session_command(*examples, help=f"Count the skills of each {what}.\n\n{about}")
     @options.format_options
-    def command(session: Session, *, style: str | None) -> None:
-        facets = count(session.registry)
+    def command(session: Session) -> None:
         emit(
-            session.console,
-            style,
-            facets,
+            session,
+            count(session.registry),
             columns,
             to_record=lambda facet: {what: facet.value, "count": facet.count},
+            nothing=f"No skill has a {what}.",
         )
-        if not facets:
-            session.console.note(f"No skill has a {what}.")
 
     return command
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("name", shell_complete=complete.names)
 @click.option("--who", is_flag=True, help="Say who brought each about.")
 @options.format_options
-def history(session: Session, *, name: str, who: bool, style: str | None) -> None:
+def history(session: Session, *, name: str, who: bool) -> None:
     """List what a skill was like: each content that the registry has seen.
 
     The newest comes first. A revision is kept until "db prune", also its supporting files, unless
@@ -37,7 +37,7 @@ def history(session: Session, *, name: str, who: bool, style: str | None) -> Non
     from registry.changes.history import History
 
     found = History.of(session.registry.core, name)
-    emit(session.console, style, found.revisions, [*COLUMNS, *WHO] if who else COLUMNS)
+    emit(session, found.revisions, [*COLUMNS, *WHO] if who else COLUMNS)
     if found.gone is not None:
         session.console.note(escape.text(_where(found.gone)))
 

@@ -89,15 +89,7 @@ class _Counted(Iterable[Skill]):
 @agent_option(help="Instead: what this agent sees on disk, in this project and in all.")
 @global_option
 @options.format_options
-def command(
-    session: Session,
-    /,
-    *,
-    style: str | None,
-    agent: str | None,
-    is_global: bool,
-    **given: Any,
-) -> None:
+def command(session: Session, /, *, agent: str | None, is_global: bool, **given: Any) -> None:
     """List skills.
 
     Shows what can be used here: skills that are invalid, shadowed by a skill of the same name in a
@@ -108,14 +100,14 @@ def command(
     if agent is not None:
         if chosen != Filters() or given != _PLAIN:
             raise click.UsageError("--agent shows all that is on disk: leave out other choices.")
-        _show_seen(session, agent, style, is_global=is_global)
+        _show_seen(session, agent, is_global=is_global)
         return
     if is_global:
         raise click.UsageError("--global is about what an agent sees: name it with --agent.")
     columns = BY_CREATION if given["sort"] == "created" else COLUMNS
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        told = emit(session.console, style, skills, columns)
+        told = emit(session, skills, columns)
         # Others are counted only where somebody is told of them.
         shown = skills.many
         total = found.total if (told or not shown) and not found.is_whole else shown
@@ -136,7 +128,7 @@ SEEN: Final[Sequence[Column["Seen"]]] = (
 )
 
 
-def _show_seen(session: Session, name: str, style: str | None, *, is_global: bool) -> None:
+def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     """List what an agent sees, the project's first."""
     from registry.disk.agents import find_agent
     from registry.exchange.seen import seen_by
@@ -145,12 +137,10 @@ def _show_seen(session: Session, name: str, style: str | None, *, is_global: boo
     project = None if is_global else target_of(session, None, is_global=False)
     found = seen_by(session.registry.core, agent, project)
     emit(
-        session.console,
-        style,
+        session,
         found,
         SEEN,
         name=lambda one: one.name,
         to_record=lambda one: one.to_dict(),
+        nothing=f"{agent.name} sees no skills there.",
     )
-    if not found:
-        session.console.note(f"{agent.name} sees no skills there.")

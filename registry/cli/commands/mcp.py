@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import click
 
+from registry.cli import options
 from registry.cli.commands.mcp_install import install
 from registry.cli.commands.tools import binding_options
 from registry.cli.group import Command
-from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.toolsets.open import TOOLSETS
 
@@ -21,19 +21,12 @@ STDIO: Final = (
 )
 
 
-class Address(click.ParamType[tuple[str, int]]):
-    """``HOST:PORT``."""
-
-    name = "address"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Split an address; an IPv6 host stands in brackets."""
-        host, colon, port = str(value).rpartition(":")
-        if not colon or not host or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
-            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8080.", param, ctx)
-        return host, int(port)
+def _address(text: str) -> tuple[str, int]:
+    """Split ``HOST:PORT``; an IPv6 host stands in brackets."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
+        raise ValueError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8080.")
+    return host, int(port)
 
 
 class Serving(Command, click.Group):
@@ -72,7 +65,7 @@ class Serving(Command, click.Group):
     "--http",
     "address",
     metavar="HOST:PORT",
-    type=Address(),
+    type=options.Parsed("address", _address),
     help="Serve streamable HTTP at /mcp instead of stdio.",
 )
 @click.pass_context
@@ -106,8 +99,8 @@ def command(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
             raise
-        console.error("The MCP server is an extra: pip install 'skill-registry[mcp]'")
-        raise click.exceptions.Exit(Status.FAILED) from error
+        told = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
+        raise click.ClickException(told) from error
     serving = Serving(
         toolsets=tuple(dict.fromkeys(toolsets)),
         workdir=limits.pop("workdir"),

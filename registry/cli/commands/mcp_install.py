@@ -4,12 +4,13 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
 import click
 
-from registry.cli import PROGRAM, clients, complete, escape
+from registry.cli import PROGRAM, complete, escape
 from registry.cli.clients import CLIENTS, Client, Unclear
 from registry.cli.commands.history import painted
 from registry.cli.console import Console
@@ -67,18 +68,13 @@ def install(
     Exit status: 1 where nothing was written that should be.
     """
     console, client = session.console, CLIENTS[name]
-    entry = client.entry(
-        PROGRAM if project else _program(),
-        [
-            *clients.arguments(
-                db=_absolute(session.db),
-                config=_absolute(session.config),
-                toolsets=toolsets,
-                personality=personality,
-                read_only=read_only,
-            )
-        ],
-    )
+    words = [
+        *_given(("--db", _absolute(session.db)), ("--config", _absolute(session.config))),
+        "mcp",
+        *_given(*(("--toolset", one) for one in toolsets), ("--personality", personality)),
+        *(["--read-only"] if read_only else []),
+    ]
+    entry = client.entry(PROGRAM if project else _program(), words)
     path = _path(client, project=project)
     try:
         before = _read(path, project=project)
@@ -91,19 +87,24 @@ def install(
         console.note(f"{escape.line(path)} has it already.")
         return
     _show(console, path, before or "", after)
-    if not yes and not (sys.stdin.isatty() and console.err_is_terminal):
-        console.error("Nothing was written: --yes writes it without being asked.")
-        raise click.exceptions.Exit(Status.FAILED)
     if not yes:
+        if not (sys.stdin.isatty() and console.err_is_terminal):
+            raise click.ClickException("Nothing was written: --yes writes it without being asked.")
         click.confirm("Write this?", abort=True, err=True)
     try:
         copy = _write(path, before, after, project=project)
     except (OSError, Unclear) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        console.error(f"{path} was not written: {reason}.")
-        raise click.exceptions.Exit(Status.FAILED) from error
+        raise click.ClickException(f"{path} was not written: {reason}.") from error
     kept = f"; what it was is in {escape.line(copy)}" if copy else ""
     console.note(f"Wrote {escape.line(path)}{kept}. Start the client again to use it.")
+
+
+def _given(*options: tuple[str, str | None]) -> Iterator[str]:
+    """Yield the options that have a value, each before it."""
+    for name, value in options:
+        if value:
+            yield from (name, value)
 
 
 def _program() -> str:

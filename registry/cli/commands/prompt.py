@@ -44,7 +44,6 @@ def command(
     max_chars: int | None,
     personality: str | None,
     explain: bool,
-    style: str | None,
 ) -> None:
     """Print the catalogue for a system prompt.
 
@@ -53,16 +52,16 @@ def command(
     """
     registry, console = session.registry, session.console
     if explain:
-        emit(console, style, registry.decisions(personality), COLUMNS, to_record=_record)
+        emit(session, registry.decisions(personality), COLUMNS, to_record=_record)
         return
     made = registry.prompt(
         personality, style="markdown" if markdown else "xml", max_chars=max_chars
     )
-    if style in {"json", "jsonl"}:
+    if session.style in {"json", "jsonl"}:
         keys = ("text", "shown", "shortened", "left_out")
         console.json({key: getattr(made, key) for key in keys})
         return
-    if style == "names":
+    if session.style == "names":
         console.write(map(escape.line, made.shown))
         return
     text = escape.text(made.text) if console.is_terminal else made.text

@@ -24,9 +24,8 @@ from registry.errors import LockMissing, NotPulled
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.exchange.lockfile import Mode
-    from registry.exchange.pull import How
     from registry.exchange.targets import Target
-    from registry.exchange.told import Pulled
+    from registry.exchange.told import How, Pulled
     from registry.model import Skill
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
@@ -129,9 +128,6 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     return options.view_of(registry, personality).resolve(name).skill
 
 
-_FLAGS: Final = ("check", "frozen", "remove", "adopt")
-
-
 @session_command(
     "skill-registry pull code-review --agent claude-code --agent codex",
     "skill-registry pull owner/repo --skill code-review -a claude-code",
@@ -178,7 +174,6 @@ def command(
     force: bool,
     dry_run: bool,
     offline: bool,
-    style: str | None,
     **given: Any,
 ) -> None:
     """Put skills where agents look, or into a folder, as they are now.
@@ -198,9 +193,9 @@ def command(
     Exit status: 1 where something was left alone, can't be had, or is behind, and where nothing was
     ever pulled.
     """
-    from registry.exchange.pull import How
+    from registry.exchange.told import How
 
-    doing = [flag for flag in _FLAGS if given.pop(flag, False)]
+    doing = [flag for flag in ("check", "frozen", "remove", "adopt") if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
     target = target_of(session, to, is_global=is_global)
     how = How(
@@ -214,7 +209,7 @@ def command(
     if offline and doing != ["frozen"]:
         raise click.UsageError("--offline goes with --frozen.")
     done = _done(session, target, how, doing, given, is_named=bool(agent or to is not None))
-    emit(session.console, style, done, COLUMNS, name=lambda one: one.ref)
+    emit(session, done, COLUMNS, name=lambda one: one.ref)
     explain(session, done, doing)
     if not given["names"] and doing in ([], ["check"]):
         tell_strange(session, target)

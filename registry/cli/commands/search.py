@@ -48,13 +48,7 @@ _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 )
 @options.format_options
 def command(
-    session: Session,
-    /,
-    *,
-    query: tuple[str, ...],
-    style: str | None,
-    limit: int | None,
-    **given: Any,
+    session: Session, /, *, query: tuple[str, ...], limit: int | None, **given: Any
 ) -> None:
     """Find skills by what they do.
 
@@ -72,7 +66,7 @@ def command(
         raise click.UsageError("Say what to search for.")
     chosen = options.filters(session, given)
     if limit is None:
-        height = session.console.height if style in {None, "table"} else None
+        height = session.console.height if session.style in {None, "table"} else None
         limit = min(MAX_HITS, max(1, (height - BELOW) // 2)) if height else MAX_HITS
     hits = session.registry.search(queries, chosen, limit=limit, **given)
     wanted = matcher(" ".join(queries))
@@ -80,7 +74,7 @@ def command(
         Column[SearchHit]("SKILL", lambda hit: hit.ref),
         Column[SearchHit]("MATCH", lambda hit: _match(hit, wanted), prose=True),
     )
-    told = emit(session.console, style, hits, columns, draw=partial(draw_hits, wanted=wanted))
+    told = emit(session, hits, columns, draw=partial(draw_hits, wanted=wanted))
     if not hits.total:
         tell_nothing_found(session, chosen, narrowed=True)
         tell_left_out(session, chosen, "finds")

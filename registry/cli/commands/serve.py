@@ -7,7 +7,6 @@ import click
 
 from registry.cli import options
 from registry.cli.group import session_command
-from registry.cli.run import Status
 from registry.cli.session import Session
 
 EXTRA: Final = frozenset(
@@ -15,19 +14,12 @@ EXTRA: Final = frozenset(
 )
 
 
-class Network(click.ParamType[Any]):
-    """An address, or a range of them such as ``10.0.0.0/8``."""
-
-    name = "cidr"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-        """Read a range."""
-        try:
-            return ipaddress.ip_network(str(value), strict=False)
-        except ValueError:
-            self.fail(f"{value!r} is no address or range, such as 10.0.0.0/8.", param, ctx)
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """Read an address, or a range of them such as ``10.0.0.0/8``."""
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(f"{text!r} is no address or range, such as 10.0.0.0/8.") from None
 
 
 @session_command(
@@ -56,7 +48,7 @@ class Network(click.ParamType[Any]):
     "--from",
     "networks",
     metavar="CIDR",
-    type=Network(),
+    type=options.Parsed("cidr", _network),
     multiple=True,
     help="The addresses from which the header is believed.",
 )
@@ -97,8 +89,8 @@ def command(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
-        console.error("The web catalogue is an extra: pip install 'skill-registry[web]'")
-        raise click.exceptions.Exit(Status.FAILED) from error
+        told = "The web catalogue is an extra: pip install 'skill-registry[web]'"
+        raise click.ClickException(told) from error
     tls = (tls_cert, tls_key) if tls_cert and tls_key else None
     address = Address(host, port, public_url and public_url.rstrip("/"), tls)
     trusted = Trusted(trust_header, networks, personality) if trust_header else None

@@ -45,7 +45,6 @@ def command(
     part: str | None,
     revision: int | None,
     personality: str | None,
-    as_json: bool,
 ) -> None:
     """Show one skill, or several.
 
@@ -73,9 +72,14 @@ def command(
                 _write(console, os.fsencode(skill.path) + b"\n")
         elif part == "files":
             files = [file for skill in skills for file in skill.files]
-            emit(console, "json" if as_json else None, files, FILES)
-        elif as_json:
-            told = [record(_with_links(skill, links)) for skill, links in _linked(session, skills)]
+            emit(session, files, FILES)
+        elif session.as_json:
+            told = [
+                record(
+                    replace(skill, diagnostics=(*skill.diagnostics, *(one.notice for one in links)))
+                )
+                for skill, links in _linked(session, skills)
+            ]
             console.json(told if names[1:] else told[0])
         else:
             console.page(_pages(session, skills))
@@ -95,10 +99,6 @@ def _linked(
     """Yield each skill with the links to it."""
     for skill in skills:
         yield skill, session.registry.links(f"{skill.source}/{skill.folder}")
-
-
-def _with_links(skill: SkillDetail, links: "Sequence[LinkTo]") -> SkillDetail:
-    return replace(skill, diagnostics=(*skill.diagnostics, *(link.notice for link in links)))
 
 
 def _write(console: Console, data: bytes) -> None:

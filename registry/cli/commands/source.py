@@ -41,7 +41,7 @@ def command() -> None:
 )
 @click.option("--remote", is_flag=True, help="Ask the remote ones whether they have anything new.")
 @options.format_options
-def list_(session: Session, *, remote: bool, style: str | None) -> None:
+def list_(session: Session, *, remote: bool) -> None:
     """List the sources, the strongest first.
 
     In a pipe each line is a name, the scope, the number of skills and the path, with tabs between;
@@ -55,12 +55,13 @@ def list_(session: Session, *, remote: bool, style: str | None) -> None:
             sources = session.registry.sources_asked(sources)
         here = {one.id for one in session.registry.own_sources()}
         columns = asked_columns(sources, here)
-    emit(session.console, style, sources, columns)
-    if not sources:
-        session.console.note(
-            "No sources are registered yet. 'skill-registry sync FOLDER' registers a folder and "
-            "reads its\nskills; 'skill-registry source discover' finds the folders of agents."
-        )
+    emit(
+        session,
+        sources,
+        columns,
+        nothing="No sources are registered yet. 'skill-registry sync FOLDER' registers a folder "
+        "and reads its\nskills; 'skill-registry source discover' finds the folders of agents.",
+    )
 
 
 @session_command(
@@ -88,13 +89,7 @@ def list_(session: Session, *, remote: bool, style: str | None) -> None:
 )
 @options.json_option
 def add(
-    session: Session,
-    *,
-    place: str,
-    scope: Scope | None,
-    name: str | None,
-    priority: int,
-    as_json: bool,
+    session: Session, *, place: str, scope: Scope | None, name: str | None, priority: int
 ) -> None:
     """Register a folder, or what lies elsewhere, without reading its skills yet.
 
@@ -109,8 +104,8 @@ def add(
         source = session.registry.add_source(place, name=name, scope=scope, priority=priority)
     shown = escape.line(source.name)
     done = f"Registered the source {shown} ({source.scope}): {place_of(source)}"
-    session.console.answer(source, [done], as_json=as_json)
-    if not as_json:
+    session.answer(source, [done])
+    if not session.as_json:
         session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
 
 
@@ -121,7 +116,7 @@ def add(
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @options.as_admin_option
 @options.json_option
-def adopt(session: Session, *, name: str, yes: bool, as_admin: bool, as_json: bool) -> None:
+def adopt(session: Session, *, name: str, yes: bool, as_admin: bool) -> None:
     """Take a source of this host as yours.
 
     On a server everybody who may write there can register a folder under this host's name; the
@@ -140,7 +135,7 @@ def adopt(session: Session, *, name: str, yes: bool, as_admin: bool, as_json: bo
         click.confirm(question, abort=True, err=True)
     source = session.registry.adopt_source(name, as_admin=as_admin)
     done = f"Adopted the source {shown} ({source.scope}): {path}"
-    session.console.answer(source, [done], as_json=as_json)
+    session.answer(source, [done])
 
 
 @session_command(
@@ -170,7 +165,6 @@ def update(
     team: str | None,
     owner: str | None,
     as_admin: bool,
-    as_json: bool,
 ) -> None:
     """Change what a source is called, how strong it is, what it is pinned to, or who sees it."""
     if all(one is None for one in (scope, priority, new_name, ref, team, owner)):
@@ -190,8 +184,8 @@ def update(
     shown = escape.line(source.name)
     strong = f"{source.scope}, priority {source.priority}"
     done = f"Changed the source {shown} ({strong}): {place_of(source)}"
-    session.console.answer(source, [done], as_json=as_json)
-    if ref is not None and not as_json:
+    session.answer(source, [done])
+    if ref is not None and not session.as_json:
         session.console.note(f"Now fetch it: skill-registry sync {shlex.quote(shown)}")
 
 
@@ -204,7 +198,7 @@ def update(
 @click.option("--revoke", is_flag=True, help="Hold back all with security errors again.")
 @options.as_admin_option
 @options.json_option
-def trust(session: Session, *, name: str, revoke: bool, as_admin: bool, as_json: bool) -> None:
+def trust(session: Session, *, name: str, revoke: bool, as_admin: bool) -> None:
     """Show agents the skills of a source that were held back.
 
     Those are skills from elsewhere with security errors, which "sync" and "check" tell; each is
@@ -227,14 +221,14 @@ def trust(session: Session, *, name: str, revoke: bool, as_admin: bool, as_json:
     if not changed:
         done = "No skill has security errors." if revoke else "No skill was held back."
     key = "held" if revoke else "trusted"
-    session.console.answer({key: changed}, [done], as_json=as_json)
+    session.answer({key: changed}, [done])
 
 
 @session_command("skill-registry source remove work", group=command)
 @click.argument("name", shell_complete=complete.sources)
 @options.as_admin_option
 @options.json_option
-def remove(session: Session, *, name: str, as_admin: bool, as_json: bool) -> None:
+def remove(session: Session, *, name: str, as_admin: bool) -> None:
     """Forget a source and its skills.
 
     The folder and the skills in it stay as they are, but for the checkout of what lies elsewhere.
@@ -251,7 +245,7 @@ def remove(session: Session, *, name: str, as_admin: bool, as_json: bool) -> Non
         if os.path.lexists(source.path):
             rest = f"its checkout stays, since it could not be removed: {path}"
     done = f"Forgot the source {name} and its {held}; {rest}"
-    session.console.answer(source, [done], as_json=as_json)
+    session.answer(source, [done])
 
 
 @session_command(
@@ -264,7 +258,7 @@ def remove(session: Session, *, name: str, as_admin: bool, as_json: bool) -> Non
 @click.argument("project", type=click.Path(), default=".", required=False)
 @click.option("--register", is_flag=True, help="Register those that are no sources yet.")
 @options.format_options
-def discover(session: Session, *, project: str, register: bool, style: str | None) -> None:
+def discover(session: Session, *, project: str, register: bool) -> None:
     """Find the well-known skill folders of agents on this machine.
 
     Looks below your home folder and below PROJECT, by default the current folder. In a pipe each
@@ -282,13 +276,13 @@ def discover(session: Session, *, project: str, register: bool, style: str | Non
         if new:
             told = f"Registered {words.count(new, 'source')}. Now read the skills:"
             session.console.note(f"{told} skill-registry sync")
-    emit(session.console, style, found, DISCOVERED)
+    emit(session, found, DISCOVERED)
     left = [one for one in found if one.source is None]
     if not found:
         session.console.note(
             "No well-known folder was found. 'skill-registry sync FOLDER' takes any folder."
         )
-    elif left and style in {None, "table"}:
+    elif left and session.style in {None, "table"}:
         session.console.note("Register what is new (all: --register), and read its skills:")
         for one in left:
             scope = "" if one.scope == "personal" else f" --scope {one.scope}"

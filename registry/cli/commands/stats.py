@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--usage", is_flag=True, help="Which skills tools listed, found and read, and when last."
 )
 @options.json_option
-def command(session: Session, *, usage: bool, as_json: bool) -> None:
+def command(session: Session, *, usage: bool) -> None:
     """Say what the registry holds, how big and how fresh it is.
 
     With --usage: each skill that tools came upon, the most read first. The counts are kept in the
@@ -34,16 +34,12 @@ def command(session: Session, *, usage: bool, as_json: bool) -> None:
     """
     if usage:
         counts = session.registry.usage_counts()
-        told = emit(session.console, "json" if as_json else None, counts, USAGE)
-        if not counts:
-            session.console.note("No tool has listed, found or read a skill yet.")
-        elif told:
+        nothing = "No tool has listed, found or read a skill yet."
+        if emit(session, counts, USAGE, nothing=nothing) and counts:
             session.console.note(words.count(len(counts), "skill"), "dim")
         return
     stats = session.registry.stats()
-    session.console.answer(
-        stats, draw_facts(session.console, _facts(session.console, stats)), as_json=as_json
-    )
+    session.answer(stats, draw_facts(session.console, _facts(session.console, stats)))
 
 
 def _facts(console: Console, stats: "Stats") -> Iterator[tuple[str, str]]:

@@ -55,9 +55,7 @@ MAX_SHOWN: Final = 20
     "--watch", is_flag=True, help="Stay, and sync whenever something changes in any source."
 )
 @options.json_option
-def command(
-    session: Session, /, *, targets: tuple[str, ...], watch: bool, as_json: bool, **given: Any
-) -> None:
+def command(session: Session, /, *, targets: tuple[str, ...], watch: bool, **given: Any) -> None:
     """Bring the registry in line with its sources, on disk and elsewhere.
 
     TARGET is a source, a folder or an address ("source add --help" lists what they look like);
@@ -77,11 +75,10 @@ def command(
         if registry.sources(counted=False):
             none = "All sources are on other machines, which sync them."
         _tell_unadopted(session)
-        console.error(
+        raise click.ClickException(
             f"{none} Name a folder: skill-registry sync FOLDER\n"
             "'skill-registry source discover' finds the folders of agents on this machine."
         )
-        raise click.exceptions.Exit(Status.FAILED)
     tell_nesting(session, targets)
     if given["scope"] is None:
         tell_project(session, targets)
@@ -93,13 +90,13 @@ def command(
         console.note("Interrupted: nothing was published, the registry lists what it did before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
     limit = None if session.verbose else MAX_SHOWN
-    console.answer(report.to_dict(), draw_report(console, report, limit), as_json=as_json)
+    session.answer(report.to_dict(), draw_report(console, report, limit))
     _tell_remotes(console, report, before)
-    _tell(session, report, hints=not as_json)
+    _tell(session, report, hints=not session.as_json)
     if not targets:
         _tell_unadopted(session)
     if watch:
-        _watch(session, as_json=as_json)
+        _watch(session)
         return
     if not report.complete:
         raise click.exceptions.Exit(Status.FAILED)
@@ -130,14 +127,14 @@ def _tell_unadopted(session: Session) -> None:
         )
 
 
-def _watch(session: Session, *, as_json: bool) -> None:
+def _watch(session: Session) -> None:
     """Follow all sources until interrupted, and print what each sync changed."""
     console = session.console
     unwritable: list[OSError] = []
 
     def show(report: "SyncReport") -> None:
         try:
-            if as_json:
+            if session.as_json:
                 console.write(console.json_lines([report.to_dict()]), json_text=True)
             else:
                 console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,21 +20,14 @@ _LENGTH: Final = re.compile(r"([1-9][0-9]{0,4})([hdw])")
 _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-class Length(click.ParamType[timedelta | None]):
-    """A length of time such as ``90d``, or ``never``."""
-
-    name = "length"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta | None:
-        """Read a length; None: never."""
-        if value == "never":
-            return None
-        found = _LENGTH.fullmatch(str(value))
-        if found is None:
-            self.fail(f"{value!r} is no length such as 12h, 90d or 8w, nor 'never'.", param, ctx)
-        return timedelta(**{_UNITS[found[2]]: int(found[1])})
+def _length(text: str) -> timedelta | None:
+    """Read a length of time such as ``90d``; None: ``never``."""
+    if text == "never":
+        return None
+    found = _LENGTH.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no length such as 12h, 90d or 8w, nor 'never'.")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 @click.group(
@@ -60,7 +53,7 @@ def command() -> None:
 @click.option(
     "--expires",
     metavar="LENGTH",
-    type=Length(),
+    type=options.Parsed("length", _length),
     default="90d",
     show_default=True,
     help="For how long it is valid: 12h, 90d, 8w, or never.",
@@ -92,12 +85,10 @@ def create(
 
 @session_command("skill-registry token list", group=command)
 @options.format_options
-def list_(session: Session, *, style: str | None) -> None:
+def list_(session: Session) -> None:
     """List the tokens that were made, and when each was used last."""
     found = session.registry.tokens().list()
-    emit(session.console, style, found, COLUMNS, name=lambda one: one.name)
-    if not found:
-        session.console.note("There is no token.")
+    emit(session, found, COLUMNS, name=lambda one: one.name, nothing="There is no token.")
 
 
 @session_command("skill-registry token revoke anna", group=command)

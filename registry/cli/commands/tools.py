@@ -66,7 +66,7 @@ def command() -> None:
 @click.option("--toolset", type=click.Choice(TOOLSETS), help="Only this toolset.")
 @read_only_option
 @options.format_options
-def list_(session: Session, *, toolset: str | None, read_only: bool, style: str | None) -> None:
+def list_(session: Session, *, toolset: str | None, read_only: bool) -> None:
     """List the toolsets and their tools."""
     from registry.toolsets.open import tools_of
 
@@ -74,7 +74,7 @@ def list_(session: Session, *, toolset: str | None, read_only: bool, style: str 
     tools = [
         (one, tool) for one in chosen for tool in tools_of(one) if tool.read_only or not read_only
     ]
-    emit(session.console, style, tools, COLUMNS, to_record=_record)
+    emit(session, tools, COLUMNS, to_record=_record)
 
 
 @session_command("skill-registry tools schema --style anthropic", group=command, starts_new=True)

@@ -29,13 +29,7 @@ if TYPE_CHECKING:
 @options.guard_options
 @options.json_option
 def delete(
-    session: Session,
-    *,
-    names: tuple[str, ...],
-    copies: bool,
-    if_hash: str | None,
-    force: bool,
-    as_json: bool,
+    session: Session, *, names: tuple[str, ...], copies: bool, if_hash: str | None, force: bool
 ) -> None:
     """Move skills to the trash.
 
@@ -58,7 +52,7 @@ def delete(
         f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
         for one in gone
     )
-    session.console.answer(gone if names[1:] else gone[0], told, as_json=as_json)
+    session.answer(gone if names[1:] else gone[0], told)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -88,7 +82,6 @@ def restore(
     source: str | None,
     revision: int | None,
     copies: bool,
-    as_json: bool,
 ) -> None:
     """Bring deleted skills back.
 
@@ -109,7 +102,7 @@ def restore(
     else:
         back, is_complete = _restored(session, names, source, copies=copies)
     told = (line for one in back for line in skill_line("Restored", one))
-    session.console.answer(back if names[1:] or copies else back[0], told, as_json=as_json)
+    session.answer(back if names[1:] or copies else back[0], told)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -138,12 +131,10 @@ def trash() -> None:
 
 @session_command("skill-registry trash list", group=trash)
 @options.format_options
-def list_(session: Session, *, style: str | None) -> None:
+def list_(session: Session) -> None:
     """List the deleted skills that can be restored, the latest first."""
     found = session.registry.trash()
-    emit(session.console, style, found, COLUMNS, name=lambda one: one.name)
-    if not found:
-        session.console.note("The trash is empty.")
+    emit(session, found, COLUMNS, name=lambda one: one.name, nothing="The trash is empty.")
     _tell_foreign(session)
 
 

@@ -7,7 +7,7 @@ import click
 
 from registry.cli import escape, options, words
 from registry.cli.commands.history import painted
-from registry.cli.copied import MAX_NAMED
+from registry.cli.copied import named
 from registry.cli.group import session_command
 from registry.cli.pulled import tell_pulled
 from registry.cli.session import Session
@@ -39,7 +39,7 @@ _DONE = {
     help="Instead: forget the last change, which stays made, and show the one before it.",
 )
 @options.json_option
-def command(session: Session, *, yes: bool, skip: bool, as_json: bool) -> None:
+def command(session: Session, *, yes: bool, skip: bool) -> None:
     """Take back the last change: a create, update, delete or restore.
 
     It is shown before it is done. A skill that was changed since is left alone: go on with --skip.
@@ -58,7 +58,7 @@ def command(session: Session, *, yes: bool, skip: bool, as_json: bool) -> None:
         raise
     if skip:
         undo.forget()
-        _answer(session, undo, "Forgot", as_json=as_json)
+        _answer(session, undo, "Forgot")
         _show_next(session)
         return
     difference = undo.diff()
@@ -71,15 +71,15 @@ def command(session: Session, *, yes: bool, skip: bool, as_json: bool) -> None:
             raise click.UsageError("Nobody can be asked here: say --yes to do it.")
         click.confirm("Do it?", abort=True, err=True)
     undo.carry_out()
-    _answer(session, undo, "Took back", as_json=as_json)
+    _answer(session, undo, "Took back")
 
 
-def _answer(session: Session, undo: "Undo", done: str, *, as_json: bool) -> None:
+def _answer(session: Session, undo: "Undo", done: str) -> None:
     change = undo.change
     told = f"{done}: {change.kind} {escape.line(change.name)}"
     if undo.changes[1:]:
         told += f" and {words.count(len(undo.changes) - 1, 'copy', 'copies')} of it"
-    session.console.answer({key: getattr(change, key) for key in SHOWN}, [told], as_json=as_json)
+    session.answer({key: getattr(change, key) for key in SHOWN}, [told])
 
 
 def _show_next(session: Session) -> None:
@@ -103,9 +103,7 @@ def _sentence(undo: "Undo") -> str:
     change, others = undo.change, [f"{one.source}/{one.folder}" for one in undo.changes[1:]]
     more = ""
     if others:
-        named = ", ".join(map(escape.line, others[:MAX_NAMED]))
-        named += f" and {len(others) - MAX_NAMED:,} more" if others[MAX_NAMED:] else ""
-        more = f", with {words.count(len(others), 'copy', 'copies')} of it: {named}"
+        more = f", with {words.count(len(others), 'copy', 'copies')} of it: {named(others)}"
     place = escape.line(f"{change.source}/{change.folder}")
     name = escape.line(quoted(change.name))
     return _DONE[change.kind].format(name=name, place=place, when=change.made_at, more=more)

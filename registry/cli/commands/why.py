@@ -41,13 +41,7 @@ if TYPE_CHECKING:
 @options.narrowing_options
 @options.format_options
 def command(
-    session: Session,
-    *,
-    subject: str,
-    personality: str | None,
-    query: str | None,
-    style: str | None,
-    **given: Any,
+    session: Session, *, subject: str, personality: str | None, query: str | None, **given: Any
 ) -> None:
     """Explain why a skill is, or isn't, listed.
 
@@ -65,12 +59,12 @@ def command(
         from registry.cli.placed_view import draw
 
         placed = session.registry.why_found(subject, query, chosen, personality)
-        emit(session.console, style, placed, PLACED, to_record=record, draw=draw)
+        emit(session, placed, PLACED, to_record=record, draw=draw)
         return
     if chosen != Filters():
         raise click.UsageError("Filters go with --query.")
     found = session.registry.why(subject, personality)
-    emit(session.console, style, found, COLUMNS, to_record=_record, draw=_draw)
+    emit(session, found, COLUMNS, to_record=_record, draw=_draw)
 
 
 def _record(one: "Explanation") -> dict[str, Any]:

@@ -15,8 +15,6 @@ from registry.model import Value
 MOST: Final = 40
 """Values of one facet that are named, the most frequent; the months are all there."""
 
-_COLUMNS: Final = ("kinds", "categories", "created", "updated")
-_MONTHS: Final = {"created", "updated"}
 
 # The wide rows are gone through once; what is counted are narrow ones.
 _COUNTED: Final = (
@@ -79,7 +77,7 @@ def _facets(reader: Reader, condition: Condition) -> Facets:
     sql = _COUNTED.format(tables=FROM, condition=condition[0]) + "".join(
         f" UNION ALL SELECT '{name}', {name}, count(*), NULL, NULL FROM m "
         f"WHERE {name} IS NOT NULL GROUP BY {name}"
-        for name in _COLUMNS
+        for name in ("kinds", "categories", "created", "updated")
     )
     found: dict[str, Counter[str]] = {}
     for facet, value, number, scope, status in reader.rows(sql, list(condition[1])):
@@ -93,6 +91,6 @@ def _facets(reader: Reader, condition: Condition) -> Facets:
 
 def _ordered(name: str, counts: Mapping[str, int]) -> tuple[Facet, ...]:
     some = [Facet(value, count) for value, count in counts.items()]
-    if name in _MONTHS:
+    if name in {"created", "updated"}:
         return tuple(sorted(some, key=lambda one: one.value))
     return tuple(sorted(some, key=lambda one: (-one.count, one.value))[:MOST])

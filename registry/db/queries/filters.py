@@ -17,8 +17,6 @@ Sort = Literal["name", "created", "updated"]
 Time: TypeAlias = str | date | timedelta
 """A moment: a timestamp, a day, or an age (`registry.document.dates.moment`)."""
 
-_LISTS: Final = ("tags", "any_tags")
-_TEXTS: Final = ("kind", "category", "scope", "source", "status")
 _TIMES: Final = ("created_since", "created_until", "updated_since", "updated_until", "unused_since")
 _CHOICES: Final = (("scope", SCOPES), ("status", STATUSES))
 
@@ -69,13 +67,13 @@ class Filters:
 
     def __post_init__(self) -> None:
         """Check the values, and bring times into their one form."""
-        for key in _LISTS:
+        for key in ("tags", "any_tags"):
             value = getattr(self, key)
             if value != () and not _is_list_of_texts(value):
                 raise UsageProblem(message=f"{key} must be a list of texts, not {value!r:.60}")
         if self.ids is not None and isinstance(self.ids, str | bytes):
             raise UsageProblem(message="ids must be a list of numbers")
-        for key in _TEXTS:
+        for key in ("kind", "category", "scope", "source", "status"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, str):
                 raise UsageProblem(message=f"{key} must be text, not {value!r:.60}")

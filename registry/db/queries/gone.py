@@ -1,4 +1,4 @@
-"""Skills that are live no more, as they are asked for: by the name or place that they had."""
+"""Skills that are no longer live, as they are asked for: by the name or place that they had."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from registry.text import is_utc_text, utc_now
 
 
 class Gone(NamedTuple):
-    """A skill that is live no more; a row may be anybody's, so it is a hint.
+    """A skill that is no longer live; a row may be anybody's, so it is a hint.
 
     ``source`` and ``folder`` are where it was, empty where that is not known; ``since`` is when
     that was noticed; ``tree_hash`` is of its last content; ``trash`` is its number there, where the

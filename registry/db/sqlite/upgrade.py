@@ -6,7 +6,6 @@ to run them takes Alembic, a quarter of a second; a first command has better thi
 
 import os
 import sqlite3
-import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -28,16 +27,6 @@ from registry.disk.atomic import make_path
 from registry.errors import DatabaseBusy, DatabaseProblem
 
 SCRIPT: Final = Path(__file__).with_name("newest.sql")
-
-_KEPT_BY_SQLITE: Final = """
-    name LIKE 'sqlite\\_%' ESCAPE '\\'
-    OR EXISTS (
-        SELECT 1 FROM sqlite_master v
-        WHERE v.sql LIKE 'CREATE VIRTUAL TABLE%' AND substr(m.name, 1, length(v.name) + 1)
-            = v.name || '_' AND m.type = 'table'
-    )
-"""
-"""Which tables and indexes come by themselves with others."""
 
 
 def ensure_current(path: str) -> None:
@@ -110,23 +99,3 @@ def migrate(path: str) -> None:
 def read_schema() -> str:
     """Return the SQL that makes all tables, in a transaction that the caller begins."""
     return SCRIPT.read_text(encoding="utf-8")
-
-
-def written_by_migrations() -> str:
-    """Run all migrations on a file that goes again, and return its schema as SQL."""
-    with tempfile.TemporaryDirectory(prefix="skill-registry-") as folder:
-        path = os.path.join(folder, "registry.db")
-        migrate(path)
-        with closing(sqlite3.connect(path)) as connection:
-            made = connection.execute(
-                f"SELECT sql FROM sqlite_master m WHERE NOT ({_KEPT_BY_SQLITE}) AND sql != '' "
-                "ORDER BY rowid"
-            )
-            statements = [sql for (sql,) in made]
-            (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    statements.append(f"INSERT INTO alembic_version VALUES ('{revision}')")
-    return "".join(f"{one};\n" for one in statements)
-
-
-if __name__ == "__main__":
-    SCRIPT.write_text(written_by_migrations(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Where skills were that are live no more, so that they can be found by name and had again."""
+"""Where skills were that are no longer live, so that they can be found by name and had again."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ ON CONFLICT DO NOTHING
 
 
 def record_gone(connection: Connection, versions: Sequence[int]) -> None:
-    """Write down where skills are, or were a moment ago, that are about to be live no more."""
+    """Write down where skills are, or were a moment ago, that are about to be retired."""
     if not versions:
         return
     which = list(versions)

@@ -118,9 +118,6 @@ _ALL_ON_A_SERVER: Final = 20_000
 """From this many names on, a server goes over all skills: each takes as long either way."""
 
 
-_REFRESH: Final = "CALL registry_refresh_names(%s)"
-
-
 def procedure(schema: str) -> str:
     """Return what makes the procedure by which a server does `refresh_names`.
 
@@ -142,7 +139,7 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
     if connection.dialect.name == "postgresql":
         if touched is None or touched:
             known = None if touched is None or len(touched) > _ALL_ON_A_SERVER else sorted(touched)
-            connection.exec_driver_sql(_REFRESH, (known,))
+            connection.exec_driver_sql("CALL registry_refresh_names(%s)", (known,))
     elif touched is None:
         execute(connection, _RANKED.format(touched=""))
     else:

@@ -139,7 +139,7 @@ def trust_source(connection: Connection, source_id: int) -> int:
 
 
 def distrust_source(connection: Connection, source_id: int) -> int:
-    """Hold back the skills of a source with security errors; return how many it were."""
+    """Hold back the skills of a source with security errors; return how many there were."""
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )

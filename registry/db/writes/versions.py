@@ -142,7 +142,7 @@ def publish(
     """Make staged versions live in the place of those they replace, and retire ``removed``.
 
     ``settled`` are retired as well, and not gone: what they stood for is counted elsewhere.
-    A staged version whose predecessor is live no more, or whose folder has a live version by now,
+    A staged version whose predecessor is no longer live, or whose folder has a live version by now,
     lost to a change made meanwhile and is left out. Returns the ids that went live.
     """
     holders: list[tuple[int, int | None]] = []

@@ -15,7 +15,7 @@ from registry.document.behaviours import (
     theft,
 )
 from registry.document.behaviours.languages import FOREIGN
-from registry.document.behaviours.table import Behaviour, SecurityRule
+from registry.document.behaviours.table import Behaviour, SecurityRule, rules
 
 __all__ = ["BEHAVIOURS", "BEHAVIOUR_RULES", "FOREIGN"]
 
@@ -35,6 +35,4 @@ BEHAVIOURS: Final[tuple[Behaviour, ...]] = tuple(
     behaviour for theme in _THEMES for behaviour in theme.BEHAVIOURS
 )
 
-BEHAVIOUR_RULES: Final[Mapping[str, SecurityRule]] = {
-    code: rule for theme in _THEMES for code, rule in theme.RULES.items()
-}
+BEHAVIOUR_RULES: Final[Mapping[str, SecurityRule]] = rules("behaviour")

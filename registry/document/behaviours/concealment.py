@@ -2,15 +2,7 @@
 
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
-
-RULES: Final = {
-    "concealment": SecurityRule(
-        "warning",
-        "something is to be kept from the user",
-        "tell the user what is done; remove the sentence",
-    ),
-}
+from registry.document.behaviours.table import Behaviour, pattern, pieces, words
 
 _USER: Final = r"\b(?:users?|humans?|anyone|anybody|owner|operator|person|customer|people)\b"
 _SAY: Final = (
@@ -95,11 +87,7 @@ BEHAVIOURS: Final = (
             *pieces(
                 "secretly covertly silently quietly discreetly surreptitiously invisibly conceal"
             ),
-            b"from the user",
-            b"from the human",
-            b"from your",
-            b"out of your",
-            b"nothing happened",
+            *pieces("from the user, from the human, from your, out of your, nothing happened"),
         ),
     ),
     Behaviour(

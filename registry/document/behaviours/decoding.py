@@ -2,32 +2,7 @@
 
 from typing import Final
 
-from registry.document.behaviours.table import (
-    SHELL,
-    Behaviour,
-    SecurityRule,
-    pattern,
-    pieces,
-    words,
-)
-
-RULES: Final = {
-    "encoded-execution": SecurityRule(
-        "error",
-        "something encoded is decoded and run",
-        "decode it by hand and read it; write commands in the clear",
-    ),
-    "reverse-shell": SecurityRule(
-        "error",
-        "a shell of this machine is handed to another one",
-        "don't use the skill",
-    ),
-    "system-tool-abuse": SecurityRule(
-        "error",
-        "a tool of the system is used to fetch and run code past its guards",
-        "don't run it; install from a package that can be inspected",
-    ),
-}
+from registry.document.behaviours.table import SHELL, Behaviour, pattern, pieces, words
 
 _DECODERS: Final = (
     r"(?:b(?:64|32|16|85)decode|a85decode|decodebytes|unhexlify|fromhex|decompress\(|marshal\.loads"

@@ -3,46 +3,17 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import (
-    SECRET_WORDS,
-    Behaviour,
-    SecurityRule,
-    pattern,
-    pieces,
-    words,
-)
-
-RULES: Final = {
-    "secret-asked": SecurityRule(
-        "warning",
-        "the text asks for secrets to be sent somewhere",
-        "send nothing; a service needs no more than the one key that it gave out",
-    ),
-    "conversation-sent": SecurityRule(
-        "warning",
-        "what is said, or lies on the clipboard, is sent somewhere",
-        "remove the step, or make sure whose server it is and that the user agreed",
-    ),
-    "remote-instructions": SecurityRule(
-        "warning",
-        "instructions are fetched from elsewhere and followed",
-        "write the instructions here, where a change of them is seen",
-    ),
-}
+from registry.document.behaviours.table import SECRET_WORDS, Behaviour, pattern, pieces, words
 
 _SECRET_PHRASES: Final = (
     *pieces("credentials passwords secrets cookies keychain printenv id_rsa mnemonic mnemonics"),
     *pieces(".ssh .aws .env .netrc .gnupg .npmrc .kube .docker"),
-    *(
-        phrase.encode()
-        for phrase in (
-            *("api key", "api keys", "private key", "private keys", "ssh key", "ssh keys"),
-            *("access key", "access keys", "secret key", "secret keys", "wallet key"),
-            *("access token", "access tokens", "auth token", "auth tokens", "session token"),
-            *("api token", "api tokens", "github token", "oauth token", "refresh token"),
-            *("seed phrase", "seed phrases", "seed-phrase", "recovery phrase", "saved password"),
-            *("environment variable", "environment variables", "env vars", "password"),
-        )
+    *pieces(
+        "api key, api keys, private key, private keys, ssh key, ssh keys, access key, access keys, "
+        "secret key, secret keys, wallet key, access token, access tokens, auth token, "
+        "auth tokens, session token, api token, api tokens, github token, oauth token, "
+        "refresh token, seed phrase, seed phrases, seed-phrase, recovery phrase, saved password, "
+        "environment variable, environment variables, env vars, password"
     ),
 )
 _TO: Final = (
@@ -118,18 +89,11 @@ BEHAVIOURS: Final = (
         reach=260,
         anchors=(
             *pieces("conversation clipboard transcript"),
-            b"chat history",
-            b"chat log",
-            b"system prompt",
-            b"memory file",
-            b"memory files",
-            b"message history",
-            b"user's messages",
-            b"user messages",
-            b"last messages",
-            b"recent messages",
-            b"session history",
-            b"open files",
+            *pieces(
+                "chat history, chat log, system prompt, memory file, memory files, message "
+                "history, user's messages, user messages, last messages, recent messages, session "
+                "history, open files"
+            ),
         ),
     ),
     Behaviour(
@@ -179,18 +143,10 @@ BEHAVIOURS: Final = (
         reach=320,
         anchors=(
             *pieces("follow execute obey override overrides overwrite treat"),
-            b"carry out",
-            b"carry it",
-            b"carry them",
-            b"run it",
-            b"run them",
-            b"run what",
-            b"run whatever",
-            b"run each",
-            b"apply it",
-            b"apply them",
-            b"do what",
-            b"replace this",
+            *pieces(
+                "carry out, carry it, carry them, run it, run them, run what, run whatever, run "
+                "each, apply it, apply them, do what, replace this"
+            ),
         ),
     ),
 )

@@ -9,34 +9,10 @@ from registry.document.behaviours.table import (
     RUNNER,
     SHELL,
     Behaviour,
-    SecurityRule,
     pattern,
     pieces,
     words,
 )
-
-RULES: Final = {
-    "remote-execution": SecurityRule(
-        "warning",
-        "something downloaded is run without being looked at",
-        "download to a file, read it or compare its checksum, then run it",
-    ),
-    "untraceable-execution": SecurityRule(
-        "error",
-        "something from a bare address, a paste or an unencrypted place is downloaded and run",
-        "don't run it; link to a repository with a history, over https",
-    ),
-    "download-then-run": SecurityRule(
-        "warning",
-        "a file is downloaded and then run, unseen",
-        "read the file or compare its checksum before it is run",
-    ),
-    "destructive-command": SecurityRule(
-        "warning",
-        "a command that deletes a home folder, a disk or the traces of what was done",
-        "remove the command, or name exactly what it may delete",
-    ),
-}
 
 # A file's name, or a variable that holds it.
 _FILE: Final = r"[\w./~$%{}\\-]{2,80}"

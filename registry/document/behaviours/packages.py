@@ -4,34 +4,7 @@ import re
 from typing import Final
 
 from registry.document.behaviours.names import look_alike
-from registry.document.behaviours.table import (
-    ADDRESS,
-    LOCAL,
-    Behaviour,
-    SecurityRule,
-    pattern,
-    pieces,
-    words,
-)
-
-RULES: Final = {
-    "package-look-alike": SecurityRule(
-        "warning",
-        "a package whose name is nearly that of a well-known one is installed",
-        "make sure that the name is the one you mean",
-    ),
-    "package-from-address": SecurityRule(
-        "warning",
-        "a package is installed from a bare address or an unencrypted place",
-        "install it from a registry, or over https from a repository",
-    ),
-    "redirected-endpoint": SecurityRule(
-        "warning",
-        "requests or packages are led through a stranger's server",
-        "remove the setting, or make sure whose server it is",
-    ),
-}
-
+from registry.document.behaviours.table import ADDRESS, LOCAL, Behaviour, pattern, pieces, words
 
 BEHAVIOURS: Final = (
     Behaviour(

@@ -3,30 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
-
-RULES: Final = {
-    "stranger-key": SecurityRule(
-        "error",
-        "somebody else's key is let into this machine",
-        "don't use the skill; look through ~/.ssh/authorized_keys",
-    ),
-    "persistence": SecurityRule(
-        "warning",
-        "a command is set up to run again and again, or at every login",
-        "read the command; set it up by hand if you want it",
-    ),
-    "agent-configuration": SecurityRule(
-        "warning",
-        "the agent's own rules, memory or settings are changed",
-        "read what is added; add it by hand if you want it",
-    ),
-    "protection-off": SecurityRule(
-        "warning",
-        "a protection of the system or of the agent is switched off",
-        "leave it on",
-    ),
-}
+from registry.document.behaviours.table import Behaviour, pattern, pieces, words
 
 # What a profile holds in honest skills: a variable, a path, completions.
 _COMMANDS: Final = (
@@ -186,13 +163,8 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,500}?\bhooks?\b[\s\S]{0,300}?(?:curl|wget|bash -c|\bnc\b|base64)",
         ),
         "changes the agent's settings so that commands run by themselves",
-        anchors=(
-            b"settings.json",
-            b"settings.local.json",
-            b"config.json",
-            b"mcp.json",
-            b"openclaw.json",
-            b"hooks.json",
+        anchors=pieces(
+            "settings.json, settings.local.json, config.json, mcp.json, openclaw.json, hooks.json"
         ),
         reach=900,
     ),
@@ -243,10 +215,7 @@ BEHAVIOURS: Final = (
                 "auto-approve auto-approval auto-approves autoapprove sandbox confirmation "
                 "confirmations antivirus defender firewall"
             ),
-            b"permission prompts",
-            b"permission checks",
-            b"approval prompts",
-            b"safety checks",
+            *pieces("permission prompts, permission checks, approval prompts, safety checks"),
         ),
         reach=100,
         accept=lambda match: (

@@ -3,30 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
-
-RULES: Final = {
-    "instruction-override": SecurityRule(
-        "warning",
-        "the text tells the model to drop its instructions",
-        "remove the sentence, or say that it is an example of an attack",
-    ),
-    "restrictions-lifted": SecurityRule(
-        "warning",
-        "the text tells the model that nothing is forbidden to it",
-        "remove the sentence, or say that it is an example of an attack",
-    ),
-    "fake-turn": SecurityRule(
-        "warning",
-        "the text pretends to be the system, the user or another turn of the talk",
-        "remove the marker, or set it in a code block",
-    ),
-    "tool-shadowing": SecurityRule(
-        "warning",
-        "the skill wants to be used in place of others, whatever the user asks",
-        "say when the skill is useful, and leave the choice to the agent",
-    ),
-}
+from registry.document.behaviours.table import Behaviour, pattern, pieces, words
 
 _OLD: Final = (
     r"(?:instructions?|prompts?|rules|guidelines|directives|guardrails|restrictions|orders"
@@ -116,22 +93,11 @@ BEHAVIOURS: Final = (
                 "unrestricted uncensored jailbreak jailbroken guardrails dan restrictions "
                 "ethical limitations guidelines moral"
             ),
-            b"anything now",
-            b"no longer",
-            b"never refuse",
-            b"never refuses",
-            b"comply with everything",
-            b"god mode",
-            b"developer mode",
-            b"maintenance mode",
-            b"debug mode",
-            b"sudo mode",
-            b"admin mode",
-            b"administrator mode",
-            b"root mode",
-            b"your safety",
-            b"content filter",
-            b"content filters",
+            *pieces(
+                "anything now, no longer, never refuse, never refuses, comply with everything, "
+                "god mode, developer mode, maintenance mode, debug mode, sudo mode, admin mode, "
+                "administrator mode, root mode, your safety, content filter, content filters"
+            ),
         ),
         reach=130,
         where="prose",
@@ -186,27 +152,13 @@ BEHAVIOURS: Final = (
         where="prose",
         anchors=(
             *pieces("precedence replaces supersedes supersede overrides"),
-            b"takes priority",
-            b"take priority",
-            b"always use it",
-            b"always use this",
-            b"always call this",
-            b"always prefer this",
-            b"always invoke",
-            b"other skills",
-            b"other tools",
-            b"even if the user",
-            b"even when the user",
-            b"whatever the user",
-            b"regardless of what the user",
-            b"regardless of the user",
-            b"tool is deprecated",
-            b"tool is obsolete",
-            b"tool is broken",
-            b"before any",
-            b"before every",
-            b"before all other",
-            b"before each",
+            *pieces(
+                "takes priority, take priority, always use it, always use this, always call this, "
+                "always prefer this, always invoke, other skills, other tools, even if the user, "
+                "even when the user, whatever the user, regardless of what the user, regardless "
+                "of the user, tool is deprecated, tool is obsolete, tool is broken, before any, "
+                "before every, before all other, before each"
+            ),
         ),
     ),
 )

@@ -3,30 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, SecurityRule, pattern, pieces, words
-
-RULES: Final = {
-    "archive-with-password": SecurityRule(
-        "error",
-        "an archive or program to download that scanners can't open",
-        "don't open the archive; link to sources that can be inspected",
-    ),
-    "required-program": SecurityRule(
-        "warning",
-        "a program of unknown origin is to be downloaded and run before the skill is used",
-        "name a package of a known registry instead, or the sources",
-    ),
-    "pasted-command": SecurityRule(
-        "error",
-        "a command from a web page is to be pasted into a terminal",
-        "write the command here, where it can be read",
-    ),
-    "paste-site": SecurityRule(
-        "error",
-        "code from an anonymous paste site is to be run",
-        "link to a repository with a history; never run a paste",
-    ),
-}
+from registry.document.behaviours.table import Behaviour, pattern, pieces, words
 
 _PROGRAM: Final = (
     r"(?:\.(?:exe|zip|rar|7z|dmg|pkg|msi|jar|scr|bat|ps1|appimage|iso|vbs|com|tgz|tar\.gz)\b"
@@ -73,22 +50,8 @@ _RUNS_A_PROGRAM = _has(
 _HAS_ADDRESS = _has(r"https?://")
 # Signs of other passwords than that of an archive.
 _OF_A_LOGIN = _has(
-    r"username",
-    r"\blogin\b",
-    r"log in",
-    r"database",
-    r"email",
-    r"\bpdf\b",
-    r"postgres",
-    r"--password",
-    r"encrypt",
-    r"\badmin\b",
-    r"sudo pass",
-    r"_pass",
-    r"pass_",
-    r"getpass",
-    r"\bsmtp\b",
-    r"\.env\b",
+    r"username|\blogin\b|log in|database|email|\bpdf\b|postgres|--password|encrypt|\badmin\b",
+    r"sudo pass|_pass|pass_|getpass|\bsmtp\b|\.env\b",
 )
 # Where everybody gets the programs that everybody uses.
 _WELL_KNOWN = _has(

@@ -9,7 +9,8 @@ repetition is bounded, so that a hostile megabyte costs no more than its length.
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from registry.model import Severity
 
@@ -26,6 +27,17 @@ class SecurityRule(NamedTuple):
     severity: Severity
     meaning: str
     fix: str
+
+
+def rules(kind: str) -> dict[str, SecurityRule]:
+    """Return what ``rules.tsv`` says of the codes of a kind."""
+    lines = Path(__file__).with_name("rules.tsv").read_text("utf-8").splitlines()
+    entries = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {
+        code: SecurityRule(cast("Severity", severity), meaning, fix)
+        for its, code, severity, meaning, fix in entries
+        if its == kind
+    }
 
 
 class Pattern:
@@ -80,8 +92,8 @@ def words(*sets: str) -> tuple[frozenset[bytes], ...]:
 
 
 def pieces(text: str) -> tuple[bytes, ...]:
-    """Return the words of ``text`` as bytes."""
-    return tuple(text.encode().split())
+    """Return what stands between the commas of ``text``, else between its spaces, as bytes."""
+    return tuple(text.encode().split(b", " if ", " in text else None))
 
 
 def pattern(*parts: str) -> Pattern:

@@ -3,22 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import (
-    SECRET_FILE,
-    Behaviour,
-    SecurityRule,
-    pattern,
-    pieces,
-    words,
-)
-
-RULES: Final = {
-    "secret-sent": SecurityRule(
-        "error",
-        "a file or variable that holds secrets is sent to another machine",
-        "don't use the skill; revoke what it may have sent",
-    ),
-}
+from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern, pieces, words
 
 _SENT: Final = (
     r"(?:requests\.(?:post|put|patch|get|request)|httpx\.(?:post|put|get)|urlopen"
@@ -132,16 +117,7 @@ BEHAVIOURS: Final = (
         ),
         "sends secrets",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
-        anchors=(
-            b"| curl",
-            b"|curl",
-            b"| nc",
-            b"|nc",
-            b"| wget",
-            b"| netcat",
-            b"| ncat",
-            b"| http",
-        ),
+        anchors=pieces("| curl, |curl, | nc, |nc, | wget, | netcat, | ncat, | http"),
     ),
     Behaviour(
         "secret-sent",
@@ -154,17 +130,8 @@ BEHAVIOURS: Final = (
         ),
         "sends secrets",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
-        anchors=(
-            b"$(cat",
-            b"$(env",
-            b"$(printenv",
-            b"$(base64",
-            b"$(head",
-            b"$(tar",
-            b"`cat",
-            b"`env",
-            b"`printenv",
-            b"$(export",
+        anchors=pieces(
+            "$(cat, $(env, $(printenv, $(base64, $(head, $(tar, `cat, `env, `printenv, $(export"
         ),
     ),
     Behaviour(

@@ -246,8 +246,8 @@ def check_secret(url: str, shown: str) -> None:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Tell whether a host is this machine itself."""
+    """Tell whether only this machine reaches a name or an address, which may stand in brackets."""
     try:
-        return host == "localhost" or ip_address(host or "").is_loopback
+        return host == "localhost" or ip_address((host or "").strip("[]")).is_loopback
     except ValueError:
         return False

@@ -4,15 +4,16 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from registry.disk.paths import ROOT
-from registry.document import parse_document
+from registry.document.parse import parse_document
 from registry.errors import RemoteInvalid, RemoteTooLarge
+from registry.exchange.remote.kinds import REPOSITORIES
 from registry.exchange.remote.places import manifests, skill_folders
 from registry.exchange.remote.tree import Blob, Bounds, Tree
 from registry.model import DOCUMENT_NAMES, Remote
 
 
 def wanted_files(
-    tree: Tree, remote: Remote, *, is_repository: bool, bounds: Bounds, may_be_none: bool = False
+    tree: Tree, remote: Remote, bounds: Bounds, *, may_be_none: bool = False
 ) -> tuple[dict[str, Blob], list[str]]:
     """Return the files of the skills in a tree that a source asks for, and what is to be known.
 
@@ -20,7 +21,7 @@ def wanted_files(
     `RemoteTooLarge`.
     """
     notices: list[str] = []
-    if is_repository:
+    if remote.kind in REPOSITORIES:
         manifest = dict(tree.read(manifests(tree.files, remote.part)))
         found = skill_folders(tree.files, remote.part, manifest.__getitem__)
         folders, notices = list(found.folders), list(found.notices)

@@ -13,12 +13,14 @@ from registry.errors import (
 )
 from registry.exchange.remote.checkout import Checkout, home_of
 from registry.exchange.remote.git_program import interrupt
-from registry.exchange.remote.kinds import REPOSITORIES, open_remote
+from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.tree import Bounds
 from registry.model import Remote, Source
+from registry.sync.planning import SyncOptions
 from registry.sync.report import Fetched, Outcome, Progress
 from registry.text import utc_now
 
+PLAIN: Final = SyncOptions()
 AT_ONCE: Final = 4
 
 WINK: Final = 0.05
@@ -29,9 +31,7 @@ def fetch_sources(
     core: Core,
     sources: Sequence[Source],
     progress: Progress,
-    *,
-    verify: bool = False,
-    may_be_none: bool = False,
+    options: SyncOptions = PLAIN,
 ) -> Mapping[str, Fetched]:
     """Fetch what remote sources hold now; return what became of each, by the source's path.
 
@@ -40,8 +40,7 @@ def fetch_sources(
     """
     done: dict[str, Fetched] = {}
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
-        how = {"verify": verify, "may_be_none": may_be_none}
-        jobs = {pool.submit(_fetched, core, one, **how): one for one in sources}
+        jobs = {pool.submit(_fetched, core, one, options): one for one in sources}
         try:
             progress("fetching", 0, len(jobs))
             for job in as_completed(jobs):
@@ -55,12 +54,11 @@ def fetch_sources(
     return done
 
 
-def _fetched(core: Core, source: Source, *, verify: bool, may_be_none: bool) -> Fetched:
+def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:
     assert source.remote is not None  # noqa: S101  # only such are given
     try:
         home = home_of(source.path, source.name)
-        how = {"verify": verify, "may_be_none": may_be_none}
-        return fetch(core, source.remote, home, source.name, **how)
+        return fetch(core, source.remote, home, source.name, options)
     except RegistryError as error:
         outcome: Outcome = (
             "offline" if isinstance(error, RemoteUnreachable | SyncRunning) else "refused"
@@ -71,13 +69,7 @@ def _fetched(core: Core, source: Source, *, verify: bool, may_be_none: bool) -> 
 
 
 def fetch(
-    core: Core,
-    remote: Remote,
-    home: str,
-    name: str,
-    *,
-    verify: bool = False,
-    may_be_none: bool = False,
+    core: Core, remote: Remote, home: str, name: str, options: SyncOptions = PLAIN
 ) -> Fetched:
     """Bring one checkout up to date; see `fetch_sources`.
 
@@ -86,17 +78,14 @@ def fetch(
     bounds = Bounds()
     with Checkout.locked(home) as checkout:
         checkout.check_asked(remote, name)
-        known = checkout.known(verify=verify)
+        known = checkout.known(verify=options.verify)
         kinds = core.settings.source_kinds
         with open_remote(remote, checkout.state, known, bounds, kinds) as tree:
             if tree is None:
                 return Fetched(replace(remote, version=known))
             from registry.exchange.remote.chosen import wanted_files
 
-            is_repository = remote.kind in REPOSITORIES
-            wanted, notices = wanted_files(
-                tree, remote, is_repository=is_repository, bounds=bounds, may_be_none=may_be_none
-            )
+            wanted, notices = wanted_files(tree, remote, bounds, may_be_none=options.allow_prune)
             checkout.take(tree, known, wanted, bounds)
             now = replace(remote, version=tree.version, fetched_at=utc_now())
             return Fetched(now, notices=(*tree.notices, *notices))

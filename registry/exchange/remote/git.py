@@ -191,7 +191,7 @@ class Git(GitProgram):
         return out.decode().strip() if code == 0 else None
 
     def fetch(self, commit: str, before: str | None) -> bool:
-        """Fetch a commit and its trees; False: ``before`` is no part of its history."""
+        """Fetch a commit and its trees; False: ``before`` is not part of its history."""
         refspec = f"+{commit}:refs/registry/new"
         if before is None:
             self._fetch("--depth=1", refspecs=[refspec])

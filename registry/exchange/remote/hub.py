@@ -23,7 +23,6 @@ from registry.exchange.remote.paths import Notices, Paths
 from registry.exchange.remote.tree import Bounds, Tree
 from registry.exchange.remote.urls import redacted, resolved
 
-DISCOVERY: Final = ("/.well-known/clawhub.json", "/.well-known/clawdhub.json")
 SKILLS: Final = "/api/v1/skills"
 PAGE: Final = 200
 """Skills on a page (ClawHub API v1, `limit`)."""
@@ -88,7 +87,7 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
 
 def find_base(client: Client) -> str:
     """Return the address below which a hub's API lies: what it says itself, else as given."""
-    for path in DISCOVERY:
+    for path in ("/.well-known/clawhub.json", "/.well-known/clawdhub.json"):
         try:
             said, answer = client.json(resolved(client.url, path))
         except (RemoteRefused, RemoteInvalid):

@@ -44,8 +44,8 @@ def skills_at(
 
     ``skills``: those of these names; else ``every`` one, or the only one. A source that has the
     whole repository already is the one that is fetched; one that was made for this goes again where
-    the choice fails. ``dry_run``: nothing is fetched, and what is no source yet is refused. What is
-    held back until the source is trusted is left out, and told (`Core.warn`). Raises
+    the choice fails. ``dry_run``: nothing is fetched, and what is not a source yet is refused. What
+    is held back until the source is trusted is left out, and told (`Core.warn`). Raises
     `SeveralSkills`, `SkillNotFound`, `SkillHeld`, `UsageProblem`, `AddressInvalid`,
     `RemoteProblem`.
     """

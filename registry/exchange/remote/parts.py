@@ -123,7 +123,7 @@ class Held:
 def part_of(kept: Kept, stored: Stored, bounds: Bounds) -> Part:
     """Return the files of a skill as it was brought.
 
-    Raises `BadArchive`, `TooMuch`, FileNotFoundError where it is kept no more.
+    Raises `BadArchive`, `TooMuch`, FileNotFoundError where it is no longer kept.
     """
     part: Part
     if isinstance(stored, str):

@@ -54,16 +54,8 @@ def _is_archive(client: Client) -> bool:
     return any(start[at:].startswith(magic) for at, magic in MAGICS)
 
 
-def _is_site(client: Client) -> bool:
-    return bool(find_index(client))
-
-
-def _is_hub(client: Client) -> bool:
-    return bool(page_of(client, find_base(client), 1))
-
-
 _ANSWERS: Final[dict[Kind, Callable[[Client], bool]]] = {
     "archive": _is_archive,
-    "site": _is_site,
-    "hub": _is_hub,
+    "site": lambda client: bool(find_index(client)),
+    "hub": lambda client: bool(page_of(client, find_base(client), 1)),
 }

@@ -41,7 +41,7 @@ def sync(
 ) -> SyncReport:
     """Fetch the remote ones among the targets (none: all sources), then sync; see `SkillRegistry`.
 
-    An address that is no source yet becomes one. What can't be fetched stays as it is.
+    An address that is not a source yet becomes one. What can't be fetched stays as it is.
     """
     known = list_sources(core.reader, counted=False)
     chosen: list[str] = []
@@ -72,8 +72,7 @@ def sync(
     if remotes and not options.dry_run:
         from registry.exchange.remote.fetching import fetch_sources
 
-        how = {"verify": options.verify, "may_be_none": options.allow_prune}
-        fetched.update(fetch_sources(core, remotes, told, **how))
+        fetched.update(fetch_sources(core, remotes, told, options))
     return sync_folders(
         core,
         chosen,

@@ -1,6 +1,6 @@
 """Write docs/commands.md: the help of every command, in one document.
 
-Run as ``python -m registry.cli.reference docs/commands.md``; without a file it prints.
+Run as ``python -m tests.reference docs/commands.md``; without a file it prints.
 """
 
 import sys
@@ -26,7 +26,7 @@ def reference() -> str:
     """Return the document."""
     sections = [_OPENING]
     for path, text in helps(root, PROGRAM, None):
-        level = "##" if path.count(" ") < 2 else "###"  # noqa: PLR2004  # program and command
+        level = "##" if path.count(" ") < 2 else "###"  # program and command
         sections.append(f"{level} {path}\n\n```text\n{text}\n```\n")
     return "\n".join(sections)
 
