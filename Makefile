@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # What only some tests need, which are skipped without it.
 OPTIONAL := server frameworks browser
 # A file's tests share what it keeps; the long files come first (tests/collecting.py).
-PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(MORE)
+PYTEST = $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder $(MORE)
 # In memory, where there is room and programs may be run: nothing waits there for a disk.
 export PYTEST_DEBUG_TEMPROOT := $(shell test -w /dev/shm && ! grep -q " /dev/shm .*noexec" /proc/mounts \
 	&& test "$$(df -Pk /dev/shm | awk 'END {print $$4}')" -gt 4000000 && echo /dev/shm)
@@ -83,10 +83,10 @@ test:  ## everything that must hold: style, types, tests with a file and with a 
 	@$(MAKE) --no-print-directory -j4 test-file test-server test-lint
 
 test-file: $(COMPILED) $(PROGRAMS) $(CLIENTS)
-	$(LONGER) $(PYTEST)
+	$(LONGER) $(PYTEST) -n 3
 
 test-server: $(COMPILED) $(PROGRAMS) $(CLIENTS)
-	$(call beside,$(PYTEST) --backend postgresql)
+	$(call beside,$(PYTEST) -n 2 --backend postgresql)
 
 test-lint: $(TOOLS)
 	$(call beside,$(MAKE) --no-print-directory lint)

@@ -56,9 +56,9 @@ ALIKE = {
     "web/test_pages.py": "what pages have in common",
     "web/test_skill.py": "what a page says of one skill",
 }
-"""Files in those folders which meet the database by the facade alone, and what they are about.
+"""Files in those folders that ask a server nothing which others do not, and what they are about.
 
-Of these, too, the tests marked ``both`` are asked.
+Of these, too, the tests marked ``both`` are asked: enough of them for each statement of the file.
 """
 
 
