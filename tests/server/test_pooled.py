@@ -50,7 +50,7 @@ def narrow(databases):
 
 
 @pytest.fixture
-def address(pooler, server_database):
+def address(server_database, pooler):  # which goes first, and nobody is in the database
     return pooler.address(server_database)
 
 
@@ -266,7 +266,7 @@ SELECT current_setting('enable_seqscan'), current_setting('jit'), current_settin
 """
 
 
-def test_nothing_of_ours_is_left_for_the_next_client_of_a_connection(narrow, server_database, root):
+def test_nothing_of_ours_is_left_for_the_next_client_of_a_connection(server_database, narrow, root):
     address = narrow.address(server_database)
 
     def ask():
@@ -300,7 +300,7 @@ def test_nothing_of_ours_is_left_for_the_next_client_of_a_connection(narrow, ser
 
 
 def test_a_search_path_in_the_address_chooses_the_schema_behind_a_pooler(
-    narrow, server_database, root
+    server_database, narrow, root
 ):
     with psycopg.connect(server_database.replace("+psycopg", ""), autocommit=True) as other:
         other.execute("CREATE SCHEMA team_a")
