@@ -17,15 +17,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
+import costs  # noqa: E402
 import far  # noqa: E402
 import floors  # noqa: E402
-import psycopg  # noqa: E402
 from generate import write_skills  # noqa: E402
 from served import server  # noqa: E402
 
@@ -38,8 +37,8 @@ HEAD = (
     "",
     "`python benchmarks/backends.py`, which `make bench` runs too: the same skills and the same",
     "calls. The server is PostgreSQL with its usual settings, writes through to the disk, and",
-    "shares the two cores with its clients; a call to it is a dozen round trips over a socket,",
-    "where the file is read in process.",
+    "shares the two cores with its clients; a call to it is a few round trips over a socket, where",
+    "the file is read in process. A first import is that of a process of its own, with its helper.",
 )
 WORDS = "docker deploy pdf chart excel email sql review security release notes api service".split()
 
@@ -61,41 +60,23 @@ SENTENCES = (
 def searching(registry: SkillRegistry, place: str) -> dict[str, float]:
     """Search for single words and for sentences, none of them twice; seconds."""
     registry.search("warm up")
-    before = server_seconds(place)
+    before = costs.server_work(place)[0]
     taken = [
         [floors.timed(lambda text=text: registry.search(text)) for text in what]
         for what in (WORDS, RARE, SENTENCES)
     ]
     asked = [one for some in taken for one in some]
-    found = {"search, server's processor": (server_seconds(place) - before) / len(asked)}
+    found = {"search, server's processor": (costs.server_work(place)[0] - before) / len(asked)}
     for name, some in zip(("a common word", "a rare word", "a sentence"), taken, strict=True):
         found[f"search {name}"] = statistics.median(some)
     found["search, 95 of 100 are faster"] = quantile(asked, 0.95)
     return found
 
 
-def server_seconds(place: str) -> float:
-    """Return how long processors worked for the clients of a database; of a file's, none."""
-    if "://" not in place:
-        return 0.0
-    with psycopg.connect(place.replace("+psycopg", ""), autocommit=True) as connection:
-        rows = connection.execute(
-            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
-            "AND pid <> pg_backend_pid()"
-        ).fetchall()
-    spent = 0.0
-    for (pid,) in rows:
-        with suppress(OSError):  # another machine's, or not Linux
-            spent += int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
-    return spent
-
-
 def alone(place: str, root: Path) -> dict[str, float]:
     """Measure one process that has the database for itself; seconds."""
-    found = {}
     with SkillRegistry.open(place, settings=Settings()) as registry:
-        registry.create_database()
-        found["first import"] = floors.timed(lambda: registry.sync(str(root), name="bench"))
+        found: dict[str, float] = {}
         for folder, _, files in os.walk(root):
             for name in files:
                 os.utime(os.path.join(folder, name), (1_700_000_000, 1_700_000_000))
@@ -251,11 +232,17 @@ def report(sizes: list[int], seconds: float) -> Iterator[str]:
         with server() as databases:
             for size in sizes:
                 places = {"SQLite": str(work / f"{size}.db"), "PostgreSQL": databases.new()}
-                found = {}
+                found, first = {}, {}
                 for name, place in places.items():
                     root = work / f"{name}-{size}"  # each changes its own
                     write_skills(root, size)
-                    found[name] = alone(place, root)
+                    first[name] = costs.imported(place, root, size)
+                tables = list(costs.report(places, size))
+                for name, place in places.items():
+                    found[name] = {
+                        "first import": first[name].seconds,
+                        **alone(place, work / f"{name}-{size}"),
+                    }
                 yield f"\n### One process, {size:,} skills\n"
                 yield "| work | SQLite | PostgreSQL | ratio |\n|---|---:|---:|---:|"
                 for what, ours in found["SQLite"].items():
@@ -267,6 +254,8 @@ def report(sizes: list[int], seconds: float) -> Iterator[str]:
                     name = "size of the database" if what == "bytes" else what
                     ratio = f"{theirs / ours:.1f} x" if ours else ""
                     yield f"| {name} | {shown[0]} | {shown[1]} | {ratio} |"
+                yield from costs.of_import(first, size)
+                yield from tables
                 if size == 10_000:
                     yield from crowd(places, seconds)
                 for place in list(places.values())[1:]:

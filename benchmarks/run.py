@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import backends
+import costs
 import floors
 import mcp_clients
 import quality
@@ -56,28 +57,6 @@ SKILLS = (
     if real_skills()
     else "The skills are made up, with the\nsizes of real ones (`benchmarks/generate.py`)."
 )
-
-IMPORT = """
-import json, resource, subprocess, sys, time
-from registry import SkillRegistry, Settings
-import registry.sync.apply  # start-up is measured by the whole processes below
-def peak_of(process):
-    # getrusage would count what the parent held when it started this process.
-    status = open(f"/proc/{process}/status").read()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
-peaks = []
-kill = subprocess.Popen.kill
-subprocess.Popen.kill = lambda helper: (peaks.append(peak_of(helper.pid)), kill(helper))
-with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
-    registry.create_database()
-    started, worked = time.perf_counter(), time.process_time()
-    report = registry.sync(sys.argv[2])
-    seconds, worked = time.perf_counter() - started, time.process_time() - worked
-assert len(report.added) == int(sys.argv[3]), report
-helper = resource.getrusage(resource.RUSAGE_CHILDREN)
-helped = helper.ru_utime + helper.ru_stime
-print(json.dumps([seconds, worked, helped, peak_of("self") + sum(peaks)]))
-"""
 
 CHECK = """
 import json, sys, time
@@ -227,7 +206,7 @@ def measure_import(table: Table, root: Path, database: Path, work: Path) -> None
     parts = floors.import_parts(root, work / "floor.db")
     for leftover in work.glob("floor.db*"):
         leftover.unlink()
-    seconds, own, helped, peak = measured(IMPORT, str(database), str(root), str(size))
+    seconds, own, helped, peak = measured(costs.IMPORT, str(database), str(root), str(size))
     shown = ", ".join(f"{name} {part.seconds:.2f} s" for name, part in parts.items())
     goal = "<= 1.5 x" if size >= FULL_SIZE else ""
     floor = sum(part.seconds for part in parts.values())
@@ -253,7 +232,11 @@ def measure_import(table: Table, root: Path, database: Path, work: Path) -> None
 def measured(script: str, *arguments: str) -> list[float]:
     """Return what a script of its own process prints."""
     ran = subprocess.run(
-        [sys.executable, "-c", script, *arguments], check=True, capture_output=True, text=True
+        [sys.executable, "-c", script, *arguments],
+        check=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
     )
     figures: list[float] = json.loads(ran.stdout)
     return figures

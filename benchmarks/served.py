@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -18,7 +18,8 @@ def server() -> Iterator[Databases]:
     named = os.environ.get(VARIABLE)
     own = None if named else Server(durable=True).start()
     try:
-        yield Databases(named or own.url)
+        with closing(Databases(named or own.url)) as databases:
+            yield databases
     finally:
         if own is not None:
             own.stop()

@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-skills",
         action="store_true",
-        help="take all of the collection of real skills, not a sixth that is always the same",
+        help="take all of the collection of real skills, not a twelfth that is always the same",
     )
 
 
@@ -67,11 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 LONG = """
-test_faults.py test_attacks.py test_looks.py test_power_cuts.py test_kills.py test_chaos.py
-test_clawhub.py test_browser.py test_frameworks.py test_git_sync.py test_git_hostile.py
-test_git_kept.py test_install_killed.py test_edit.py test_damaged.py test_projects.py test_many.py
-test_teams.py test_owners.py test_pooled.py test_pull.py test_corpus.py test_exchanged_links.py
-test_processes.py test_forks.py
+test_faults.py test_looks.py test_attacks.py test_clawhub.py test_power_cuts.py test_browser.py
+test_frameworks.py test_watching.py test_conformance.py test_chaos.py test_git_sync.py
+test_git_kept.py test_kills.py test_origins.py test_git_served.py test_git_hostile.py
+test_install_killed.py test_client.py test_pooled.py test_projects.py test_teams.py test_owners.py
+test_processes.py test_read_only.py test_damaged.py test_corpus.py test_edit.py test_many.py
+test_pull.py test_exchanged_links.py test_forks.py
 """.split()
 """Files that take long, the longest first: they begin, and all workers end at the same time."""
 

@@ -167,7 +167,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real skills of strangers, malformed ones among them: data, never instructions.
 
-    A sixth of them, always the same ones; all of them with ``--all-skills``.
+    A twelfth of them, always the same ones; all of them with ``--all-skills``.
     """
     if not CORPUS.exists():
         pytest.skip("the collection of real skills is not beside this checkout")
@@ -175,13 +175,13 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with tarfile.open(CORPUS) as archive:
         members = archive.getmembers()
         if not request.config.getoption("--all-skills"):
-            members = [*a_sixth(members)]
+            members = [*a_twelfth(members)]
         archive.extractall(folder, members, filter="tar")
     return folder
 
 
-def a_sixth(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
-    """Yield a sixth of the skills of an archive whole, and all that belongs to none."""
+def a_twelfth(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
+    """Yield a twelfth of the skills of an archive whole, and all that belongs to none."""
     skills = {
         os.path.dirname(one.name)
         for one in members
@@ -191,5 +191,5 @@ def a_sixth(members: list[tarfile.TarInfo]) -> Iterator[tarfile.TarInfo]:
         place = one.name
         while place and place not in skills:
             place = os.path.dirname(place)
-        if not place or crc32(os.fsencode(place)) % 6 == 0:
+        if not place or crc32(os.fsencode(place)) % 12 == 0:
             yield one

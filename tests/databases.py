@@ -119,13 +119,13 @@ class Databases:
         """
         if owner not in self._owned:
             role, made = f"{owner}_{secrets.token_hex(4)}", self.empty()
-            self._do(f"CREATE ROLE {role} LOGIN")
-            self._do(f"ALTER DATABASE {make_url(made).database} OWNER TO {role}")
+            self.do(f"CREATE ROLE {role} LOGIN")
+            self.do(f"ALTER DATABASE {make_url(made).database} OWNER TO {role}")
             _make_current(make_url(made).set(username=role).render_as_string(hide_password=False))
             self._owned[owner] = made, role
         made, role = self._owned[owner]
         url = self.empty(make_url(made).database)
-        self._do(f"ALTER DATABASE {make_url(url).database} OWNER TO {role}")
+        self.do(f"ALTER DATABASE {make_url(url).database} OWNER TO {role}")
         return url, role
 
     def saved(self, url: str) -> Rows:
@@ -141,7 +141,7 @@ class Databases:
     def drop(self, url: str) -> None:
         """Remove a database, whoever is still in it."""
         self._leave(url)
-        self._do(f"DROP DATABASE IF EXISTS {make_url(url).database} WITH (FORCE)")
+        self.do(f"DROP DATABASE IF EXISTS {make_url(url).database} WITH (FORCE)")
 
     def give_back(self, url: str) -> None:
         """Keep a database of ``new`` for the next who asks for one, if it can be made as it was."""
@@ -160,7 +160,7 @@ class Databases:
             self.drop(url)
         for url, role in self._owned.values():
             self.drop(url)
-            self._do(f"DROP ROLE {role}")
+            self.do(f"DROP ROLE {role}")
 
     def close(self) -> None:
         """End our connections."""
@@ -172,6 +172,8 @@ class Databases:
         try:
             self._own[url].execute("")
         except (KeyError, psycopg.Error):
+            if url in self._own:
+                self._own.pop(url).close()
             address = make_url(url).set(drivername="postgresql")
             self._own[url] = psycopg.connect(
                 address.render_as_string(hide_password=False), autocommit=True
@@ -206,14 +208,14 @@ class Databases:
         return True
 
     def _create(self, name: str | None, template: str | None) -> None:
-        self._do(
+        self.do(
             f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' "
             "STRATEGY FILE_COPY"  # nothing of a few megabytes need be in the log
         )
 
-    def _do(self, sql: str) -> None:
-        with psycopg.connect(self.server, autocommit=True) as connection:
-            connection.execute(sql)
+    def do(self, sql: str) -> None:
+        """Say something to the server that is about no database."""
+        self._connected(self.server).execute(sql)
 
 
 def _make_current(url: str) -> None:

@@ -13,10 +13,8 @@ ON_A_SERVER = {
     "test_corpus.py": "real texts of every kind are stored, indexed and found again",
     "test_database.py": "transactions, threads, what is told of the database",
     "test_forks.py": "a child must not speak on the connections of its parent",
-    "test_gone.py": "what is gone is written down by statements of each dialect",
     "test_history.py": "revisions and contents are written, shared and pruned",
     "test_hostile.py": "texts that a database may not hold as they are",
-    "test_reading.py": "what is on disk is compared with what is stored",
     "test_usage.py": "counts of many writers are added up by the database",
     "test_views.py": "views are SQL that each database runs its own way",
     "test_visibility.py": "what a personality sees is a query",
@@ -30,6 +28,8 @@ of toolsets, files. It would say the same twice; of each file the tests marked `
 to see that its way to a server is not broken.
 """
 ALIKE = {
+    "catalog/test_evals.py": "which prompts skills ship, and what becomes of the answers",
+    "changes/test_changes.py": "what a change leaves on the disk",
     "catalog/test_similar.py": "which names look alike",
     "changes/test_copied.py": "which copies are changed together, and what a hand's edit does to that",
     "changes/test_durable.py": "what is on the disk, and when",
@@ -41,6 +41,10 @@ ALIKE = {
     "changes/test_unanswering_disk.py": "what a disk fails to say",
     "changes/test_undo.py": "which change is the last, and whether what it left is still so",
     "sync/test_links.py": "where links lead",
+    "sync/test_sources.py": "which folders may be sources",
+    "sync/test_supporting_files.py": "what lies beside a document",
+    "sync/test_sync.py": "what differs between a folder and what was stored of it",
+    "sync/test_what_is_read.py": "which files a sync opens",
     "sync/test_report.py": "what is counted of a plan",
     "web/test_attacks.py": "what a browser makes of hostile skills",
     "web/test_browser.py": "what a browser makes of a page",
@@ -53,9 +57,9 @@ ALIKE = {
     "web/test_pages.py": "what pages have in common",
     "web/test_skill.py": "what a page says of one skill",
 }
-"""Files in those folders which meet the database by the facade alone, and what they are about.
+"""Files in those folders that ask a server nothing which others do not, and what they are about.
 
-Of these, too, the tests marked ``both`` are asked.
+Of these, too, the tests marked ``both`` are asked: enough of them for each statement of the file.
 """
 
 

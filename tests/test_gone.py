@@ -76,6 +76,7 @@ def test_a_skill_that_a_sync_found_gone_has_its_history_by_its_old_name(registry
     assert "-description: One.\n+description: Two.\n" in registry.diff(handle)
 
 
+@pytest.mark.both
 def test_it_is_said_since_when_a_skill_is_gone_and_where_it_was(registry, alpha):
     remove(registry, alpha)
     gone = gone_of(registry)
@@ -91,6 +92,7 @@ def test_it_is_said_since_when_a_skill_is_gone_and_where_it_was(registry, alpha)
         registry.update("alpha", description="Three.")
 
 
+@pytest.mark.both
 def test_a_removed_skill_comes_back_whole_as_the_one_that_it_was(registry, alpha):
     before, ((uid,),) = contents(alpha), uids(registry, "alpha")
     created = registry.get("alpha").created_at
@@ -119,6 +121,7 @@ def test_an_earlier_revision_of_a_removed_skill_comes_back_as_well(registry, alp
     assert (alpha / "scripts" / "run.sh").read_bytes() == b"echo 1\n"
 
 
+@pytest.mark.both
 def test_what_was_removed_and_is_not_synced_yet_comes_back_too(registry, alpha):
     before, known = contents(alpha), uids(registry, "alpha")
     shutil.rmtree(alpha)
@@ -129,6 +132,7 @@ def test_what_was_removed_and_is_not_synced_yet_comes_back_too(registry, alpha):
     assert registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 1") == [(2,)]
 
 
+@pytest.mark.both
 def test_a_skill_whose_source_was_removed_comes_back_into_another(registry, alpha, tmp_path):
     before, ((uid,),) = contents(alpha), uids(registry, "alpha")
     for name in ("one", "two"):
@@ -147,6 +151,7 @@ def test_a_skill_whose_source_was_removed_comes_back_into_another(registry, alph
     assert uids(registry, "alpha") == [(uid,)]
 
 
+@pytest.mark.both
 def test_what_is_not_kept_whole_is_refused_with_what_is_missing(registry, alpha, root):
     remove(registry, alpha)
     logo = next(file for file in registry.history("alpha")[0].files if file.path == "logo.png")
@@ -158,6 +163,7 @@ def test_what_is_not_kept_whole_is_refused_with_what_is_missing(registry, alpha,
     assert list((root / "writing").iterdir()) == []
 
 
+@pytest.mark.both
 def test_damaged_contents_are_refused(registry, alpha):
     remove(registry, alpha)
     logo = next(file for file in registry.history("alpha")[0].files if file.path == "logo.png")
@@ -187,6 +193,7 @@ def test_a_skill_that_lost_its_document_gets_it_back_and_keeps_edits(registry, r
     assert uids(registry, "alpha") == [(uid,)]
 
 
+@pytest.mark.both
 def test_words_of_a_stranger_are_no_times(registry, alpha):
     remove(registry, alpha)
     execute(registry, "UPDATE gone SET since = 'now. Obey me', created_at = 'Obey me'")
@@ -253,6 +260,7 @@ def test_no_two_skills_become_one_by_what_a_stranger_says(registry, alpha):
     assert uids(registry, "alpha") != uids(registry, "beta")
 
 
+@pytest.mark.both
 def test_the_trash_comes_first_since_it_is_signed(registry, alpha):
     registry.delete("alpha")
     execute(
@@ -264,6 +272,7 @@ def test_the_trash_comes_first_since_it_is_signed(registry, alpha):
     assert registry.restore("alpha").folder == "writing/alpha"
 
 
+@pytest.mark.both
 def test_what_went_after_what_the_trash_holds_is_told_and_found_by_its_uid(registry, alpha):
     registry.delete("alpha")
     write_skill(alpha, description="Another.")
@@ -306,6 +315,7 @@ def test_of_copies_that_were_deleted_the_one_that_was_named_comes_back(registry,
     assert said == [f"2 copies are still in the trash: {left[0]}, {left[1]}."]
 
 
+@pytest.mark.both
 def test_of_several_of_a_name_the_one_that_was_deleted_last_comes_back(registry, tmp_path):
     names = [f"s{number}" for number in range(8)]
     for source in names:
@@ -375,6 +385,7 @@ def test_a_skill_in_the_trash_is_named_as_such_wherever_it_is_asked_for(registry
     assert registry.get("alpha").name == "alpha"
 
 
+@pytest.mark.both
 def test_what_was_ended_in_the_trash_is_found_no_more_and_pruned(registry, alpha):
     registry.delete("alpha")
     assert registry.empty_trash() == 1
@@ -386,6 +397,7 @@ def test_what_was_ended_in_the_trash_is_found_no_more_and_pruned(registry, alpha
     assert registry.core.reader.rows("SELECT count(*) FROM contents") == [(0,)]
 
 
+@pytest.mark.both
 def test_pruning_keeps_the_last_content_of_what_is_gone_until_it_is_old(registry, alpha):
     before = contents(alpha)
     remove(registry, alpha)
@@ -400,12 +412,14 @@ def test_pruning_keeps_the_last_content_of_what_is_gone_until_it_is_old(registry
     assert registry.core.reader.rows("SELECT count(*) FROM gone") == [(0,)]
 
 
+@pytest.mark.both
 def test_pruning_by_count_alone_forgets_nothing_that_is_gone(registry, alpha):
     remove(registry, alpha)
     assert registry.prune(before="2999-01-01T00:00:00Z") == (0, 0)
     assert registry.restore("alpha").description == "Two."
 
 
+@pytest.mark.both
 def test_a_folder_without_a_document_comes_back_as_it_was_registered(registry, root, skill):
     skill("beta")
     (root / "draft").mkdir()
@@ -424,6 +438,7 @@ def test_a_folder_without_a_document_comes_back_as_it_was_registered(registry, r
     assert registry.core.reader.rows(sql) == before
 
 
+@pytest.mark.both
 def test_a_folder_without_a_document_that_was_deleted_stays_away(registry, root, skill):
     skill("beta")
     (root / "draft").mkdir()
@@ -433,6 +448,7 @@ def test_a_folder_without_a_document_that_was_deleted_stays_away(registry, root,
     assert registry.core.reader.rows("SELECT folder FROM skills") == [("beta",)]
 
 
+@pytest.mark.both
 def test_a_deleted_and_restored_skill_has_its_row_as_before(registry, alpha):
     sql = (
         "SELECT uid, ref, folder, name, created_at, tree_hash, status, category, tags "
@@ -479,6 +495,7 @@ def test_the_difference_after_going_back_by_hand_is_what_that_did(registry, alph
     assert "-description: Two.\n+description: One.\n" in registry.diff("alpha")
 
 
+@pytest.mark.both
 def test_a_moved_skill_is_not_gone(registry, alpha, root):
     shutil.move(alpha, root / "alpha")
     registry.sync()

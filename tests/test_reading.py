@@ -39,6 +39,7 @@ def test_a_skill_is_shown_with_everything_that_is_known_of_it(registry, alpha):
     assert found.tree_hash.startswith("sha256:")
 
 
+@pytest.mark.both
 def test_an_edited_skill_is_never_shown_stale(registry, alpha):
     write_skill(alpha, description="Edited by hand.", age=OLD + 7)
     assert registry.get("alpha").description == "Edited by hand."
@@ -62,6 +63,7 @@ def test_an_edit_without_a_trace_in_the_times_is_seen_while_the_file_is_young(
     assert registry.get("beta").description == "two"
 
 
+@pytest.mark.both
 def test_a_skill_that_breaks_is_not_served_from_memory(registry, alpha):
     (alpha / "SKILL.md").write_bytes(b"---\nname: alpha\n---\n\xff\n")
     assert registry.get("alpha").status == "invalid"
@@ -123,6 +125,7 @@ class TestSupportingFiles:
                 registry.read_file("big", "data")
 
 
+@pytest.mark.both
 def test_a_copy_on_disk_is_read_where_the_one_that_is_listed_is_gone(registry, tmp_path):
     """A drive that is away keeps its rows; who asks by name means any of the copies."""
     for name in ("one", "two"):

@@ -220,9 +220,6 @@ REACH = [
 
 
 @pytest.mark.parametrize(
-    ("needs", "rule"), [row[1:] for row in REACH], ids=[row[0] for row in REACH]
-)
-@pytest.mark.parametrize(
     ("facts", "ingest", "otherwise"),
     [
         (pdf(), {}, "undeclared"),
@@ -234,12 +231,11 @@ REACH = [
     ],
     ids=["undeclared", "capability", "tags", "allow", "own", "team"],
 )
-def test_reachability_counts_wherever_a_skill_comes_from(
-    host, needs, rule, facts, ingest, otherwise
-):
-    decision = decide(replace(facts, needs=needs), coder(**ingest), host)
-    assert decision.rule == (rule or otherwise)
-    assert decision.visible is (rule is None)
+def test_reachability_counts_wherever_a_skill_comes_from(host, facts, ingest, otherwise):
+    for case, needs, rule in REACH:
+        decision = decide(replace(facts, needs=needs), coder(**ingest), host)
+        assert decision.rule == (rule or otherwise), case
+        assert decision.visible is (rule is None), case
 
 
 def test_without_a_path_there_are_no_programs():

@@ -24,3 +24,36 @@ Question: TypeAlias = tuple[Place, Sequence[Pattern]]
 
 Condition: TypeAlias = tuple[str, Sequence[object]]
 """SQL on skills ``s`` and sources ``src`` with its values, as `filters.where` makes it."""
+
+
+class Sought(NamedTuple):
+    """What a query is going to look for, as `catalog.search.rank` chooses once it knows counts.
+
+    ``typed``: words with what may stand for each that nobody has; ``compounds`` count where heads
+    have them; ``lay`` and ``foreign`` are other words for what was typed.
+    """
+
+    typed: Sequence[tuple[Pattern, Pattern | None]]
+    compounds: Sequence[Pattern]
+    lay: Sequence[Pattern]
+    foreign: Sequence[Pattern]
+
+
+class Limits(NamedTuple):
+    """How many texts are counted; how many words are looked for in bodies, of how many texts.
+
+    ``heads``: what more bodies have than are counted is looked for if fewer heads have it.
+    """
+
+    counted: int
+    words: int
+    texts: int
+    heads: int
+
+
+class Told(NamedTuple):
+    """What is told of a skill along with that it was found: its source's rank, its sketch, head."""
+
+    strength: int
+    sketch: bytes | None
+    head: str | None

@@ -9,9 +9,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from registry.db.asked import Condition, Part, Pattern, Question
+from registry.db.asked import Condition, Limits, Part, Pattern, Question, Sought, Told
 from registry.db.sight import EVERYTHING, Sight
 from registry.db.stamps import NONE, Stamps
 from registry.db.state import State
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
 
     from registry.db.facts import DatabaseInfo
+    from registry.db.turns import SyncLock
 
 T = TypeVar("T")
-
 MAX_REMEMBERED: Final = 100
 """Answers that a thread keeps (`Reader.remembered`)."""
 
@@ -42,8 +42,17 @@ Select: TypeAlias = tuple[str, Sequence[object]]
 class TextIndex(ABC):
     """Asks the full-text index, which knows inflected English words by their stems."""
 
-    def expect(self, reader: "Reader", said: "Callable[[], Iterable[str]]") -> None:  # noqa: B027
-        """Prepare for what is looked for, where that saves to wait: words, and runs of them."""
+    def expect(  # noqa: B027  # a file has nothing to wait for
+        self, reader: "Reader", asked: Sequence[Sought], condition: Condition, most: int, to: Limits
+    ) -> None:
+        """Ask at once for what a search is about to need, where one waits for answers."""
+
+    def told(self, _ids: Sequence[int]) -> dict[int, Told]:
+        """Return what came along of skills that were found; of some, or none."""
+        return {}
+
+    def forget(self) -> None:  # noqa: B027
+        """Let go of what was expected and told."""
 
     @abstractmethod
     def counts(
@@ -134,11 +143,33 @@ class Reader(ABC):
         """Return the rows of a SELECT that depends on the `sight`."""
         return self.rows(*question(self.sight))
 
-    def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and what another SELECT of the same state counts."""
+    def streamed(self, question: "Callable[[Sight], Select]") -> Iterable[tuple[Any, ...]]:
+        """Yield what `as_seen` returns, without holding it where that can be avoided."""
+        return self.stream(*question(self.sight))
+
+    def sight_seen(self) -> Sight:
+        """Return the `sight` as it was last, where one would wait to be told."""
+        return self.sight
+
+    def roots_seen(self) -> list[str] | None:
+        """Return the folders of this host's sources, where `as_seen` was told; None: ask."""
+        return None
+
+    def paged(
+        self, question: "Callable[[Sight], tuple[Select, Select]]"
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the rows of a page, and what another SELECT counts; both depend on the `sight`."""
+        with self.snapshot():
+            return self.page(*question(self.sight))[:2]
+
+    def page(
+        self, page: Select, count: Select, along: Select | None = None
+    ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
+        """Return the rows of a page, what another SELECT counts, and what is asked ``along``."""
         with self.snapshot():
             found = self.remembered(f"count {count}", lambda _: self.rows(*count))
-            return self.rows(*page), found[0][0] if found else 0
+            told = self.rows(*along) if along else []
+            return self.rows(*page), found[0][0] if found else 0, told
 
     @property
     def keeps_writers_out(self) -> bool:
@@ -177,6 +208,10 @@ class Reader(ABC):
                 memory.clear()
             memory[name] = version, load(self)
         return memory[name][1]
+
+    def recalls(self, name: str) -> bool:
+        """Tell whether something is remembered by this name, be it of an earlier state."""
+        return name in self._local.__dict__.get("memory", ())
 
 
 class Writer(ABC):
@@ -231,28 +266,6 @@ class Writer(ABC):
         """Turn an error of the driver into ours."""
 
 
-class SyncLock(Protocol):
-    """Held for as long as a sync runs; another sync of the same sources waits or gives up."""
-
-    def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it."""
-
-    def owner(self) -> str:
-        """Say who holds it, in words."""
-
-    def now_ns(self) -> int:
-        """Return the current time, by the clock that stamps files where that can be told."""
-
-    def assert_held(self, writing: "Connection", /) -> None:
-        """Raise `DatabaseProblem` where the lock was lost; asked in a transaction that writes."""
-
-    def __enter__(self) -> Self:
-        """Return the lock; `acquire` takes it."""
-
-    def __exit__(self, *_: object) -> None:
-        """Give the lock back."""
-
-
 class Backend(ABC):
     """One database. ``host`` names this machine in it: its sources are ours to sync and change.
 
@@ -289,7 +302,7 @@ class Backend(ABC):
         """Return the writing lane."""
 
     @abstractmethod
-    def sync_lock(self) -> SyncLock:
+    def sync_lock(self) -> "SyncLock":
         """Return the lock that a sync on this machine holds."""
 
     @abstractmethod

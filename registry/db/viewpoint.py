@@ -13,12 +13,12 @@ from registry.disk.paths import is_below
 
 T = TypeVar("T")
 
-_PROJECTS = (
-    "SELECT id, host, path, project, strength, enabled FROM sources "
-    "WHERE scope = 'project' AND (host = ? OR id = (SELECT min(id) FROM sources "
-    "WHERE scope = 'project')) ORDER BY strength, id"
+_SOURCES = (
+    "SELECT id, host, path, project, strength, enabled, scope FROM sources "
+    "WHERE host = ? OR id = (SELECT min(id) FROM sources WHERE scope = 'project') "
+    "ORDER BY strength, id"
 )
-"""Those of a host, and one of any: whether there is one at all."""
+"""Those of a host, and one that is a project's of any: whether there is one at all."""
 
 
 class Viewpoint(Reader):
@@ -33,7 +33,7 @@ class Viewpoint(Reader):
     ) -> None:
         self._reader = reader
         self._host = host
-        self._projects = (_PROJECTS, (host,))
+        self._sources = (_SOURCES, (host,))
         self._local = threading.local()  # in a snapshot: what was seen in it, once that was asked
         # The answer to that, on a server; the last one of any thread.
         self._known: list[tuple[Any, ...]] | None = None
@@ -60,17 +60,28 @@ class Viewpoint(Reader):
             kept: list[Sight] | None = getattr(self._local, "kept", None)
             if kept:
                 return kept[0]
-            rows = self._known = self._reader.rows(*self._projects)
+            rows = self._known = self._reader.rows(*self._sources)
             seen = self._seen(rows)
             if kept is not None:
                 kept.append(seen)
             return seen
 
         def load(reader: Reader) -> list[tuple[ProjectSource, str]] | None:
-            return self._around(reader.rows(*self._projects))
+            return self._around(reader.rows(*self._sources))
 
         name = f"projects around {self._folders}"
         return self._sight(self._reader.remembered(name, load))
+
+    def sight_seen(self) -> Sight:
+        """Return the `sight` as it was last; as if there were no projects where it is unknown."""
+        if not self._host:
+            return self.sight
+        return EVERYTHING if self._known is None else self._seen(self._known)
+
+    def roots_seen(self) -> list[str] | None:
+        """Return the folders of this host's sources as they were told last; None: they were not."""
+        known = self._known
+        return None if known is None else [row[2] for row in known if row[1] == self._host]
 
     def _seen(self, rows: Sequence[tuple[Any, ...]]) -> Sight:
         return self._sight(self._around(rows))
@@ -86,10 +97,11 @@ class Viewpoint(Reader):
         The project of the first folder comes first, and of those around one folder the innermost.
         None: no source is a project's.
         """
-        if not rows:
+        projects = [row for row in rows if row[-1] == "project"]
+        if not projects:
             return None
         around = {}
-        for number, host, path, project, strength, enabled in rows:
+        for number, host, path, project, strength, enabled, _ in projects:
             # A stranger's rows may hold anything, and the numbers become a part of a statement.
             sound = isinstance(number, int) and isinstance(strength, int)
             is_folder = isinstance(project, str) and project.startswith(os.sep)
@@ -126,20 +138,36 @@ class Viewpoint(Reader):
     def as_seen(self, question: Callable[[Sight], Select]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that depends on the `sight`.
 
-        A server is asked together with what is seen: most often the same as before.
+        A server is asked together with what is seen: most often the same as before, and at first
+        no projects.
         """
-        known = self._known
-        if known is None:
+        if not self._host:
             return super().as_seen(question)
-        now, found = self._reader.many([self._projects, question(self._seen(known))])
-        if now != known:
-            self._known = now
-            found = self._reader.rows(*question(self._seen(now)))
-        return found
+        guess = self.sight_seen()
+        now, found = self._reader.many([self._sources, question(guess)])
+        self._known, seen = now, self._seen(now)
+        return found if seen == guess else self._reader.rows(*question(seen))
 
-    def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and the number that another SELECT counts."""
-        return self._reader.paged(page, count)
+    def streamed(self, question: Callable[[Sight], Select]) -> Iterable[tuple[Any, ...]]:
+        """Yield what `as_seen` returns."""
+        return self.as_seen(question) if self._host else super().streamed(question)
+
+    def paged(
+        self, question: Callable[[Sight], tuple[Select, Select]]
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the rows of a page, and the number that another SELECT counts; as `as_seen`."""
+        if not self._host:
+            return super().paged(question)
+        guess = self.sight_seen()
+        rows, total, now = self._reader.page(*question(guess), self._sources)
+        self._known, seen = now, self._seen(now)
+        return (rows, total) if seen == guess else self._reader.page(*question(seen))[:2]
+
+    def page(
+        self, page: Select, count: Select, along: Select | None = None
+    ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
+        """Return the rows of a page, what another SELECT counts, and what is asked along."""
+        return self._reader.page(page, count, along)
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT."""
@@ -170,6 +198,10 @@ class Viewpoint(Reader):
     def close(self) -> None:
         """Close the connections of all threads, for all viewpoints."""
         self._reader.close()
+
+    def recalls(self, name: str) -> bool:
+        """Tell whether something is remembered by this name."""
+        return self._reader.recalls(name)
 
     def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
         """Return what ``load`` made; ``name`` tells apart what depends on the `sight`."""

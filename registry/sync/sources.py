@@ -102,9 +102,12 @@ def unadopted_sources(core: Core) -> list[Source]:
     return [one for one in known if one.host == core.host and not is_here(core, one.host, one.path)]
 
 
-def walk_of(core: Core, root: str) -> Walk:
-    """Return a walk of the source at ``root`` that knows all other sources."""
-    known = roots(core.reader, core.host)
+def walk_of(core: Core, root: str, known: Sequence[str] | None = None) -> Walk:
+    """Return a walk of the source at ``root`` that knows all other sources.
+
+    ``known``: the folders of this host's sources, where they are known.
+    """
+    known = roots(core.reader, core.host) if known is None else known
     return Walk(root, core.settings.limits, [one for one in known if is_here(core, core.host, one)])
 
 

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from registry.core import Core
-from registry.db.interface import SyncLock
 from registry.db.queries.known import has_retired
+from registry.db.turns import SyncLock
 from registry.db.versions import NewVersion
 from registry.db.writes.revisions import record_revisions, store_documents
 from registry.db.writes.sources import hide_until_complete, show_all

@@ -151,6 +151,7 @@ def test_each_answer_says_where_the_skill_stood_and_what_came_first(library):
     assert not told["fold a booklet of paper"].passed
 
 
+@pytest.mark.both
 def test_a_skill_that_is_first_for_another_s_prompt_but_does_not_fit_is_no_false_alarm(
     library, root
 ):
@@ -179,6 +180,7 @@ def test_the_place_is_that_of_a_search(library, root):
     assert checked
 
 
+@pytest.mark.both
 def test_a_near_copy_in_the_place_of_a_skill_counts_for_it(library, root):
     about = "Knit a scarf of wool for somebody whose neck is cold."
     for name in ("knit-a", "knit-b"):
@@ -194,6 +196,7 @@ def test_a_near_copy_in_the_place_of_a_skill_counts_for_it(library, root):
     assert len(library.search("knit a scarf")) == 1
 
 
+@pytest.mark.both
 def test_what_came_first_is_what_a_search_shows(library, root, tmp_path):
     about = "Knit a scarf of wool for somebody whose neck is cold."
     strong = tmp_path / "strong"
@@ -236,6 +239,7 @@ def test_more_prompts_than_are_asked_are_told(library, root):
     assert f"{MAX_PROMPTS + 5}" in problem.reason
 
 
+@pytest.mark.both
 def test_the_prompts_of_a_copy_that_is_not_listed_count_where_the_listed_one_stands(
     registry, tmp_path
 ):
@@ -248,6 +252,7 @@ def test_the_prompts_of_a_copy_that_is_not_listed_count_where_the_listed_one_sta
     assert [one.ref for one in registry.evaluate().skills] == ["leaflet"]
 
 
+@pytest.mark.both
 def test_names_and_a_source_narrow_what_is_asked(library, root, tmp_path):
     assert [one.ref for one in library.evaluate(["press"]).skills] == ["press"]
     other = tmp_path / "other"

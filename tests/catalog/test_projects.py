@@ -200,6 +200,7 @@ def test_an_invalid_skill_of_a_project_hides_nothing_and_is_seen_in_it_alone(
     assert [source for _, source in shown(seen_from("work"), broken)] == ["user"]
 
 
+@pytest.mark.file
 @pytest.mark.parametrize(
     ("source", "marker", "project"),
     [
@@ -224,6 +225,7 @@ def test_the_project_is_the_folder_that_an_agent_or_git_takes_for_it(
     assert rows == (str(base / project) if project != "." else str(base),)
 
 
+@pytest.mark.file
 def test_a_home_folder_under_version_control_is_no_project(registry, tmp_path):
     home = tmp_path / "home"
     subprocess.run(["git", "init", "-q", str(home)], check=True)
@@ -242,11 +244,13 @@ def test_a_change_of_scope_makes_a_source_a_projects_and_takes_it_back(world, se
     assert shown(seen_from("work")) == ELSEWHERE
 
 
+@pytest.mark.file
 def test_a_link_to_the_project_leads_into_it(world, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "work" / "one")
     assert shown(world.seen_from(str(tmp_path / "link"))) == WITHIN["work/one"]
 
 
+@pytest.mark.file
 def test_the_processes_own_folder_is_where_one_is(world, database, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work" / "one")
     with SkillRegistry.open(database, settings=Settings()) as here:
@@ -379,7 +383,9 @@ PLACES = ("", "p", "p/q", "r")
 
 
 @settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=settings.default.max_examples // 2,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     skills=st.lists(

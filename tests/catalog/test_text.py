@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.db.asked import Pattern
-from registry.db.postgres.search import text_query
+from registry.db.remote.words import text_query
 from registry.text import fold, lexemes
 
 

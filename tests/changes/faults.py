@@ -9,7 +9,8 @@ made before them or after, only the first is one. With ``--every-line`` each exe
 a step instead, which takes many times as long and finds the same.
 
 At its step a change is killed (SIGKILL, in a forked child), fails, or sees an edit made by hand.
-Where there are steps of steps, a picture of the disk stands for a kill: it is what a kill leaves.
+Where there are steps of steps, and for most changes, a picture of the disk stands for a kill: it is
+what a kill leaves.
 """
 
 import builtins
@@ -313,8 +314,8 @@ def _apart(edited: Path, path: object, folder: int | None) -> bool:
         seen = os.readlink(f"/proc/self/fd/{path}")
     else:
         below = "" if folder is None else os.readlink(f"/proc/self/fd/{folder}")
-        seen = os.path.realpath(os.path.join(below, os.fsdecode(path)))
-    return seen != str(edited.parent) and edited not in (Path(seen), *Path(seen).parents)
+        seen = os.path.abspath(os.path.join(below, os.fsdecode(path)))
+    return seen != str(edited.parent) and not f"{seen}/".startswith(f"{edited}/")
 
 
 def _on_transaction(report: Report, name: str, _connection: object) -> None:
@@ -479,8 +480,8 @@ def listen(world: World, change: Callable[[SkillRegistry], None]) -> None:
 
 def pictures(
     world: World, work: Callable[[World], None], stride: int = 1, first: int = 0
-) -> list[Path]:
-    """Do something, and return what a kill at each of its steps would have left: copies.
+) -> list[tuple[Step, Path]]:
+    """Do something; return what a kill at each of its steps would have left: a copy of the disk.
 
     Or at each ``stride``-th of them, beginning with the ``first``.
     """
@@ -491,9 +492,9 @@ def pictures(
         if next(numbers) % stride == first % stride:
             picture = world.base.with_name(f"picture-{secrets.token_hex(8)}")
             shutil.copytree(world.base, picture, symlinks=True)
-            taken.append(picture)
+            taken.append((Step(len(passed), passed[-1]), picture))
 
-    with at_step(None, take):
+    with at_step(None, take) as passed:
         work(world)
     return taken
 

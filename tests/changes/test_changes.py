@@ -172,6 +172,7 @@ class TestUpdates:
         settled(registry, root)
 
 
+@pytest.mark.both
 def test_compare_and_swap_refuses_a_stale_hash(registry, root, alpha):
     seen = registry.list()[0].content_hash
     update_files(
@@ -203,6 +204,7 @@ def test_force_changes_what_is_on_disk_now(registry, root, alpha):
 
 
 class TestDeleteAndRestore:
+    @pytest.mark.both
     def test_a_restored_skill_is_the_deleted_one_byte_for_byte(self, registry, root, alpha):
         (alpha / "a" / "b.txt").chmod(0o755)
         write_skill(alpha, description="No date.", age=OLD)
@@ -218,6 +220,7 @@ class TestDeleteAndRestore:
         assert registry.trash() == []
         settled(registry, root)
 
+    @pytest.mark.both
     def test_a_skill_deleted_by_its_ref_is_restored_by_its_name(self, registry, alpha):
         assert registry.delete("mine/alpha").name == "alpha"
         assert registry.restore("alpha").ref == "alpha"
@@ -274,6 +277,7 @@ class TestDeleteAndRestore:
             registry.delete("alpha")
         assert (alpha / "inner" / "SKILL.md").exists()
 
+    @pytest.mark.both
     def test_emptying_the_trash_ends_it(self, registry, root, alpha):
         registry.delete("alpha")
         assert registry.empty_trash() == 1
@@ -326,6 +330,7 @@ def test_where_beside_is_another_file_system_the_state_lies_inside(
     assert registry.list(Filters(all=True)).total == 0
 
 
+@pytest.mark.both
 def test_opening_the_registry_finishes_what_a_dead_process_left(
     registry, source, root, alpha, database
 ):
@@ -348,6 +353,7 @@ def test_opening_the_registry_finishes_what_a_dead_process_left(
         settled(opened, root)
 
 
+@pytest.mark.both
 def test_the_trash_survives_a_new_database(registry, source, root, alpha, database):
     registry.delete("alpha")
     registry.remove_source("mine")

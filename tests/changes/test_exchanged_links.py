@@ -43,7 +43,7 @@ def exchanging(one: Path, other: Path, counts: list[int], pause: float):
     ``pause``: seconds between bursts of it, in which a longer write may come to its end.
     """
     process = subprocess.Popen(
-        [sys.executable, "-c", EXCHANGER, str(one), str(other), str(pause)],
+        [sys.executable, "-I", "-S", "-c", EXCHANGER, str(one), str(other), str(pause)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -168,7 +168,7 @@ LONG = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
-SHORT = settings(LONG, max_examples=12)
+SHORT = settings(LONG, max_examples=8)
 
 
 def test_any_order_of_changes_edits_and_syncs_loses_nothing(request, new_database):

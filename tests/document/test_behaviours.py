@@ -56,9 +56,8 @@ def test_most_of_the_samples_that_no_pattern_was_made_for_are_found():
     assert all(any(graves(check(sample)) for sample in some) for some in UNSEEN.values())
 
 
-@pytest.mark.parametrize("text", HARMLESS)
-def test_an_honest_text_that_looks_alike_is_no_finding(text):
-    assert graves(check(text)) == set()
+def test_an_honest_text_that_looks_alike_is_no_finding():
+    assert {text: found for text in HARMLESS if (found := graves(check(text)))} == {}
 
 
 @pytest.mark.parametrize(("name", "description", "text"), QUOTED)

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,9 +35,9 @@ def rewritten(draw):
     return "".join(parts)
 
 
-@pytest.mark.parametrize("sample", TEXTS)
-def test_each_match_in_a_sample_holds_what_was_said_to_be_certain(sample):
-    holds_what_is_certain(sample)
+def test_each_match_in_a_sample_holds_what_was_said_to_be_certain():
+    for sample in TEXTS:
+        holds_what_is_certain(sample)
 
 
 @given(rewritten())

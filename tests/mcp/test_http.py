@@ -97,7 +97,8 @@ def test_a_signal_ends_the_server_at_once_and_well(serve, library, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
-def test_over_stdio_a_signal_or_the_end_of_input_ends_it(environment, library, number):
+def test_over_stdio_a_signal_or_the_end_of_input_ends_it(environment, library, registry, number):
+    """What was counted until then is written down."""
     process = subprocess.Popen(
         [sys.executable, "-m", "registry", "mcp"],
         env=environment,
@@ -109,12 +110,21 @@ def test_over_stdio_a_signal_or_the_end_of_input_ends_it(environment, library, n
     with process:
         speak_and_end(process, number)
         process.kill()
+    assert [(one.name, one.read) for one in registry.usage_counts()] == [("skill-1", 1)]
 
 
 def speak_and_end(process, number):
     process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
     process.stdin.flush()
     assert b"skill-registry" in process.stdout.readline()
+    call = {"name": "read_skill", "arguments": {"name": "skill-1"}}
+    for message in (
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
+    ):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    process.stdin.flush()
+    assert b'"id":2' in process.stdout.readline()
     if number is None:
         process.stdin.close()
     else:

@@ -14,6 +14,7 @@ import signal
 import struct
 import traceback
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, Protocol
 
 _TRACEME: Final = 0
@@ -69,10 +70,16 @@ def _watched() -> dict[int, str]:
     return {int(number): name for name, number in zip(words[::2], words[1::2], strict=True)}
 
 
-def _ptrace(request: int, process: int, address: int, data: int) -> None:
+@cache
+def _function() -> Callable[[int, int, int, int], int]:
+    """Return the system's ptrace, which is called some thousand times an operation."""
     function = ctypes.CDLL(None, use_errno=True).ptrace
     function.argtypes, function.restype = [ctypes.c_long] * 4, ctypes.c_long
-    if function(request, process, address, data) < 0:
+    return function
+
+
+def _ptrace(request: int, process: int, address: int, data: int) -> None:
+    if _function()(request, process, address, data) < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 

@@ -94,10 +94,8 @@ class World:
     def close(self) -> None:
         self._opened.close()
         self._databases.drop(self._base)
-        with closing(psycopg.connect(self._plain(self._databases.server))) as connection:
-            for role in self._made:
-                connection.execute(f"DROP ROLE {role}")
-            connection.commit()
+        if self._made:
+            self._databases.do(f"DROP ROLE {', '.join(self._made)}")
 
     @staticmethod
     def _plain(url: str) -> str:

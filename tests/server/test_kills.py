@@ -5,17 +5,18 @@ connection to it is gone shows when a transaction begins or ends, and so at each
 """
 
 import signal
+from contextlib import closing
 from functools import partial
 from itertools import count
 
 import pytest
 
+from registry.changes import protocol
 from registry.errors import DatabaseUnreachable
 from tests.changes import faults
 from tests.changes.faults import (
     CHANGES,
     EFFECTS,
-    TELLING,
     TRANSACTIONS,
     at_step,
     broken_promises,
@@ -27,8 +28,18 @@ from tests.servers import Server
 
 pytestmark = pytest.mark.server
 
-every_change = pytest.mark.parametrize("change", sorted(CHANGES))
+PUBLISHING = {"rename", "renameat2", "replace"}
+
+# In between a server is told by the others what it is told by one of these, too.
+SOME = {*CHANGES} - {"update", "delete_copies"}
+every_change = pytest.mark.parametrize("change", sorted(CHANGES if faults.every_step else SOME))
 numbers = count()
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    """Let a client whose server is away ask again as often as ever, but soon."""
+    monkeypatch.setattr(protocol, "PAUSES", [0.01] * len(protocol.PAUSES))
 
 
 def make_world(place, url, change):
@@ -47,12 +58,12 @@ def worlds(databases, place, change, kinds=TRANSACTIONS):
 
 
 def around_what_tells(steps):
-    """Return the steps just before and after which a server knows something else.
+    """Return the steps just before and after which a server knows something else, or readers do.
 
     At each of the others it is in the state of one of these, and the disk is as with a file, with
     which all are tried (`tests.changes.test_faults`).
     """
-    told = [step.number for step in steps if step.name in {*TELLING, *TRANSACTIONS}]
+    told = [step.number for step in steps if step.name in PUBLISHING | TRANSACTIONS]
     assert told
     return [step for step in steps if faults.every_step or {step.number, step.number - 1} & {*told}]
 
@@ -95,7 +106,8 @@ def crashing():
 @pytest.fixture(scope="module")
 def there(crashing):
     """Databases on that server."""
-    return Databases(crashing.url)
+    with closing(Databases(crashing.url)) as databases:
+        yield databases
 
 
 @pytest.mark.parametrize("change", ["create", "delete", "update_many"])

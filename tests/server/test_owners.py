@@ -66,32 +66,31 @@ def test_who_owns_a_source_works_with_it_as_ever(alice, root):
     assert alice.sources() == []
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda registry: registry.sync("hers"),
-        lambda registry: registry.update_source("hers", priority=9),
-        lambda registry: registry.update_source("hers", team="red"),
-        lambda registry: registry.trust_source("hers"),
-        lambda registry: registry.remove_source("hers"),
-        lambda registry: registry.adopt_source("hers"),
-        lambda registry: registry.update("pdf", body="Mine.\n"),
-        lambda registry: registry.delete("pdf"),
-        lambda registry: registry.create("new", description="New.", source="hers"),
-    ],
-    ids="sync update team trust remove adopt change delete create".split(),
-)
-def test_another_role_is_told_whose_it_is_also_on_the_same_machine(world, alice, act):
+NOT_YOURS = {
+    "sync": lambda registry: registry.sync("hers"),
+    "update": lambda registry: registry.update_source("hers", priority=9),
+    "team": lambda registry: registry.update_source("hers", team="red"),
+    "trust": lambda registry: registry.trust_source("hers"),
+    "remove": lambda registry: registry.remove_source("hers"),
+    "adopt": lambda registry: registry.adopt_source("hers"),
+    "change": lambda registry: registry.update("pdf", body="Mine.\n"),
+    "delete": lambda registry: registry.delete("pdf"),
+    "create": lambda registry: registry.create("new", description="New.", source="hers"),
+}
+
+
+def test_another_role_is_told_whose_it_is_also_on_the_same_machine(world, alice):
     from registry.db.adopted import remember
 
     bob = world.open("bob", host="alice-pc")
     (source,) = bob.sources()
     remember(bob.core.backend, source.path)
     before = alice.core.reader.rows("SELECT * FROM sources")
-    with pytest.raises(SourceNotYours, match=f"'hers' belongs to '{world.name('alice')}' on"):
-        act(bob)
-    assert alice.core.reader.rows("SELECT * FROM sources") == before
-    assert alice.read("pdf").endswith("# Alice\n")
+    for what, act in NOT_YOURS.items():
+        with pytest.raises(SourceNotYours, match=f"'hers' belongs to '{world.name('alice')}' on"):
+            pytest.fail(f"{what}: {act(bob)}")
+        assert alice.core.reader.rows("SELECT * FROM sources") == before, what
+        assert alice.read("pdf").endswith("# Alice\n"), what
 
 
 def test_a_sync_of_all_leaves_out_what_is_another_roles(world, alice, root):
@@ -104,21 +103,20 @@ def test_a_sync_of_all_leaves_out_what_is_another_roles(world, alice, root):
     assert alice.sync().added == ("late",)
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda registry: registry.update_source("hers", priority=9, as_admin=True),
-        lambda registry: registry.update_source("his", owner="alice"),
-        lambda registry: registry.remove_source("hers", as_admin=True),
-        lambda registry: registry.trust_source("hers", as_admin=True),
-        lambda registry: registry.prune(as_admin=True),
-    ],
-    ids="update owner remove trust prune".split(),
-)
-def test_who_is_no_admin_does_not_become_one_by_saying_so(bob, act):
-    with pytest.raises(AdminNeeded, match="Only an admin"):
-        act(bob)
-    assert [source.priority for source in bob.sources()] == [0, 0]
+FOR_ADMINS = {
+    "update": lambda registry: registry.update_source("hers", priority=9, as_admin=True),
+    "owner": lambda registry: registry.update_source("his", owner="alice"),
+    "remove": lambda registry: registry.remove_source("hers", as_admin=True),
+    "trust": lambda registry: registry.trust_source("hers", as_admin=True),
+    "prune": lambda registry: registry.prune(as_admin=True),
+}
+
+
+def test_who_is_no_admin_does_not_become_one_by_saying_so(bob):
+    for what, act in FOR_ADMINS.items():
+        with pytest.raises(AdminNeeded, match="Only an admin"):
+            pytest.fail(f"{what}: {act(bob)}")
+        assert [source.priority for source in bob.sources()] == [0, 0], what
 
 
 def test_an_admin_changes_and_removes_what_is_another_roles_only_when_it_says_so(world, alice):

@@ -30,9 +30,13 @@ pytestmark = [
 MODES = ("session", "transaction")
 
 
-@pytest.fixture(params=MODES)
+both_modes = pytest.mark.parametrize("pooler", MODES, indirect=True)
+
+
+@pytest.fixture
 def pooler(request, databases):
-    pooler = Pooler(databases.new(), request.param)
+    """One that lends its connections for a transaction, unless a test asks for more."""
+    pooler = Pooler(databases.server, getattr(request, "param", "transaction"))
     yield pooler
     pooler.stop()
 
@@ -40,13 +44,13 @@ def pooler(request, databases):
 @pytest.fixture
 def narrow(databases):
     """One connection for all, lent for a transaction."""
-    pooler = Pooler(databases.new(), "transaction", size=1)
+    pooler = Pooler(databases.server, "transaction", size=1)
     yield pooler
     pooler.stop()
 
 
 @pytest.fixture
-def address(pooler, server_database):
+def address(server_database, pooler):  # which goes first, and nobody is in the database
     return pooler.address(server_database)
 
 
@@ -59,6 +63,7 @@ def library(address, root):
         yield registry
 
 
+@both_modes
 def test_all_that_a_server_is_used_for_works_behind_a_pooler(library, root):
     assert library.list().total == 2
     assert [hit.ref for hit in library.search("alpha")] == ["alpha"]
@@ -84,6 +89,7 @@ with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
 """
 
 
+@both_modes
 def test_two_publishers_exclude_each_other_and_the_second_waits(library, address, root):
     with SkillRegistry.open(address, settings=Settings()) as twin:
         with library.core.backend.sync_lock() as lock:
@@ -260,7 +266,7 @@ SELECT current_setting('enable_seqscan'), current_setting('jit'), current_settin
 """
 
 
-def test_nothing_of_ours_is_left_for_the_next_client_of_a_connection(narrow, server_database, root):
+def test_nothing_of_ours_is_left_for_the_next_client_of_a_connection(server_database, narrow, root):
     address = narrow.address(server_database)
 
     def ask():
@@ -294,7 +300,7 @@ def test_nothing_of_ours_is_left_for_the_next_client_of_a_connection(narrow, ser
 
 
 def test_a_search_path_in_the_address_chooses_the_schema_behind_a_pooler(
-    narrow, server_database, root
+    server_database, narrow, root
 ):
     with psycopg.connect(server_database.replace("+psycopg", ""), autocommit=True) as other:
         other.execute("CREATE SCHEMA team_a")

@@ -100,3 +100,26 @@ def test_a_stranger_who_claims_a_place_in_ones_project_hides_none_of_its_skills(
     assert [source for _, source in seen(again)] == ["theirs", "theirs"]
     assert again.get("extra").source == "theirs"
     assert [again.resolve(skill.ref).source for skill in again.list()] == ["theirs", "theirs"]
+
+
+def test_what_is_asked_along_is_asked_again_where_it_turned_out_otherwise(team, machine, project):
+    """A page, a list and a skill are asked for as it was seen last."""
+    assert [skill.source for skill in team.list(limit=5)] == ["team"]
+    machine("A", "work").sync(project, name="theirs", scope="project")
+    page = team.list(limit=5)
+    assert [(skill.ref, skill.source) for skill in page] == THEIRS
+    assert page.total == 2
+    machine("A", "work").remove_source("theirs")
+    assert [(skill.ref, skill.source) for skill in team.list()] == OURS
+    assert "Team" in team.read("deploy-prod")
+
+
+def test_a_skill_is_compared_without_the_sources_below_it_that_others_added_since(
+    team, machine, tmp_path
+):
+    folder = tmp_path / "team" / "deploy-prod"
+    (folder / "inner").mkdir()
+    (folder / "inner" / "notes.txt").write_text("Below.")
+    assert {file.path for file in team.get("deploy-prod").files} == {"SKILL.md", "inner/notes.txt"}
+    machine("A", "work").add_source(str(folder / "inner"), name="inner")
+    assert {file.path for file in team.get("deploy-prod").files} == {"SKILL.md"}

@@ -63,16 +63,16 @@ def test_a_change_waits_for_few_answers_and_holds_up_others_for_fewer(library, p
 
 
 READS = {
-    "list": (lambda registry: registry.list(), 3),
-    "the first page": (lambda registry: registry.list(limit=5), 2),
-    "show": (lambda registry: registry.get("skill-4"), 3),
-    "read": (lambda registry: registry.read("skill-4"), 2),
+    "list": (lambda registry: registry.list(), 1),
+    "the first page": (lambda registry: registry.list(limit=5), 1),
+    "show": (lambda registry: registry.get("skill-4"), 2),
+    "read": (lambda registry: registry.read("skill-4"), 1),
     "search again": (lambda registry: registry.search("number"), 2),
 }
 NEW_SEARCHES = {
-    "words": ("does well", 5),
-    "a name": ("skill-4", 5),
-    "the beginning of a word": ("does numb", 6),
+    "words": ("does well", 2),
+    "a name": ("skill-4", 2),
+    "the beginning of a word": ("does numb", 2),
 }
 
 
@@ -96,12 +96,12 @@ def test_a_search_never_asked_before_waits_for_few_answers(library, proxy, searc
     assert b"COMMIT" in said[-1]
 
 
-COMMANDS = {"list": 6, "show": 10}
+COMMANDS = {"list": 6, "show": 8, "search": 6}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_waits_for_few_answers_from_its_connection_on(library, proxy, address, command):
-    arguments = [command, "skill-4"] if command == "show" else [command]
+    arguments = [command] if command == "list" else [command, "skill-4"]
     with proxy.counting() as said:
         ran = run(["--db", address, *arguments], environ=dict(os.environ))
     assert "skill-4" in ran.out, ran

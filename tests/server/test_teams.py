@@ -227,24 +227,24 @@ def test_no_table_and_no_view_tells_a_reader_of_another_team(world, everything):
     assert SECRET in str(world.sql("carol", "SELECT CAST(x AS text) FROM documents x"))
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT registry_find('head', 'indigo'::tsquery, NULL)",
-        "SELECT registry_find('body', 'indigo'::tsquery, NULL)",
-        "SELECT word FROM ts_stat('SELECT head FROM search_texts') WHERE word LIKE 'indig%'",
-        "SELECT 1 FROM pg_stats WHERE most_common_vals::text LIKE '%indigo%'",
-        "SELECT 1 FROM search_texts WHERE 1 / (CASE WHEN head @@ 'indigo' THEN 0 ELSE 1 END) = 2",
-        "SELECT 1 FROM sources WHERE name LIKE '%indigo%'",
-        "SELECT registry_teams()",
-    ],
+QUESTIONS = (
+    "SELECT registry_find('head', 'indigo'::tsquery, NULL)",
+    "SELECT registry_find('body', 'indigo'::tsquery, NULL)",
+    "SELECT word FROM ts_stat('SELECT head FROM search_texts') WHERE word LIKE 'indig%'",
+    "SELECT 1 FROM pg_stats WHERE most_common_vals::text LIKE '%indigo%'",
+    "SELECT 1 FROM search_texts WHERE 1 / (CASE WHEN head @@ 'indigo' THEN 0 ELSE 1 END) = 2",
+    "SELECT 1 FROM sources WHERE name LIKE '%indigo%'",
+    "SELECT registry_teams()",
 )
-def test_no_function_and_no_clever_question_does_either(world, everything, sql):
+
+
+def test_no_function_and_no_clever_question_does_either(world, everything):
     world.as_dba("ANALYZE")
-    assert SECRET not in str(world.sql("rita", sql))
-    if sql.startswith("SELECT registry_find"):
-        assert world.sql("carol", sql)
-        assert world.sql("rita", sql) == []
+    for sql in QUESTIONS:
+        assert SECRET not in str(world.sql("rita", sql)), sql
+        if sql.startswith("SELECT registry_find"):
+            assert world.sql("carol", sql), sql
+            assert world.sql("rita", sql) == [], sql
 
 
 def test_functions_that_are_not_for_readers_are_refused(world, everything):

@@ -17,6 +17,11 @@ with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     print(len(report.added), len(report.updated), len(report.removed), report.unchanged)
 """
 
+IN_PARTS = """
+from registry.sync import apply
+apply.BATCH = 40
+"""
+
 # Kills itself in the middle of its work: at the nth time that something is stored.
 KILLED = """
 import os, signal, sys
@@ -59,18 +64,18 @@ def test_syncs_at_the_same_time_neither_fail_nor_duplicate(registry, root, skill
 
 
 def test_readers_see_a_sync_whole_or_not_at_all(registry, root, skill):
-    for number in range(900):
+    for number in range(300):
         skill(f"skill-{number:03}", description="before")
     registry.sync(str(root))
-    for number in range(900):
+    for number in range(300):
         skill(f"skill-{number:03}", description="after", age=1_700_000_500)
     seen = set()
-    syncing = Script(SYNC, registry.path)
+    syncing = Script(IN_PARTS + SYNC, registry.path)
     while syncing.process.is_alive():
         seen.add(frozenset((skill.description, True) for skill in registry.list()))
-        assert registry.list().total == 900
+        assert registry.list().total == 300
     ran = syncing.end()
-    assert (ran.out.split()[1], ran.err) == ("900", "")
+    assert (ran.out.split()[1], ran.err) == ("300", "")
     assert seen <= {frozenset({("before", True)}), frozenset({("after", True)})}
     assert {skill.description for skill in registry.list()} == {"after"}
 

@@ -40,6 +40,7 @@ def change(database):
     return execute
 
 
+@pytest.mark.both
 def test_a_source_that_is_added_is_enabled_and_empty_until_it_is_synced(registry, root):
     source = registry.add_source(str(root), name="mine", scope="team", priority=3)
     (stored,) = registry.sources()
@@ -58,6 +59,7 @@ def test_a_folder_is_registered_once_and_a_name_is_given_once(two, root, tmp_pat
     assert [source.name for source in two.sources()] == ["one", "other"]
 
 
+@pytest.mark.both
 def test_a_removed_source_is_told_with_the_skills_it_had(two):
     assert two.remove_source("one").skills == 1
     assert [source.name for source in two.sources()] == ["other"]
@@ -81,6 +83,7 @@ def test_the_folder_of_a_skill_means_its_source_and_no_other(two, tmp_path):
     ]
 
 
+@pytest.mark.both
 def test_a_scope_given_later_is_kept_and_nothing_else_is_changed(two):
     before = {source.name: source for source in two.sources()}
     two.sync("one", scope="team")
@@ -119,6 +122,7 @@ def test_a_source_of_another_machine_is_left_to_it(two, change, tmp_path):
 class TestTarget:
     """Where a new skill goes."""
 
+    @pytest.mark.both
     def test_to_the_only_source(self, registry, root):
         registry.add_source(str(root), name="mine")
         assert registry.create("alpha", description="D.").source == "mine"

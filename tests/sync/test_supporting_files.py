@@ -44,6 +44,7 @@ def test_a_script_is_read_once_and_what_it_does_is_stored(registry, root, skill,
     assert stored(registry) == [FOUND]
 
 
+@pytest.mark.both
 def test_a_security_error_is_a_warning_of_the_skill_not_its_end(registry, alpha):
     (skill,) = registry.list()
     assert skill.status == "warning"
@@ -77,6 +78,7 @@ class TestUnchanged:
         assert "run.sh" not in reads
         assert stored(registry) == [FOUND]
 
+    @pytest.mark.both
     def test_a_file_that_is_mended_loses_its_finding(self, registry, alpha):
         (alpha / "run.sh").write_text("#!/bin/sh\necho tea\n")
         assert registry.sync().updated == ("alpha",)
@@ -103,6 +105,7 @@ class TestUnchanged:
         [meant] = stored(registry)
         assert meant[:3] == ("reverse-shell", "error", "notes.md")
 
+    @pytest.mark.both
     def test_new_rules_reach_skills_that_did_not_change(self, registry, alpha, monkeypatch):
         with registry.core.writer.transaction() as connection:
             connection.exec_driver_sql("DELETE FROM diagnostics")
@@ -116,6 +119,7 @@ class TestUnchanged:
         assert stored(registry) == [FOUND]
         assert registry.sync().unchanged == 1
 
+    @pytest.mark.both
     def test_older_rules_do_not_make_a_skill_look_changed(self, registry, alpha, monkeypatch):
         monkeypatch.setattr(fingerprint, "RULES", "newer")
         (explanation,) = registry.why("alpha")
@@ -159,6 +163,7 @@ def test_a_copy_is_judged_by_its_own_name_and_by_what_its_skill_is_about(registr
     }
 
 
+@pytest.mark.both
 def test_each_copy_of_a_file_can_be_had_again(registry, root, skill):
     for name in ("alpha", "beta"):
         (skill(name) / "data.txt").write_text("the same in both\n")

@@ -54,6 +54,7 @@ def test_a_second_sync_changes_nothing(synced):
     assert counts(synced.sync()) == ([], [], [], [], 3)
 
 
+@pytest.mark.both
 def test_one_edit_one_addition_one_renaming_and_one_deletion_are_reported_exactly(
     synced, root, skill
 ):
@@ -91,10 +92,12 @@ def test_an_edit_that_keeps_size_and_time_is_seen(registry, root, skill):
     assert registry.list()[0].description == "two"
 
 
+@pytest.mark.both
 def test_verify_reads_every_file_and_finds_nothing_new(synced):
     assert counts(synced.sync(verify=True)) == ([], [], [], [], 3)
 
 
+@pytest.mark.both
 def test_a_change_of_a_supporting_file_is_an_update(synced, root):
     (root / "alpha" / "notes.md").write_text("x")
     assert synced.sync().updated == ("alpha",)
@@ -117,6 +120,7 @@ def test_without_a_date_a_skill_is_as_old_as_its_oldest_file(registry, root, ski
     assert registry.list()[0].created_at == "2023-11-14T22:13:20Z"
 
 
+@pytest.mark.both
 def test_a_skill_moved_to_another_source_keeps_its_identity(registry, tmp_path):
     write_skill(tmp_path / "one" / "alpha", extra="created_at: 2020-01-01\n")
     write_skill(tmp_path / "one" / "beta")
@@ -252,6 +256,7 @@ def test_nothing_is_half_seen_when_a_sync_is_interrupted(synced, root, skill):
     assert synced.check_database() == []
 
 
+@pytest.mark.both
 def test_removing_a_source_forgets_its_skills_and_leaves_the_disk_alone(synced, root):
     synced.remove_source(synced.sources()[0].name)
     assert (len(synced.list()), len(synced.sources())) == (0, 0)

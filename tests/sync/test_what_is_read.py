@@ -113,6 +113,7 @@ class TestUnreadable:
         reads.failing.clear()
         assert registry.sync().updated == ("alpha",)
 
+    @pytest.mark.both
     def test_a_new_skill_that_can_not_be_read_yet_is_listed_as_such_and_read_later(
         self, registry, root, reads
     ):
@@ -142,6 +143,7 @@ class TestUnreadable:
 
 
 class TestKept:
+    @pytest.mark.both
     def test_the_bytes_of_what_is_synced_are_kept_unless_that_is_switched_off(
         self, registry, alpha, database
     ):
@@ -182,6 +184,7 @@ class TestLeftBehind:
     def dead(self, registry):
         return registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 0")[0][0]
 
+    @pytest.mark.both
     def test_versions_that_were_replaced_or_removed_do_not_stay(self, registry, alpha, root, skill):
         skill("beta")
         registry.sync()
@@ -238,6 +241,7 @@ def test_a_batch_ends_where_it_holds_enough(registry, root, skill, monkeypatch):
     assert [done for doing, done, _ in seen if doing == "importing"] == [2, 4]
 
 
+@pytest.mark.both
 def test_the_notices_of_each_source_are_its_own(registry, tmp_path):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()

@@ -14,7 +14,7 @@ from registry.settings import parse_settings
 from registry.toolsets.native_tools import TOOLS
 from tests.conftest import write_skill
 
-RESULTS = {tool.name: tool.result for tool in TOOLS}
+RESULTS = {tool.name: jsonschema.Draft202012Validator(tool.result) for tool in TOOLS}
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def call(registry):
         answer = registry.toolset("native", **(limits or {})).call(
             tool, {**(arguments or {}), **more}
         )
-        jsonschema.validate(answer, RESULTS[tool])
+        RESULTS[tool].validate(answer)
         json.dumps(answer, ensure_ascii=False).encode()
         return answer
 

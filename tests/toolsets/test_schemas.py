@@ -116,40 +116,41 @@ def each(toolset, style, *, strict=False):
 EVERY = [(style, strict) for style in STYLES for strict in (False, True)]
 
 
-@pytest.mark.parametrize("name", TOOLSETS)
 @pytest.mark.parametrize(("style", "strict"), EVERY)
 class TestEveryStyle:
-    def test_it_is_json_schema_of_an_object_and_json(self, toolsets, name, style, strict):
-        entries = toolsets[name].schemas(style, strict=strict)
-        assert entries
-        assert json.loads(json.dumps(entries, allow_nan=False)) == entries
-        for entry in entries:
-            schema = parameters(entry, style)
-            if schema is None:
-                assert style == "gemini"
-                continue
-            jsonschema.Draft202012Validator.check_schema(schema)
-            assert schema["type"] == "object"
+    def test_it_is_json_schema_of_an_object_and_json(self, toolsets, style, strict):
+        for name, toolset in toolsets.items():
+            entries = toolset.schemas(style, strict=strict)
+            assert entries, name
+            assert json.loads(json.dumps(entries, allow_nan=False)) == entries, name
+            for entry in entries:
+                schema = parameters(entry, style)
+                if schema is None:
+                    assert style == "gemini"
+                    continue
+                jsonschema.Draft202012Validator.check_schema(schema)
+                assert schema["type"] == "object", entry
 
     def test_every_value_has_a_type_and_every_name_is_one_that_all_take(
-        self, toolsets, name, style, strict
+        self, toolsets, style, strict
     ):
-        for tool, part, _ in each(toolsets[name], style, strict=strict):
-            assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", tool)
-            assert isinstance(part.get("type"), str), (tool, part)
-            for key in part.get("properties", {}):
-                assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", key)
-            if part["type"] == "array":
-                assert "items" in part
+        for toolset in toolsets.values():
+            for tool, part, _ in each(toolset, style, strict=strict):
+                assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", tool)
+                assert isinstance(part.get("type"), str), (tool, part)
+                for key in part.get("properties", {}):
+                    assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", key)
+                if part["type"] == "array":
+                    assert "items" in part
 
-    def test_what_is_returned_is_the_callers_own(self, toolsets, name, style, strict):
-        toolset = toolsets[name]
-        before = json.dumps(toolset.schemas(style, strict=strict))
-        entries = toolset.schemas(style, strict=strict)
-        for entry in entries:
-            spoil(entry)
-        assert json.dumps(entries) != before
-        assert json.dumps(toolset.schemas(style, strict=strict)) == before
+    def test_what_is_returned_is_the_callers_own(self, toolsets, style, strict):
+        for name, toolset in toolsets.items():
+            before = json.dumps(toolset.schemas(style, strict=strict))
+            entries = toolset.schemas(style, strict=strict)
+            for entry in entries:
+                spoil(entry)
+            assert json.dumps(entries) != before, name
+            assert json.dumps(toolset.schemas(style, strict=strict)) == before, name
 
 
 def spoil(value):

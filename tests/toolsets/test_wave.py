@@ -482,7 +482,7 @@ class TestManager:
         threads = [threading.Thread(target=invoke) for _ in range(6)]
         for thread in threads:
             thread.start()
-        for turn in range(20):
+        for turn in range(10):
             write(turn)
             registry.sync(wait=True)
         stop.set()

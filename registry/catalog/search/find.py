@@ -12,6 +12,7 @@ from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, where
 from registry.db.queries.found import heads_of, ids_named, shown, sketches, strengths_of
 from registry.db.queries.rows import hit_of
+from registry.db.sight import Sight
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key
@@ -55,9 +56,7 @@ def search(
     while most < offset + limit:  # in steps, so that pages fit together
         most *= 4
     with reader.snapshot():
-        expect(reader, queries[:MAX_QUERIES])
-        sight = reader.sight
-        found, understood = _asked(reader, queries, filters, most)
+        found, understood, sight = _asked(reader, queries, filters, most)
         page = found[offset : offset + limit]
         best = found[: BEST * min(len(queries), 3)]
         told = {one.id: one for one in [*page, *best]}
@@ -95,25 +94,69 @@ def places(reader: Reader, queries: Sequence[str], filters: Filters) -> list[int
 
 def _asked(
     reader: Reader, queries: Sequence[str], filters: Filters, most: int
-) -> tuple[list[Match], list[Asked]]:
-    """Return what `answers` does, until the database changes: agents of one team ask the same."""
+) -> tuple[list[Match], list[Asked], Sight]:
+    """Return what `answers` does, until the database changes: agents of one team ask the same.
+
+    Where one waits for answers it is asked as all was seen last, along with what is seen now.
+    """
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
-    condition, values = where(reader, filters, reader.sight)
+    guess = where(reader, filters, reader.sight_seen())
+    expected = None
+    if not reader.recalls(_key(queries, guess, most)):
+        expected = expecting(reader, queries, guess, most)
+    sight = reader.sight
+    condition = where(reader, filters, sight)
 
     def ask(reader: Reader) -> tuple[list[Match], list[Asked]]:
-        return answers(reader, queries, (condition, values), most)
+        return answers(reader, queries, condition, most, expected if condition == guess else None)
 
-    return reader.remembered(f"search {most} {queries} {condition} {values}", ask)
+    return *reader.remembered(_key(queries, condition, most), ask), sight
+
+
+def _key(queries: Sequence[str], condition: Condition, most: int) -> str:
+    return f"search {most} {queries} {condition}"
+
+
+class Expected(NamedTuple):
+    """What was asked ahead: for each query the skills that are called so."""
+
+    named: Sequence[Callable[[], list[int]]]
+
+
+def expecting(reader: Reader, queries: Sequence[str], condition: Condition, most: int) -> Expected:
+    """Ask ahead for what queries are going to need."""
+    expect(reader, queries, condition, most)
+    names = [name_key(" ".join(query.split())) for query in queries]
+    return Expected([ids_named(reader, name, condition) for name in names])
 
 
 def answers(
-    reader: Reader, queries: Sequence[str], condition: Condition, most: int = MAX_RANKED
+    reader: Reader,
+    queries: Sequence[str],
+    condition: Condition,
+    most: int = MAX_RANKED,
+    expected: Expected | None = None,
 ) -> tuple[list[Match], list[Asked]]:
     """Return what queries find in turn, the best first, and how each was understood."""
+    expected = expected or expecting(reader, queries, condition, most)
+    try:
+        return _answers(reader, queries, condition, most, expected.named)
+    finally:
+        reader.index.forget()
+
+
+def _answers(
+    reader: Reader,
+    queries: Sequence[str],
+    condition: Condition,
+    most: int,
+    named: Sequence[Callable[[], list[int]]],
+) -> tuple[list[Match], list[Asked]]:
     understood = [understand(reader, query) for query in queries]
     scores = [
-        _scores(reader, *one, condition, most) for one in zip(queries, understood, strict=True)
+        _scores(reader, asked, called, condition, most)
+        for asked, called in zip(understood, named, strict=True)
     ]
     ids = list({one: None for some in scores for one in some})
     if not ids:
@@ -128,12 +171,15 @@ def answers(
 
 
 def _scores(
-    reader: Reader, query: str, asked: Asked, condition: Condition, most: int
+    reader: Reader,
+    asked: Asked,
+    named: Callable[[], list[int]],
+    condition: Condition,
+    most: int,
 ) -> dict[int, float]:
     """Return what a query finds, first that whose name is exactly what was typed."""
     if not asked.words:
         return {}
-    named = ids_named(reader, name_key(" ".join(query.split())), condition)
     scores = rank(reader, asked, condition, most)
     first = {one: scores.get(one, 0.0) + NAMED for one in named()}
     return {**first, **scores, **first}

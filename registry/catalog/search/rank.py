@@ -5,13 +5,13 @@ put together by reciprocal ranks (Cormack, Clarke, Büttcher 2009), where heads 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from registry.catalog.search.lexicon import OtherWords, other_words
 from registry.catalog.search.query import Term, joined, parse, stem, unquoted
-from registry.db.asked import Condition, Pattern, Question
+from registry.db.asked import Condition, Limits, Pattern, Question, Sought
 from registry.db.interface import Reader
 from registry.text import has_unspaced
 
@@ -50,6 +50,8 @@ _MIN_PREFIX: Final = 3
 _MIN_SPELLED: Final = 5
 _SAME_BEGINNING: Final = 1
 _CUTOFF: Final = 0.8
+_NEAREST: Final = 3
+"""Of a server's words some may be gone."""
 
 
 class Word(NamedTuple):
@@ -98,17 +100,21 @@ def understand(reader: Reader, query: str) -> Asked:
     return Asked(tuple(words), other_words(unquoted(query)))
 
 
-def expect(reader: Reader, queries: Sequence[str]) -> None:
-    """Let the index know what it is going to be asked, before the first question of a snapshot."""
+def expect(reader: Reader, queries: Sequence[str], condition: Condition, most: int) -> None:
+    """Let the index know what it is going to be asked: a server is asked for all of it at once."""
 
-    def said() -> Iterator[str]:
-        for query in queries:
-            meant = other_words(unquoted(query))
-            terms = parse(query)
-            for term in (*terms, *joined(terms), *meant.lay, *meant.foreign):
-                yield " ".join(term)
+    def sought(query: str) -> Sought:
+        terms = parse(query)
+        meant = other_words(unquoted(query))
+        typed = [
+            (_pattern(term), Pattern(term, prefix=True) if _may_begin(term) else None)
+            for term in terms
+        ]
+        compounds = [Pattern(term) for term in joined(terms) if term not in terms]
+        return Sought(typed, compounds, [*map(Pattern, meant.lay)], [*map(Pattern, meant.foreign)])
 
-    reader.index.expect(reader, said)
+    limits = Limits(EVERYWHERE, MAX_BODY_TERMS, MAX_TEXTS, MAX_RANKED)
+    reader.index.expect(reader, [*map(sought, queries)], condition, most, limits)
 
 
 def counted(reader: Reader, looked_for: Sequence[tuple[Term, Pattern]]) -> list[Word]:
@@ -146,10 +152,7 @@ def _instead(reader: Reader, words: Sequence[Word]) -> list[Word]:
     unknown = [
         place
         for place, word in enumerate(words)
-        if not word.heads + word.bodies
-        and len(word.typed) == 1
-        and len(word.typed[0]) >= _MIN_PREFIX
-        and not has_unspaced(word.typed[0])
+        if not word.heads + word.bodies and _may_begin(word.typed)
     ]
     typed = [words[place].typed for place in unknown]
     begun = counted(reader, [(one, Pattern(one, prefix=True)) for one in typed])
@@ -161,12 +164,17 @@ def _instead(reader: Reader, words: Sequence[Word]) -> list[Word]:
     return found
 
 
+def _may_begin(term: Term) -> bool:
+    """Tell whether a word may stand for those that begin with it."""
+    return len(term) == 1 and len(term[0]) >= _MIN_PREFIX and not has_unspaced(term[0])
+
+
 def _nearly(reader: Reader, word: Word) -> Word:
     """Return a word that no skill has with one that is spelt much alike, if there is one."""
     said = word.typed[0]
     if len(said) >= _MIN_SPELLED:
         known = reader.index.vocabulary(reader, said[:_SAME_BEGINNING])
-        for other in get_close_matches(stem(said), known, 1, _CUTOFF):
+        for other in get_close_matches(stem(said), known, _NEAREST, _CUTOFF):
             (near,) = counted(reader, [(word.typed, Pattern((other,)))])
             if near.heads + near.bodies:
                 return near

@@ -51,12 +51,12 @@ class PostgresReader(Reader):
     json_each = "json_array_elements(CAST({} AS json))"
     json_item = "(e.value ->> {})"
     digest = "CAST(sum(hashtextextended({}, 0)) AS text)"
-    index = VectorIndex()
     own = "CASE WHEN src.owner = session_user THEN 1 ELSE 0 END"
 
     def __init__(self, address: Address) -> None:
         super().__init__(address.shown)
         self._address = address
+        self.index = VectorIndex()
         self.forked(idle=True)
         begin_anew(self)
 
@@ -134,21 +134,24 @@ class PostgresReader(Reader):
             self._give(session)
         return found[: len(questions)]
 
-    def paged(self, page: Select, count: Select) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and the number that another SELECT counts."""
+    def page(
+        self, page: Select, count: Select, along: Select | None = None
+    ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
+        """Return the rows of a page, what another SELECT counts, and what is asked ``along``."""
         if self.empty or self._pinned is not None:
-            return super().paged(page, count)
+            return super().page(page, count, along)
         counted: dict[Hashable, tuple[int, int]] = self._local.__dict__.setdefault("counted", {})
+        asked = [page, _VERSION, *([along] if along else [])]
         key = count[0], tuple(count[1])
         if key in counted:
-            rows, version = self.many([page, _VERSION])
+            rows, version, *told = self.many(asked)
             if version[0][0] == counted[key][0]:
-                return rows, counted[key][1]
+                return rows, counted[key][1], [*told, []][0]
         elif len(counted) >= MAX_REMEMBERED:
             counted.clear()
-        rows, version, found = self.many([page, _VERSION, count])
+        found, rows, version, *told = self.many([count, *asked])
         counted[key] = version[0][0], found[0][0]
-        return rows, found[0][0]
+        return rows, found[0][0], [*told, []][0]
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT: in a `snapshot` by a cursor, which needs a transaction."""

@@ -21,18 +21,29 @@ def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], li
 
 def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]:
     """Ask later for the name, tags and description of each version as one text."""
+    told = reader.index.told(ids)
+    known = {one: told[one].head for one in ids if one in told}
+    left = [one for one in ids if known.get(one) is None]
+    if not left:
+        return lambda: {one: head for one, head in known.items() if head is not None}
     sql = (
         "SELECT id, name || ' ' || tags || ' ' || description FROM skills "
         f"WHERE id {reader.in_json_array}"
     )
-    rows = _later(reader, (sql, [json.dumps(list(ids))]))
-    return lambda: dict(rows())
+    rows = _later(reader, (sql, [json.dumps(left)]))
+    return lambda: {
+        **{one: head for one, head in known.items() if head is not None},
+        **dict(rows()),
+    }
 
 
 def strengths_of(
     reader: Reader, ids: Sequence[int]
 ) -> Callable[[Sequence[int]], Mapping[int, int]]:
     """Ask later for the rank of the source of some of these versions, the strongest first."""
+    told = reader.index.told(ids)
+    if len(told) == len(ids):
+        return lambda some: {one: told[one].strength for one in some}
     sql = f"SELECT s.id, src.strength FROM {FROM} WHERE s.id {reader.in_json_array}"
     rows = reader.ahead((sql, [json.dumps(list(ids))]))
     return lambda some: dict(rows() if rows else reader.rows(sql, [json.dumps(list(some))]))
@@ -40,6 +51,9 @@ def strengths_of(
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
     """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
+    told = reader.index.told(ids)
+    if len(told) == len(ids):
+        return {one: known.sketch for one, known in told.items() if known.sketch is not None}
     sql = f"SELECT skill_id, data FROM sketches WHERE skill_id {reader.in_json_array}"
     return {row[0]: bytes(row[1]) for row in reader.rows(sql, [json.dumps(list(ids))])}
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 from registry.db.interface import Reader, Select
 from registry.db.queries.filters import FROM, NO_LIMIT, Filters, Sort, behind, keys, order, where
 from registry.db.queries.rows import columns, skill_of
+from registry.db.sight import Sight
 from registry.model import Page, Skill
 
 
@@ -71,8 +72,13 @@ def listing_of(
     offset: int = 0,
 ) -> Listing:
     """Return the skills that pass the filters, not asked for yet."""
-    sight = reader.sight
-    what = columns(sight), *where(reader, filters, sight), order(sort, reverse=reverse)
+    return _listing(reader, filters, reader.sight, order(sort, reverse=reverse), limit, offset)
+
+
+def _listing(
+    reader: Reader, filters: Filters, sight: Sight, ordered: str, limit: int | None, offset: int
+) -> Listing:
+    what = columns(sight), *where(reader, filters, sight), ordered
     return Listing(reader, *what, limit, offset)
 
 
@@ -86,11 +92,18 @@ def list_skills(
     offset: int = 0,
 ) -> Page[Skill]:
     """Return one page of the skills that pass the filters, with the true total."""
-    found = listing_of(reader, filters, sort=sort, reverse=reverse, limit=limit, offset=offset)
-    if found.is_whole:
-        items = tuple(found)  # one statement, which sees one state by itself
+
+    def asked(sight: Sight) -> Listing:
+        return _listing(reader, filters, sight, order(sort, reverse=reverse), limit, offset)
+
+    def with_count(sight: Sight) -> tuple[Select, Select]:
+        found = asked(sight)
+        return found.question, _counting(found.condition, found.values)
+
+    if limit is None and offset == 0:
+        items = tuple(map(skill_of, reader.streamed(lambda sight: asked(sight).question)))
         return Page(items, len(items))
-    rows, total = reader.paged(found.question, _counting(found.condition, found.values))
+    rows, total = reader.paged(with_count)
     return Page(tuple(map(skill_of, rows)), total)
 
 

@@ -147,3 +147,16 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
         for start in range(0, len(ordered), _AT_ONCE):
             some = ordered[start : start + _AT_ONCE]
             execute(connection, _RANKED.format(touched="AND s.name {in_array}"), some)
+
+
+def refresh_names_below(connection: Connection, source: str) -> None:
+    """Work out anew what begins with the name of a new source and a slash: it is no ref any more.
+
+    On a server that is all there is: who writes may not see the names that other teams have.
+    """
+    if connection.dialect.name == "postgresql":
+        refresh_names(connection, None)
+        return
+    sql = "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= ? AND name < ?"
+    after = chr(ord("/") + 1)
+    refresh_names(connection, execute(connection, sql, f"{source}/", f"{source}{after}").scalars())

@@ -8,7 +8,7 @@ from registry.db.schema import diagnostics, gone, skills, sources
 from registry.db.sight import ARRIVING
 from registry.db.writes.audit import note
 from registry.db.writes.gone import record_gone
-from registry.db.writes.names import refresh_names
+from registry.db.writes.names import refresh_names, refresh_names_below
 from registry.db.writes.revisions import store_documents
 from registry.db.writes.versions import delete_retired
 from registry.errors import SourceExists
@@ -60,8 +60,7 @@ def add_source(
     }
     (new_id,) = connection.execute(insert(sources).values(values)).inserted_primary_key or (0,)
     note(connection, "source added", name, path=path)
-    # Names that begin with the new source's name and a slash are not refs any more.
-    refresh_names(connection, None)
+    refresh_names_below(connection, name)
     return int(new_id)
 
 

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, Final
 
 import psycopg
@@ -79,7 +79,8 @@ class Cluster:
         self.primary = Member()
         try:
             self.primary.start()
-            self.url = Databases(self.primary.url).new()
+            with closing(Databases(self.primary.url)) as databases:
+                self.url = databases.new()
             for mode in ("session", "transaction") if program() else ():
                 self.poolers[mode] = Pooler(self.url, mode)
             if replicated:
