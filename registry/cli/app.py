@@ -41,7 +41,7 @@ COMMANDS: Final = {
     "serve": "Serve the web catalogue: pages, the same facts as JSON, and /mcp.",
     "token": "Let others into the web catalogue, or no longer.",
     "check": "Check skills for mistakes and risks.",
-    "source": "Register, list and remove what holds skills.",
+    "source": "Register, list and remove sources of skills.",
     "db": "Look after the database itself.",
     "completion": "Print the script that completes commands and names in a shell.",
 }

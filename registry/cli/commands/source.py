@@ -26,10 +26,11 @@ from registry.model import SCOPES, Scope
     ),
 )
 def command() -> None:
-    """Register, list and remove what holds skills.
+    """Register, list and remove sources of skills.
 
-    That are folders, and checkouts of what lies elsewhere. Of one name in two sources the stronger
-    scope wins: project, team, personal, community, bundled; within a scope the higher priority.
+    A source is a folder, or a checkout of what lies elsewhere. Of one name in two sources that of
+    the stronger scope wins: project, team, personal, community, bundled; within a scope that of the
+    higher priority.
     """
 
 
