@@ -43,12 +43,14 @@ class Limits(NamedTuple):
     """How many texts are counted; how many words are looked for in bodies, of how many texts.
 
     ``heads``: what more bodies have than are counted is looked for if fewer heads have it.
+    ``half``: after so many others, a place in a list is worth half.
     """
 
     counted: int
     words: int
     texts: int
     heads: int
+    half: int
 
 
 class Told(NamedTuple):

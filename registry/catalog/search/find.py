@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from registry.catalog.alike import gathered
 from registry.catalog.search.fit import FITS, confidence, coverage, missing
-from registry.catalog.search.rank import MAX_RANKED, Asked, expect, rank, understand
+from registry.catalog.search.rank import MAX_RANKED, Asked, Said, expect, rank, understand
 from registry.catalog.search.snippet import make_snippet
 from registry.db.asked import Condition
 from registry.db.interface import Reader
@@ -119,16 +119,18 @@ def _key(queries: Sequence[str], condition: Condition, most: int) -> str:
 
 
 class Expected(NamedTuple):
-    """What was asked ahead: for each query the skills that are called so."""
+    """What queries say, and what was asked ahead: for each the skills that are called so."""
 
+    said: Sequence[Said]
     named: Sequence[Callable[[], list[int]]]
 
 
 def expecting(reader: Reader, queries: Sequence[str], condition: Condition, most: int) -> Expected:
     """Ask ahead for what queries are going to need."""
-    expect(reader, queries, condition, most)
+    said = list(map(Said.of, queries))
+    expect(reader, said, condition, most)
     names = [name_key(" ".join(query.split())) for query in queries]
-    return Expected([ids_named(reader, name, condition) for name in names])
+    return Expected(said, [ids_named(reader, name, condition) for name in names])
 
 
 def answers(
@@ -141,22 +143,18 @@ def answers(
     """Return what queries find in turn, the best first, and how each was understood."""
     expected = expected or expecting(reader, queries, condition, most)
     try:
-        return _answers(reader, queries, condition, most, expected.named)
+        return _answers(reader, expected, condition, most)
     finally:
         reader.index.forget()
 
 
 def _answers(
-    reader: Reader,
-    queries: Sequence[str],
-    condition: Condition,
-    most: int,
-    named: Sequence[Callable[[], list[int]]],
+    reader: Reader, expected: Expected, condition: Condition, most: int
 ) -> tuple[list[Match], list[Asked]]:
-    understood = [understand(reader, query) for query in queries]
+    understood = [understand(reader, said) for said in expected.said]
     scores = [
-        _scores(reader, asked, called, condition, most)
-        for asked, called in zip(understood, named, strict=True)
+        _scores(reader, asked, named, condition, most)
+        for asked, named in zip(understood, expected.named, strict=True)
     ]
     ids = list({one: None for some in scores for one in some})
     if not ids:

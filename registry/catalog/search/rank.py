@@ -7,7 +7,7 @@ put together by reciprocal ranks (Cormack, Clarke, Büttcher 2009), where heads 
 import math
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from registry.catalog.search.lexicon import OtherWords, other_words
 from registry.catalog.search.query import Term, joined, parse, stem, unquoted
@@ -87,33 +87,50 @@ class Asked(NamedTuple):
         return [word.typed for word in self.words]
 
 
-def understand(reader: Reader, query: str) -> Asked:
+class Said(NamedTuple):
+    """What a query says: its terms, what neighbours make as one word, and other words for it."""
+
+    terms: Sequence[Term]
+    compounds: Sequence[Term]
+    others: OtherWords
+
+    @classmethod
+    def of(cls, query: str) -> Self:
+        """Return what a query says, whatever is in the index."""
+        terms = parse(query)
+        compounds = [term for term in joined(terms) if term not in terms]
+        return cls(terms, compounds, other_words(unquoted(query)))
+
+
+def understand(reader: Reader, said: Said) -> Asked:
     """Return how the index is asked for a query.
 
     A word that no skill has stands for those that begin with it, else for those spelt much alike.
     """
-    terms = parse(query)
-    compounds = [term for term in joined(terms) if term not in terms]
-    held = counted(reader, [(term, _pattern(term)) for term in (*terms, *compounds)])
+    terms = said.terms
+    held = counted(reader, [(term, _pattern(term)) for term in (*terms, *said.compounds)])
     words = _instead(reader, held[: len(terms)])
     words += [word for word in held[len(terms) :] if word.heads]
-    return Asked(tuple(words), other_words(unquoted(query)))
+    return Asked(tuple(words), said.others)
 
 
-def expect(reader: Reader, queries: Sequence[str], condition: Condition, most: int) -> None:
+def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: int) -> None:
     """Let the index know what it is going to be asked: a server is asked for all of it at once."""
 
-    def sought(query: str) -> Sought:
-        terms = parse(query)
-        meant = other_words(unquoted(query))
+    def sought(said: Said) -> Sought:
         typed = [
             (_pattern(term), Pattern(term, prefix=True) if _may_begin(term) else None)
-            for term in terms
+            for term in said.terms
         ]
-        compounds = [Pattern(term) for term in joined(terms) if term not in terms]
-        return Sought(typed, compounds, [*map(Pattern, meant.lay)], [*map(Pattern, meant.foreign)])
+        others = said.others
+        return Sought(
+            typed,
+            [*map(_pattern, said.compounds)],
+            [*map(Pattern, others.lay)],
+            [*map(Pattern, others.foreign)],
+        )
 
-    limits = Limits(EVERYWHERE, MAX_BODY_TERMS, MAX_TEXTS, MAX_RANKED)
+    limits = Limits(EVERYWHERE, MAX_BODY_TERMS, MAX_TEXTS, MAX_RANKED, RANK)
     reader.index.expect(reader, [*map(sought, queries)], condition, most, limits)
 
 

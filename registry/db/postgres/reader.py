@@ -146,12 +146,12 @@ class PostgresReader(Reader):
         if key in counted:
             rows, version, *told = self.many(asked)
             if version[0][0] == counted[key][0]:
-                return rows, counted[key][1], [*told, []][0]
+                return rows, counted[key][1], told[0] if told else []
         elif len(counted) >= MAX_REMEMBERED:
             counted.clear()
         found, rows, version, *told = self.many([count, *asked])
         counted[key] = version[0][0], found[0][0]
-        return rows, found[0][0], [*told, []][0]
+        return rows, found[0][0], told[0] if told else []
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT: in a `snapshot` by a cursor, which needs a transaction."""

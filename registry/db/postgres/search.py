@@ -20,7 +20,7 @@ from registry.db.asked import (
 from registry.db.interface import Reader, Select, TextIndex
 from registry.db.remote import matching
 from registry.db.remote.common import FACTS, NO_VERSION, Facts
-from registry.db.remote.finding import Answer, Query, Sized, query_of, question, understood
+from registry.db.remote.finding import Answer, Query, query_of, question, understood
 from registry.db.remote.matching import Find
 from registry.db.remote.vocabulary import Vocabulary
 from registry.db.remote.words import COLUMNS, QUERY, single, text_query
@@ -106,8 +106,7 @@ class VectorIndex(TextIndex):
             texts = facts.common.get((column, stem), 0)
             return {stem: texts} if texts > matching.COMMON else {}
 
-        sized = Sized(*expected.limits, matching.COMMON)
-        rest = (facts.version, facts.texts), expected.condition, expected.most, sized
+        rest = (facts.version, facts.texts), expected.condition, expected.most, expected.limits
         return [question(query, about, *rest) for query in expected.queries]
 
     def counts(

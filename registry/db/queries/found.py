@@ -22,19 +22,16 @@ def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], li
 def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]:
     """Ask later for the name, tags and description of each version as one text."""
     told = reader.index.told(ids)
-    known = {one: told[one].head for one in ids if one in told}
-    left = [one for one in ids if known.get(one) is None]
+    known = {one: it.head for one, it in told.items() if it.head is not None}
+    left = [one for one in ids if one not in known]
     if not left:
-        return lambda: {one: head for one, head in known.items() if head is not None}
+        return lambda: known
     sql = (
         "SELECT id, name || ' ' || tags || ' ' || description FROM skills "
         f"WHERE id {reader.in_json_array}"
     )
     rows = _later(reader, (sql, [json.dumps(left)]))
-    return lambda: {
-        **{one: head for one, head in known.items() if head is not None},
-        **dict(rows()),
-    }
+    return lambda: known | dict(rows())
 
 
 def strengths_of(

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from registry.db.asked import Condition, Sought, Told
+from registry.db.asked import Condition, Limits, Sought, Told
 from registry.db.interface import Select
+from registry.db.remote import matching
 from registry.db.remote.words import COLUMNS, RANK, single, text_query, worth
 
 HEADS, BODIES, LAY, FOREIGN = range(4)
@@ -21,9 +22,6 @@ TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
 
 TOLD: Final = 40
 """The heads of so many come along, of those whose places in the lists are the best."""
-
-SLOWLY: Final = 6
-"""How slowly a place in a list loses its worth."""
 
 _CUT: Final = 2
 """Says of a word that not all texts were looked at that have it."""
@@ -43,7 +41,7 @@ h0 AS MATERIALIZED (
     SELECT n, x FROM given, registry_find('head', to_tsquery('stems', q), NULL) x WHERE h = 0
 ),
 b0 AS MATERIALIZED (
-    SELECT n, x FROM given, registry_find('body', to_tsquery('stems', q), {most}) x
+    SELECT n, x FROM given, registry_find('body', to_tsquery('stems', q), {counted}) x
     WHERE b = 0 AND kind <= 1
 ),
 counted AS MATERIALIZED (
@@ -57,13 +55,13 @@ h1 AS MATERIALIZED (
     SELECT n, x FROM begun, registry_find('head', to_tsquery('stems', p), NULL) x
 ),
 b1 AS MATERIALIZED (
-    SELECT n, x FROM begun, registry_find('body', to_tsquery('stems', p), {most}) x
+    SELECT n, x FROM begun, registry_find('body', to_tsquery('stems', p), {counted}) x
 ),
 words AS MATERIALIZED (
     SELECT c.n, kind, stem, h, b, p IS NOT NULL AND coalesce(i.texts, j.texts) IS NOT NULL AS begun,
         CASE WHEN coalesce(i.texts, j.texts) IS NULL THEN q ELSE p END AS q,
-        least(coalesce(i.texts, heads), {most}) AS heads,
-        least(coalesce(j.texts, bodies), {most}) AS bodies
+        least(coalesce(i.texts, heads), {counted}) AS heads,
+        least(coalesce(j.texts, bodies), {counted}) AS bodies
     FROM counted c LEFT JOIN (SELECT n, count(*) AS texts FROM h1 GROUP BY n) i ON i.n = c.n
         LEFT JOIN (SELECT n, count(*) AS texts FROM b1 GROUP BY n) j ON j.n = c.n
 ),
@@ -84,9 +82,9 @@ chosen AS MATERIALIZED (
         SELECT n, q, b, row_number() OVER rarest AS place,
             sum(bodies) OVER (rarest ROWS UNBOUNDED PRECEDING) AS texts
         FROM words WHERE bodies > 0 AND (kind = 0 OR kind = 1 AND heads > 0)
-            AND (bodies < {most} OR heads < {heads})
+            AND (bodies < {counted} OR heads < {heads})
         WINDOW rarest AS (ORDER BY bodies, heads, n)
-    ) w WHERE place = 1 OR place <= {terms} AND texts <= {texts}
+    ) w WHERE place = 1 OR place <= {words} AND texts <= {texts}
 ),
 m AS MATERIALIZED (
     SELECT l, n, x FROM member JOIN (SELECT * FROM h0 UNION ALL SELECT * FROM h1) f USING (n)
@@ -132,14 +130,14 @@ found AS MATERIALIZED (
     ) f
 )
 SELECT 'word' AS what, n, heads, bodies,
-    CAST(begun AS int) + CASE WHEN b = 0 AND bodies >= {most} THEN {cut} ELSE 0 END, stem,
+    CAST(begun AS int) + CASE WHEN b = 0 AND bodies >= {counted} THEN {cut} ELSE 0 END, stem,
     CAST(NULL AS bytea) FROM words
 UNION ALL SELECT 'weight', l, n, weight, NULL, NULL, NULL FROM r
 UNION ALL SELECT 'found', l, id, weight, rank, NULL, NULL FROM found
 UNION ALL SELECT 'skill', s.id, src.strength, NULL, NULL,
     CASE WHEN f.place <= {told} THEN s.name || ' ' || s.tags || ' ' || s.description END, k.data
 FROM (
-    SELECT id, row_number() OVER (ORDER BY sum(CAST(1 AS float) / ({slowly} + place)) DESC) AS place
+    SELECT id, row_number() OVER (ORDER BY sum(CAST(1 AS float) / ({half} + place)) DESC) AS place
     FROM (
         SELECT id, row_number() OVER (PARTITION BY l ORDER BY rank DESC NULLS LAST, id) AS place
         FROM found
@@ -156,16 +154,6 @@ _RANKS: Final = {
     )
     for column in COLUMNS.values()
 }
-
-
-class Sized(NamedTuple):
-    """`Limits`; ``common``: a word that more texts have is not looked for alone, or in so many."""
-
-    most: int
-    terms: int
-    texts: int
-    heads: int
-    common: int
 
 
 class Query(NamedTuple):
@@ -199,7 +187,7 @@ def question(
     facts: tuple[int, int],
     condition: Condition,
     most: int,
-    sized: Sized,
+    limits: Limits,
 ) -> Select:
     """Return what asks for all that a search is about to need of a query.
 
@@ -223,9 +211,9 @@ def question(
         condition=condition[0],
         told=TOLD,
         cut=_CUT,
-        slowly=SLOWLY,
+        common=matching.COMMON,
         **_RANKS,
-        **sized._asdict(),
+        **limits._asdict(),
     )
     return sql, [json.dumps(words), *facts, *condition[1], most]
 
