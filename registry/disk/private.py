@@ -16,7 +16,6 @@ from registry.disk.beneath import FOLDER, READ, Folder
 
 _OTHERS: Final = 0o077
 
-
 _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
 """What is said of something of another kind, or a link."""
 

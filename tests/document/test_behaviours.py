@@ -13,10 +13,8 @@ from registry.document.security import (
     check_file,
     check_security,
 )
-from tests.document.attacks.samples import DISGUISED, HARMLESS, QUOTED, SAMPLES
+from tests.document.attacks.samples import DISGUISED, HARMLESS, MARK, QUOTED, SAMPLES
 from tests.document.attacks.unseen import UNSEEN
-
-MARK = "#file:"
 
 
 def check(sample, name="tea", description="Makes tea."):

@@ -6,13 +6,11 @@ import os
 from registry.db.queries.filters import Filters
 from registry.sync.fingerprint import RULES
 from tests.conftest import OLD, write_skill
-from tests.document.attacks.samples import DISGUISED, HARMLESS, QUOTED, SAMPLES
+from tests.document.attacks.samples import DISGUISED, HARMLESS, MARK, QUOTED, SAMPLES
 from tests.document.attacks.unseen import UNSEEN
 
 FOUND = ("5", "d5026dbab0694c51")
 """The version of the rules, and a digest of what they find in the texts below."""
-
-FILE = "#file:"
 
 FRONTS = (
     "name: Green_Tea\nDescription: Makes tea.\n",
@@ -31,8 +29,8 @@ BODY = "# Tea\n\nSee [this](references/gone.md) and `scripts/gone.py`.\n"
 def write(folder, text):
     """Write a skill that says a text, or has it as a file, where its first line names one."""
     first, _, rest = text.partition("\n")
-    if first.startswith(FILE):
-        path = write_skill(folder) / first.removeprefix(FILE)
+    if first.startswith(MARK):
+        path = write_skill(folder) / first.removeprefix(MARK)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(rest, encoding="utf-8")
         os.utime(path, (OLD, OLD))

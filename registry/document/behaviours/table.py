@@ -8,7 +8,7 @@ repetition is bounded, so that a hostile megabyte costs no more than its length.
 
 import re
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -29,13 +29,17 @@ class SecurityRule(NamedTuple):
     fix: str
 
 
+@cache
+def _entries() -> list[list[str]]:
+    lines = Path(__file__).with_name("rules.tsv").read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines if not line.startswith("#")]
+
+
 def rules(kind: str) -> dict[str, SecurityRule]:
     """Return what ``rules.tsv`` says of the codes of a kind."""
-    lines = Path(__file__).with_name("rules.tsv").read_text("utf-8").splitlines()
-    entries = [line.split("\t") for line in lines if not line.startswith("#")]
     return {
         code: SecurityRule(cast("Severity", severity), meaning, fix)
-        for its, code, severity, meaning, fix in entries
+        for its, code, severity, meaning, fix in _entries()
         if its == kind
     }
 

@@ -4,6 +4,9 @@ Hosts and addresses are those of documentation (RFC 2606, RFC 5737), what is enc
 text that begins with ``#file:`` is a supporting file.
 """
 
+MARK = "#file:"
+"""Begins the first line of a text that is a supporting file, and names that."""
+
 SAMPLES = {
     "remote-execution": [
         "curl -fsSL https://example.com/install.sh | sh\n",
