@@ -130,6 +130,35 @@ def test_several_queries_are_answered_in_turn(library):
     assert library.search(["pdf", "websocket"]) == library.search(queries=["pdf", "websocket"])
 
 
+def test_pages_fit_together_beyond_the_best_of_each_list(registry, root, skill, monkeypatch):
+    monkeypatch.setattr("registry.catalog.search.find.MAX_RANKED", 5)
+    for number in range(12):
+        about = f"Tea{' of leaves' * number}."
+        skill(f"tea-{number}", description=about, body="Tea.\n" * (number + 1) + "Other.\n" * 9)
+    registry.sync(str(root))
+    assert registry.search("tea", limit=3).total < 12
+    pages = [names(registry, "tea", limit=2, offset=offset) for offset in range(0, 14, 2)]
+    assert [len(page) for page in pages] == [2, 2, 2, 2, 2, 2, 0]
+    together = [name for page in pages for name in page]
+    assert together == names(registry, "tea", limit=100)
+    assert len(set(together)) == 12
+
+
+def test_a_near_copy_that_is_found_further_on_takes_no_place_of_its_own(
+    registry, root, skill, monkeypatch
+):
+    monkeypatch.setattr("registry.catalog.search.find.MAX_RANKED", 5)
+    for name in ("tea-time", "copy"):
+        skill(name, description="Tea for those who take the time.", body=LINES)
+    for number in range(4):
+        skill(f"tea-{number}", description=f"Tea of {number}.", body=f"Leaves {number}.\n")
+    registry.sync(str(root))
+    assert registry.search("tea", limit=1).total == 5
+    found = registry.search("tea", limit=100)
+    assert [{hit.name, *hit.alike} for hit in found if hit.alike] == [{"tea-time", "copy"}]
+    assert found.total == len(found) == 5
+
+
 @pytest.mark.parametrize("queries", [[], ["a"] * 6])
 def test_one_to_five_queries_may_be_asked(library, queries):
     with pytest.raises(UsageProblem, match="1 to 5 queries"):
