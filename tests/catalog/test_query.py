@@ -23,6 +23,13 @@ from registry.text import fold, has_unspaced, split, words
         ("как написать тесты для кода", ["написать", "тесты", "кода"]),
         ("release-notes", ["release notes", "release", "notes"]),
         ("I can't plan a rota, what's wrong", ["plan", "rota", "wrong"]),
+        ("why doesn't the borrow checker's hint work", ["borrow", "checker", "hint", "work"]),
+        ("l\u2019architecture d'une application", ["architecture", "application"]),
+        ("\uff30\uff24\uff26\uff0f\uff37\uff4f\uff52\uff44", ["pdf word", "pdf", "word"]),
+        (
+            "\uff83\uff9e\uff70\uff80\u3000\uff02pull request\uff02",
+            ["pull request", "デー", "ータ"],
+        ),
         ('"pull request" review', ["pull request", "review"]),
         ("「数据分析」", ["数据 据分 分析"]),
         ("合同审查", ["合同", "同审", "审查"]),

@@ -105,6 +105,11 @@ def test_two_words_find_what_is_written_as_one(library):
     assert names(library, "web socket") == ["sockets"]
 
 
+def test_letters_of_the_width_of_chinese_characters_are_letters(library):
+    assert names(library, "\uff30\uff24\uff26") == names(library, "pdf")
+    assert library.search("\uff58\uff39").missing == ("xy",)
+
+
 def test_part_of_a_run_of_characters_is_found(library):
     assert names(library, "帮我看看合同条款有没有问题") == ["contract"]
     assert names(library, "合") == ["contract"]
