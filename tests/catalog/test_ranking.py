@@ -249,6 +249,17 @@ class TestNothingFits:
         assert library.search("kubern").confidence == 1.0
         assert library.search("kuberentes").confidence == 1.0
 
+    @pytest.mark.both
+    def test_two_words_and_what_they_make_as_one_are_the_same(self, library, skill):
+        skill("pictures", description="Draw with stable diffusion.", body="Bytes.\n")
+        skill("models", description="Load StableDiffusion weights.", body="Bytes.\n")
+        library.sync()
+        found = library.search("stable diffusion")
+        assert {hit.name: hit.confidence for hit in found} == {"pictures": 1.0, "models": 1.0}
+        found = library.search("web socket sourdough")
+        assert found.missing == ("sourdough",)
+        assert found[0].confidence > 0.5
+
     def test_what_was_found_by_other_words_fits(self, library):
         assert library.search("内存取证").confidence >= 0.68
 
