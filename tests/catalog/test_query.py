@@ -106,6 +106,13 @@ def test_lay_words_are_said_as_authors_say_them():
     assert "contract" not in meant("check this contract agreement")[0]
 
 
+def test_a_word_that_only_lacks_an_ending_is_not_a_lay_word():
+    assert "game engine" in meant("unity scene")[0]
+    assert "game engine" not in meant("unit tests")[0]
+    assert "game engine" not in meant("units of measure")[0]
+    assert "shopping list" in meant("grocery")[0] & meant("groceries")[0]
+
+
 def test_an_english_word_is_not_taken_for_one_of_another_language():
     lay, foreign = meant("a gift list for the kind chef")
     assert foreign == set()
