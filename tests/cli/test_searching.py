@@ -56,6 +56,12 @@ def test_where_nothing_fits_that_is_said_beside_the_nearest(library, cli):
     assert "Perhaps" not in cli("search", "pdf forms", "--format", "table").stderr
 
 
+def test_a_description_is_shown_once_where_what_was_typed_stands_nowhere(library, cli):
+    shown = cli("search", "costumers Rechnung", "--format", "table").stdout
+    assert shown.count("Write invoices") == 1
+    assert "Step 0" in cli("search", "step", "--format", "table").stdout
+
+
 def test_a_pipe_hears_on_stderr_that_nothing_fits(library, cli):
     result = cli("search", "write sourdough recipe")
     assert refs(result)[0] == "invoices"
