@@ -241,6 +241,15 @@ class TestNothingFits:
         assert found.missing == ("sourdough", "recipe")
         assert found.total > 0
 
+    def test_words_are_missing_where_the_confidence_that_is_told_is_too_low(
+        self, library, monkeypatch
+    ):
+        assert library.search("pdf forms xylophone").confidence == 0.65  # a little less, in fact
+        monkeypatch.setattr("registry.catalog.search.find.FITS", 0.65)
+        assert library.search("pdf forms xylophone").missing == ()
+        monkeypatch.setattr("registry.catalog.search.find.FITS", 0.66)
+        assert library.search("pdf forms xylophone").missing == ("xylophone",)
+
     def test_what_nothing_holds_finds_nothing(self, library):
         found = library.search("xylophone")
         assert found == Found((), 0, 0.0, ("xylophone",))

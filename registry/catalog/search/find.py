@@ -67,7 +67,7 @@ def search(
         one: confidence(match.asked, known[one][1]) if match.fits is None else match.fits
         for one, match in told.items()
     }
-    fitting = max((fits[one.id] for one in best), default=0.0)
+    fitting = round(max((fits[one.id] for one in best), default=0.0), 2)
     return Found(
         tuple(
             hit_of(
@@ -82,7 +82,7 @@ def search(
             for one in page
         ),
         len(found),
-        round(fitting, 2),
+        fitting,
         missing(understood, [known[one.id][1] for one in best]) if fitting < FITS else (),
     )
 
