@@ -241,6 +241,10 @@ class TestNothingFits:
         assert found.missing == ("sourdough", "recipe")
         assert found.total > 0
 
+    def test_of_a_compound_that_is_missing_the_parts_are_not_told(self, library):
+        assert library.search("forms sour-dough starter").missing == ("sour dough", "starter")
+        assert library.search("pdf-invoices xylophone").missing == ("pdf invoices", "xylophone")
+
     def test_words_are_missing_where_the_confidence_that_is_told_is_too_low(
         self, library, monkeypatch
     ):

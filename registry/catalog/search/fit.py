@@ -68,16 +68,21 @@ def head_of(skill: Skill) -> str:
 
 
 def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
-    """Return the words that no head of these skills names, as they were typed, each once."""
+    """Return the words that no head of these skills names, as they were typed, each once.
+
+    Of those that were typed as one ("on-call") the parts are not told besides.
+    """
     heads = [_stems(head_of(skill)) for skill in skills]
-    words_missing = (
-        shorten(" ".join(word.typed), MAX_WORD)
+    found = dict.fromkeys(
+        word.typed
         for asked in queries
         for word, ways in _ways(asked)
         if not has_unspaced("".join(word.typed))
         and not any(_holds(said, one) for said in heads for one in ways)
     )
-    return tuple(dict.fromkeys(words_missing))[:MAX_MISSING]
+    parts = {(part,) for term in found if len(term) > 1 for part in term}
+    told = [shorten(" ".join(term), MAX_WORD) for term in found if term not in parts]
+    return tuple(told[:MAX_MISSING])
 
 
 def _share(said: frozenset[str], meant: Sequence[_Sought]) -> float:
