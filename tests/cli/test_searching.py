@@ -52,7 +52,7 @@ def test_near_copies_are_told_in_json_and_marked_in_the_table(library, cli):
 def test_where_nothing_fits_that_is_said_beside_the_nearest(library, cli):
     result = cli("search", "write sourdough recipe", "--format", "table")
     assert "invoices" in result.stdout
-    assert "Perhaps nothing fits: nothing here names 'sourdough' or 'recipe'" in result.stderr
+    assert "Perhaps nothing fits: none of the best names 'sourdough' or 'recipe'" in result.stderr
     assert "Perhaps" not in cli("search", "pdf forms", "--format", "table").stderr
 
 

@@ -32,6 +32,8 @@ def test_that_nothing_fits_is_said(site):
     told = site.get("/", q="zzqqxx customers volcanoes").page.text
     assert "Perhaps nothing fits" in told
     assert "volcanoes" in told
+    told = site.get("/", q="letters table").page.text
+    assert "Perhaps nothing fits. " in told  # some names either, none both
 
 
 def test_facets_narrow_it(site):

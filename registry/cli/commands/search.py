@@ -82,7 +82,7 @@ def command(
     if told:
         session.console.note(f"{len(hits):,} of {words.count(hits.total, 'hit')}", "dim")
     if hits.confidence < FITS:
-        named = f": nothing here names {Fact(hits.missing):or}" if hits.missing else ""
+        named = f": none of the best names {Fact(hits.missing):or}" if hits.missing else ""
         session.console.note(f"Perhaps nothing fits{named}. Try other keywords, or English ones.")
 
 
