@@ -204,6 +204,16 @@ def test_of_a_skill_that_is_gone_the_history_is_shown(changed, registry):
     assert changed.get("/history/sums.json").json["revisions"][0]["number"] == 3
 
 
+def test_of_a_folder_that_never_had_a_content_the_history_is_empty(site, registry, library):
+    (library / "bare").mkdir()
+    (library / "bare" / "notes.txt").write_text("No document.\n")
+    registry.sync()
+    told = site.get("/history/bare.json").json
+    assert (told["revisions"], told["old"], told["new"], told["diffs"]) == ([], None, None, [])
+    assert "No content of it was ever kept." in site.get("/history/bare").page.text
+    assert site.ask("/history/bare?old=1").status == 404
+
+
 @pytest.mark.both
 def test_copies_and_near_copies_are_listed(site, registry, tmp_path):
     write_skill(tmp_path / "other" / "sums", body="# Something else\n")
