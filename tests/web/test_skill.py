@@ -33,6 +33,12 @@ def test_the_same_as_json(site, registry):
     assert told["listed"] is True
     assert told["usage"] is None
     assert [one["number"] for one in told["revisions"]] == [1]
+    page = site.get("/skills/sums").page.text
+    lines = {one["agent"]: one["command"] for one in told["install"]}
+    assert lines["Codex"] == "skill-registry pull --global --agent codex sums"
+    assert lines["The skills CLI"] == f"npx skills add {site.base}/s/sums"
+    assert all(line in page for line in lines.values())
+    assert site.get("/skills/mine/broken.json").json["install"] == []
 
 
 @pytest.mark.both
@@ -40,7 +46,7 @@ def test_usage_is_told(site, registry):
     registry.toolset("native").call("read_skill", {"name": "sums"})
     registry.core.usage.write()
     assert site.get("/skills/sums.json").json["usage"]["read"] == 1
-    assert "1 times" in site.get("/skills/sums").page.text
+    assert "1 time, last" in site.get("/skills/sums").page.text
 
 
 def test_an_unknown_skill_is_not_found_and_near_names_are_told(site):
