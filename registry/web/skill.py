@@ -54,8 +54,8 @@ def skill(visit: Visit) -> Told:
     copies = look.shown(detail.copies)
     origin = getattr(detail, "origin", None)
     revisions = visit.desk.registry.history(stored.place)
-    usable = detail.status in {"ok", "warning"}
-    install = list(install_lines(detail.ref, visit.base)) if usable else []
+    is_offered = detail.status in {"ok", "warning"} and not stored.held
+    install = list(install_lines(detail.ref, visit.base)) if is_offered else []
     return Told(
         "skill.html",
         lambda: {
@@ -73,6 +73,7 @@ def skill(visit: Visit) -> Told:
             "usage": usage,
             "origin": record(origin),
             "revisions": revisions,
+            "is_offered": is_offered,
             "install": install,
             "mcp": mcp_snippet(visit.base),
         },
