@@ -33,7 +33,8 @@ def sources(visit: Visit) -> Told:
     if not visit.visitor.is_local:
         for one in told:
             del one["path"]
-    facts = {"title": "Sources", "sources": found}
+    has_remote = any(one.remote for one in found)
+    facts = {"title": "Sources", "sources": found, "has_remote": has_remote}
     return Told("sources.html", lambda: facts, lambda: {"sources": told})
 
 
