@@ -129,6 +129,21 @@ def test_who_sees_what_and_why_not_is_told(choosy):
         assert site.ask("/personalities/nobody").status == 404
 
 
+def test_wherever_skills_are_listed_those_of_one_name_are_told_apart(choosy, root):
+    for folder in ("one", "two"):
+        write_skill(root / folder, name="twin", description=f"Use when: {folder}")
+    choosy.sync()
+    for ref in ("mine/one", "mine/two"):
+        choosy.toolset("native").call("read_skill", {"name": ref})
+    choosy.core.usage.write()
+    with serving(choosy) as site:
+        code = site.get("/skills/mine/one.json").json["diagnostics"][0]["code"]
+        for path in ("/", "/changes", "/stats", "/personalities/coder", f"/findings?code={code}"):
+            text = site.get(path).page.text
+            assert "mine/one" in text, path
+            assert "mine/two" in text, path
+
+
 def test_a_token_of_a_personality_shows_what_it_sees_and_no_more(choosy):
     _, shown = choosy.tokens().create("agent", personality="coder")
     with serving(choosy, host="0.0.0.0") as site:
