@@ -1,7 +1,9 @@
 """Pages about all skills together."""
 
 import shutil
-from datetime import UTC, datetime
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -70,6 +72,21 @@ def test_what_came_changed_and_went_is_told_the_latest_first(changed):
     (link,) = [link for link in page.links if link.startswith("/history/sums")]
     assert "Sums up" in changed.get(link).page.text
     assert changed.ask("/changes?days=99999").status == 400
+    assert changed.get("/changes.json").json["more"] is False
+
+
+@pytest.mark.file
+def test_the_changes_of_one_day_are_those_of_today(changed, registry, database):
+    early = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%dT23:59:59Z}"
+    with closing(sqlite3.connect(database)) as rows, rows:
+        rows.execute("UPDATE revisions SET seen_at = ? WHERE number = 1", (early,))
+    kinds = {
+        days: {(one["kind"], one["name"]) for one in told["changes"]}
+        for days in (1, 2)
+        for told in [changed.get("/changes.json", days=days).json]
+    }
+    assert kinds[1] == {("changed", "sums"), ("removed", "letters-1")}
+    assert ("added", "sums") in kinds[2]
 
 
 def test_the_same_as_a_feed(changed):
