@@ -107,7 +107,7 @@ def test_what_cannot_be_asked_is_said_in_words(site):
 
 
 def test_a_client_that_has_it_is_told_so_until_something_changes(site, skill, registry, root):
-    for path in ("/", "/index.json?q=sums", "/stats", "/findings.json"):
+    for path in ("/", "/index.json?q=sums", "/stats", "/findings.json", "/changes.atom"):
         tag = site.get(path).headers["etag"]
         again = site.ask(path, If_None_Match=tag)
         assert (again.status, again.body) == (304, b"")
