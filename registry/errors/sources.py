@@ -110,12 +110,18 @@ class HostTaken(Conflict):
 
 
 class SourceExists(Conflict):
-    """A source of that name or path is registered already: ``name``, ``path``."""
+    """A source of that name or path is registered already: ``name``, ``path``.
 
-    sentence = "There is a source {name:q} already, at {path}."
+    ``path`` is empty where this user may not see the source, which is another team's.
+    """
+
+    sentence = "There is a source {name:q} already"
 
     name: str
     path: str
+
+    def _details(self) -> str:
+        return self.fill(", at {path}.") if self.path else "; give it another name."
 
 
 class SourceInvalid(Invalid):
