@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import make_url
 
+from registry.api import SkillRegistry
 from registry.cli.app import root as program
 from tests.servers import Server
 
@@ -65,3 +66,14 @@ def test_each_way_to_be_turned_away_has_its_own_sentence(guarded, address, words
     assert words in ran.stderr
     assert next_step in ran.stderr
     assert "wrong" not in ran.stderr
+
+
+def test_a_server_that_only_reads_says_so_of_a_change(databases):
+    """As a replica does, whose error is the same."""
+    url = databases.new()
+    SkillRegistry.open(url).close()
+    url += "?options=-cdefault_transaction_read_only%3Don"
+    ran = CliRunner().invoke(program, ["--db", url, "token", "create", "ci", "--read"])
+    assert (ran.exit_code, ran.stdout) == (3, "")
+    assert "can't be written: its server only reads, as a replica does" in ran.stderr
+    assert CliRunner().invoke(program, ["--db", url, "list"]).exit_code == 0
