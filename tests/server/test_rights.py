@@ -170,6 +170,32 @@ def test_an_upgrade_gives_rights_to_what_is_new_and_nobody_more(world, may):
     assert acl(world) == before
 
 
+def test_an_upgrade_by_an_admin_makes_tables_for_whom_the_others_belong_to(world, command, root):
+    """Whoever types the command that an older schema is answered with, as its own role."""
+    from alembic import command as alembic
+    from alembic.config import Config
+
+    from registry.db.migrate import migrations_folder
+    from registry.db.postgres.writer import make_engine
+    from registry.db.remote.address import parse_url
+
+    write_skill(root / "alpha")
+    world.add("ada", "admin")
+    world.open("owner").sync(str(root), name="mine")
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()))
+    engine = make_engine(parse_url(world.url("owner")))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        alembic.downgrade(config, "0009")
+    engine.dispose()
+    assert "from schema 0009" in command("ada", "db", "upgrade").out
+    owners = world.as_dba("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'")
+    assert owners == [(world.name("owner"),)]
+    world.add("bob", "read")
+    assert world.open("bob").search("alpha").total == 1
+
+
 def test_tables_belong_to_a_group_when_an_admin_makes_them_as_that(databases, tmp_path):
     """As the document says; who opens it then is an admin by membership alone."""
     world = World(databases, tmp_path)
