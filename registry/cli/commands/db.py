@@ -57,6 +57,7 @@ def check(session: Session) -> None:
     Exit status: 3 where the database is damaged; 1 where a text or a file does not fit: with
     "sync --verify" those of skills that are on this machine's disk are stored again.
     """
+    from registry.db.queries.sources import is_admin
     from registry.db.queries.unfit import unfit
 
     with waiting(session.console, "checking"):
@@ -79,6 +80,11 @@ def check(session: Session) -> None:
             "What is on disk as it was is stored again by: skill-registry sync --verify\n"
             "All else is in your last backup only."
         )
+        if registry.core.host and not is_admin(registry.core.reader):
+            session.console.note(
+                "Bytes of files, which skills share, only an admin stores again, of a source that "
+                "is the\nadmin's own: skill-registry source adopt NAME --as-admin"
+            )
         raise click.exceptions.Exit(Status.FAILED)
 
 
