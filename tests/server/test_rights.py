@@ -61,6 +61,19 @@ def test_a_right_is_given_by_a_command_and_taken_by_another(world, command, root
     assert "right revoked" in noted
 
 
+def test_rights_that_are_left_by_a_group_are_told(world, command):
+    """Taking a role's own rights shuts out nobody who is a member of one that has some."""
+    writers, alice = world.add("writers", "write"), world.add("alice", "read")
+    world.as_dba(f"GRANT {writers} TO {alice}")
+    ran = command("owner", "db", "revoke", alice, "--yes")
+    assert ran.out == f"{alice} has no rights of its own any more.\n"
+    assert f"It still has those of: {writers}." in ran.err
+    assert command("alice", "list").status == 0
+    world.as_dba(f"REVOKE {writers} FROM {alice}")
+    assert command("owner", "db", "revoke", alice, "--yes").err == ""
+    assert command("alice", "list").status == 3
+
+
 def test_the_name_of_a_machine_is_free_when_its_role_has_no_rights_any_more(world, tmp_path):
     for role in ("alice", "bob"):
         world.add(role, "write")

@@ -235,13 +235,19 @@ def grant(
 def revoke(session: Session, *, role: str, yes: bool, printed: bool) -> None:
     """Take all rights in the registry from a role of the server.
 
-    Its sources stay; an admin takes them with "source adopt", or gives them to somebody with
-    "source update --owner". The names of its machines are free for others.
+    Those that it has as a member of another role stay, and are told. Its sources stay; an admin
+    takes them with "source adopt", or gives them to somebody with "source update --owner". The
+    names of its machines are free for others.
     """
     from registry.changes.rights import revoking
+    from registry.db.remote.rights import rights_left
 
-    statements = revoking(session.registry.core, role)
-    _give(session, statements, f"{role} may nothing any more", yes=yes, printed=printed)
+    core = session.registry.core
+    then = f"{role} has no rights of its own any more"
+    _give(session, revoking(core, role), then, yes=yes, printed=printed)
+    if not printed and (left := rights_left(core.reader, role)):
+        groups = escape.line(", ".join(left))
+        session.console.note(f"It still has those of: {groups}.")
 
 
 def _give(

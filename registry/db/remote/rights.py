@@ -67,6 +67,14 @@ WHERE c.oid = CAST('skills' AS regclass) AND a.grantee <> c.relowner
 AND a.privilege_type IN ('SELECT', 'INSERT') GROUP BY r.rolname ORDER BY r.rolname
 """
 
+_LEFT: Final = """
+SELECT DISTINCT coalesce(r.rolname, 'PUBLIC') FROM pg_class c
+CROSS JOIN aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
+LEFT JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.oid = CAST('skills' AS regclass) AND a.privilege_type = 'SELECT'
+AND (r.oid IS NULL OR pg_has_role(?, r.oid, 'MEMBER')) ORDER BY 1
+"""
+
 
 class _Facts(NamedTuple):
     schema: str
@@ -139,6 +147,11 @@ def revoking(rows: Rows, role: str) -> list[str]:
     ]
     made.append(_noted(facts, "right revoked", role, sql.SQL("NULL")))
     return [one.as_string() for one in made]
+
+
+def rights_left(rows: Rows, role: str) -> list[str]:
+    """Return the roles, groups among them, by which a role has rights."""
+    return [name for (name,) in rows.rows(_LEFT, (role,))]
 
 
 def granting_again(rows: Rows) -> list[str]:
