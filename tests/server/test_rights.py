@@ -61,6 +61,20 @@ def test_a_right_is_given_by_a_command_and_taken_by_another(world, command, root
     assert "right revoked" in noted
 
 
+def test_who_wrote_and_is_to_read_has_a_readers_rights(world, command, root):
+    alice = world.add("alice", "read")
+    rights = (
+        "SELECT relname, privilege_type FROM pg_class CROSS JOIN aclexplode(relacl) "
+        f"WHERE grantee = CAST('{alice}' AS regrole) ORDER BY 1, 2"
+    )
+    reading = world.as_dba(rights)
+    world.grant("alice", "write")
+    assert world.as_dba(rights) != reading
+    assert command("owner", "db", "grant", alice, "--read", "--yes").out == f"{alice} may read.\n"
+    assert world.as_dba(rights) == reading
+    assert command("alice", "source", "add", str(root)).status == 3
+
+
 def test_rights_that_are_left_by_a_group_are_told(world, command):
     """Taking a role's own rights shuts out nobody who is a member of one that has some."""
     writers, alice = world.add("writers", "write"), world.add("alice", "read")

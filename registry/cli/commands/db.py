@@ -210,8 +210,9 @@ def grant(
     """Give a role of the server rights in the registry.
 
     The role is there already (CREATE ROLE), a user or a group. Run again, it changes what is
-    different. With --team a role sees the sources of that team, of those that it was let into
-    before, and of none; without, those of all. Nobody changes what belongs to another role.
+    different: who wrote, and now is to --read, writes no more. With --team a role sees the sources
+    of that team, of those that it was let into before, and of none; without, those of all. Nobody
+    changes what belongs to another role.
     """
     from registry.changes.rights import granting
 
