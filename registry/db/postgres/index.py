@@ -30,7 +30,7 @@ MAX_BYTES: Final = 400_000
 """Of a body in the index, whose vectors end at 1 MiB; what comes later is not found."""
 
 _ADD: Final = (
-    "WITH given AS (SELECT * FROM unnest(%s::bigint[], %s::bytea[], %s::text[], %s::text[], "
+    "WITH given AS (SELECT * FROM unnest(%s::bigint[], %b::bytea[], %s::text[], %s::text[], "
     "%s::text[], %s::text[]) AS g (id, sketch, body, name, tags, description)), "
     "kept AS (INSERT INTO sketches (skill_id, data) SELECT id, sketch FROM given) "
     "INSERT INTO search_texts (skill_id, body, head) SELECT id, to_tsvector('stems', body), "
@@ -44,7 +44,8 @@ NEXT_IDS: Final = (
 )
 """The first of so many numbers for versions, which nobody else gets; asked under the lock."""
 
-_TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
+# Of bytes in arrays the driver makes a text that is wrong without standard_conforming_strings.
+_ARRAYS: Final = {int: "%s::bigint[]", str: "%s::text[]", bytes: "%b::bytea[]"}
 
 
 to_driver = to_pyformat
@@ -66,7 +67,7 @@ def ask_later(
 
 def insert_statement(table: Table, columns: Sequence[str], _rows: int) -> str:
     """Return what inserts rows that are given as an array a column."""
-    arrays = ", ".join(f"%s::{_TYPES[table.c[one].type.python_type]}" for one in columns)
+    arrays = ", ".join(_ARRAYS[table.c[one].type.python_type] for one in columns)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
 
 
