@@ -25,6 +25,7 @@ def guarded():
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
             connection.execute("CREATE ROLE plain LOGIN")
+            connection.execute("CREATE ROLE closed NOLOGIN")
             connection.execute("CREATE DATABASE private")
             connection.execute("REVOKE CONNECT ON DATABASE private FROM public")
         yield make_url(server.url)
@@ -44,6 +45,7 @@ def guarded():
         ),
         ({"username": "locked"}, "asks for a password, and none was given", "PGPASSWORD"),
         ({"username": "rejected"}, "admits no user 'rejected' from this machine", ""),
+        ({"username": "closed"}, "can't be used: its server lets the role 'closed' not log in", ""),
         (
             {"username": "plain", "database": "private"},
             "may not connect to the database 'private'",
@@ -57,7 +59,7 @@ def guarded():
             "Try again",
         ),
     ],
-    ids="database role password no-password hba privilege port host socket".split(),
+    ids="database role password no-password hba nologin privilege port host socket".split(),
 )
 def test_each_way_to_be_turned_away_has_its_own_sentence(guarded, address, words, next_step):
     url = guarded.set(drivername="postgresql", **address).render_as_string(hide_password=False)

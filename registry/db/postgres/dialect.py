@@ -54,6 +54,9 @@ _REFUSALS: Final[Mapping[str, str]] = {
         "its server does not take this password for the user {user:q}"
     ),
     'role "(?P<unknown>.*)" does not exist': "its server knows no user {unknown:q}",
+    'role "(?P<name>.*)" is not permitted to log in': (
+        "its server lets the role {name:q} not log in"
+    ),
     'permission denied for database "(?P<name>.*)"': (
         "this user may not connect to the database {name:q}"
     ),
