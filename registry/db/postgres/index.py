@@ -30,8 +30,8 @@ MAX_BYTES: Final = 400_000
 """Of a body in the index, whose vectors end at 1 MiB; what comes later is not found."""
 
 _ADD: Final = (
-    "WITH given AS (SELECT * FROM unnest(%s::bigint[], %b::bytea[], %s::text[], %s::text[], "
-    "%s::text[], %s::text[]) AS g (id, sketch, body, name, tags, description)), "
+    "WITH given AS (SELECT * FROM unnest(%b::bigint[], %b::bytea[], %b::text[], %b::text[], "
+    "%b::text[], %b::text[]) AS g (id, sketch, body, name, tags, description)), "
     "kept AS (INSERT INTO sketches (skill_id, data) SELECT id, sketch FROM given) "
     "INSERT INTO search_texts (skill_id, body, head) SELECT id, to_tsvector('stems', body), "
     "setweight(to_tsvector('stems', name), 'A') || setweight(to_tsvector('stems', tags), 'B') || "
@@ -44,8 +44,7 @@ NEXT_IDS: Final = (
 )
 """The first of so many numbers for versions, which nobody else gets; asked under the lock."""
 
-# Of bytes in arrays the driver makes a text that is wrong without standard_conforming_strings.
-_ARRAYS: Final = {int: "%s::bigint[]", str: "%s::text[]", bytes: "%b::bytea[]"}
+_TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 
 
 to_driver = to_pyformat
@@ -66,8 +65,11 @@ def ask_later(
 
 
 def insert_statement(table: Table, columns: Sequence[str], _rows: int) -> str:
-    """Return what inserts rows that are given as an array a column."""
-    arrays = ", ".join(_ARRAYS[table.c[one].type.python_type] for one in columns)
+    """Return what inserts rows that are given as an array a column: in binary, unquoted.
+
+    As text, bytes in an array would be wrong where standard_conforming_strings is off.
+    """
+    arrays = ", ".join(f"%b::{_TYPES[table.c[one].type.python_type]}" for one in columns)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
 
 
@@ -93,5 +95,8 @@ def _words(content: str) -> str:
     found = lexemes(content)
     if len(found) > MAX_BYTES // 4:
         found = found.encode()[:MAX_BYTES].decode(errors="ignore")
+    words = found.split(" ")
+    if max(map(len, words)) <= MAX_LEXEME:
+        return found
     # Longer words would be passed over with a warning each.
-    return " ".join(word for word in found.split(" ") if len(word) <= MAX_LEXEME)
+    return " ".join(word for word in words if len(word) <= MAX_LEXEME)
