@@ -8,22 +8,28 @@ from registry.errors.base import Conflict, Invalid, NotFound, RegistryError, Una
 class SourceUnclear(RegistryError):
     """Several sources could be meant, or there is none: ``known``.
 
-    ``foreign`` are those that are checkouts of what lies elsewhere, where there are no others.
+    ``foreign`` are those that are checkouts of what lies elsewhere, where there are no others;
+    ``elsewhere``: there are sources, all of them on other machines.
     """
 
     sentence = ""
 
     known: Sequence[str]
     foreign: Sequence[str]
+    elsewhere: bool
 
-    def __init__(self, known: Sequence[str], foreign: Sequence[str] = ()) -> None:
-        super().__init__(known=known, foreign=foreign)
+    def __init__(
+        self, known: Sequence[str], foreign: Sequence[str] = (), *, elsewhere: bool = False
+    ) -> None:
+        super().__init__(known=known, foreign=foreign, elsewhere=elsewhere)
 
     def _details(self) -> str:
         if self.facts["foreign"]:
             return "None of the sources is your own: what lies elsewhere is not written to."
         if self.facts["known"]:
             return self.fill("Several sources could be written to: {known:or}.")
+        if self.facts["elsewhere"]:
+            return "All sources are on other machines, which change them."
         return "No sources are registered yet."
 
 
@@ -110,12 +116,18 @@ class HostTaken(Conflict):
 
 
 class SourceExists(Conflict):
-    """A source of that name or path is registered already: ``name``, ``path``."""
+    """A source of that name or path is registered already: ``name``, ``path``.
 
-    sentence = "There is a source {name:q} already, at {path}."
+    ``path`` is empty where this user may not see the source, which is another team's.
+    """
+
+    sentence = "There is a source {name:q} already"
 
     name: str
     path: str
+
+    def _details(self) -> str:
+        return self.fill(", at {path}.") if self.path else "; give it another name."
 
 
 class SourceInvalid(Invalid):

@@ -271,27 +271,36 @@ def _new(
     taken = [source.name for source in known]
     if name is not None:
         _check_name(name, known)
-    name = name or suggest_name(telling or path, taken)
+    chosen = name or suggest_name(telling or path, taken)
     number = -1 - len(known)
     if register:
         from registry.db.writes.sources import add_source
 
-        with core.writer.transaction() as connection:
-            number = add_source(
-                connection,
-                name,
-                path,
-                scope,
-                priority,
-                utc_now(),
-                host=core.host,
-                project=project_of(scope, path),
-                remote=remote,
-            )
+        stored = None
+        while stored is None:
+            try:
+                with core.writer.transaction() as connection:
+                    stored = add_source(
+                        connection,
+                        chosen,
+                        path,
+                        scope,
+                        priority,
+                        utc_now(),
+                        host=core.host,
+                        project=project_of(scope, path),
+                        remote=remote,
+                    )
+            except SourceExists as error:
+                if name or error.path:
+                    raise
+                taken.append(chosen)  # by a source of another team
+                chosen = suggest_name(telling or path, taken)
+        number = stored
         if core.host:
             remember(core.backend, path)
-            return find(core, name)  # with the owner that the server gave it
-    return Source(number, name, path, scope, priority, True, None, None, 0, core.host, remote)
+            return find(core, chosen)  # with the owner that the server gave it
+    return Source(number, chosen, path, scope, priority, True, None, None, 0, core.host, remote)
 
 
 def _check_name(name: str, known: Sequence[Source]) -> None:

@@ -50,5 +50,6 @@ def _target(
         return known[0]
     name = name or core.settings.default_source
     if name is None:
-        raise SourceUnclear(known=[source.name for source in known])
+        own = [source.name for source in known]
+        raise SourceUnclear(known=own, elsewhere=bool(every) and not own)
     return found_in(core, every, name)

@@ -12,6 +12,7 @@ from registry.errors import (
     SkillInaccessible,
     SourceElsewhere,
     SourceExists,
+    SourceUnclear,
     SyncRunning,
 )
 from registry.settings import Settings
@@ -101,6 +102,11 @@ def test_only_its_own_machine_changes_a_skill(reader):
         reader.create("gamma", description="x", source="shared")
     with pytest.raises(SourceElsewhere):
         reader.sync("shared")
+
+
+def test_a_machine_without_sources_is_told_that_others_have_them(reader):
+    with pytest.raises(SourceUnclear, match="All sources are on other machines"):
+        reader.create("new", description="Has no place here.")
 
 
 def test_a_sync_here_removes_nothing_of_another_machine(reader, publisher, tmp_path):

@@ -230,6 +230,20 @@ def test_the_commands_say_whose_it_is_and_what_to_do(world, alice, bob):
     assert "OWNER" in ran.out
 
 
+def test_who_may_not_replace_the_bytes_of_files_is_told_who_does(world, alice, root):
+    (root / "pdf" / "run.sh").write_text("echo\n")
+    alice.sync()
+    world.as_dba("UPDATE contents SET data = 'x'")
+    told = {
+        who: run(["--db", world.url(who), "db", "check"], environ=dict(os.environ))
+        for who in ("alice", "owner")
+    }
+    assert [ran.status for ran in told.values()] == [1, 1]
+    assert "run.sh of skill pdf" in told["alice"].out
+    assert "only an admin stores again" in told["alice"].err
+    assert "admin" not in told["owner"].err
+
+
 def test_a_registry_of_one_role_comes_through_the_upgrade_as_it_was(databases, root, tmp_path):
     """What was there belongs to the role that upgrades, which is all that is different."""
     from alembic import command

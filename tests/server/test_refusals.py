@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import make_url
 
+from registry.api import SkillRegistry
 from registry.cli.app import root as program
 from tests.servers import Server
 
@@ -24,6 +25,7 @@ def guarded():
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
             connection.execute("CREATE ROLE plain LOGIN")
+            connection.execute("CREATE ROLE closed NOLOGIN")
             connection.execute("CREATE DATABASE private")
             connection.execute("REVOKE CONNECT ON DATABASE private FROM public")
         yield make_url(server.url)
@@ -43,6 +45,7 @@ def guarded():
         ),
         ({"username": "locked"}, "asks for a password, and none was given", "PGPASSWORD"),
         ({"username": "rejected"}, "admits no user 'rejected' from this machine", ""),
+        ({"username": "closed"}, "can't be used: its server lets the role 'closed' not log in", ""),
         (
             {"username": "plain", "database": "private"},
             "may not connect to the database 'private'",
@@ -56,7 +59,7 @@ def guarded():
             "Try again",
         ),
     ],
-    ids="database role password no-password hba privilege port host socket".split(),
+    ids="database role password no-password hba nologin privilege port host socket".split(),
 )
 def test_each_way_to_be_turned_away_has_its_own_sentence(guarded, address, words, next_step):
     url = guarded.set(drivername="postgresql", **address).render_as_string(hide_password=False)
@@ -65,3 +68,14 @@ def test_each_way_to_be_turned_away_has_its_own_sentence(guarded, address, words
     assert words in ran.stderr
     assert next_step in ran.stderr
     assert "wrong" not in ran.stderr
+
+
+def test_a_server_that_only_reads_says_so_of_a_change(databases):
+    """As a replica does, whose error is the same."""
+    url = databases.new()
+    SkillRegistry.open(url).close()
+    url += "?options=-cdefault_transaction_read_only%3Don"
+    ran = CliRunner().invoke(program, ["--db", url, "token", "create", "ci", "--read"])
+    assert (ran.exit_code, ran.stdout) == (3, "")
+    assert "can't be written: its server only reads, as a replica does" in ran.stderr
+    assert CliRunner().invoke(program, ["--db", url, "list"]).exit_code == 0

@@ -61,6 +61,33 @@ def test_a_right_is_given_by_a_command_and_taken_by_another(world, command, root
     assert "right revoked" in noted
 
 
+def test_who_wrote_and_is_to_read_has_a_readers_rights(world, command, root):
+    alice = world.add("alice", "read")
+    rights = (
+        "SELECT relname, privilege_type FROM pg_class CROSS JOIN aclexplode(relacl) "
+        f"WHERE grantee = CAST('{alice}' AS regrole) ORDER BY 1, 2"
+    )
+    reading = world.as_dba(rights)
+    world.grant("alice", "write")
+    assert world.as_dba(rights) != reading
+    assert command("owner", "db", "grant", alice, "--read", "--yes").out == f"{alice} may read.\n"
+    assert world.as_dba(rights) == reading
+    assert command("alice", "source", "add", str(root)).status == 3
+
+
+def test_rights_that_are_left_by_a_group_are_told(world, command):
+    """Taking a role's own rights shuts out nobody who is a member of one that has some."""
+    writers, alice = world.add("writers", "write"), world.add("alice", "read")
+    world.as_dba(f"GRANT {writers} TO {alice}")
+    ran = command("owner", "db", "revoke", alice, "--yes")
+    assert ran.out == f"{alice} has no rights of its own any more.\n"
+    assert f"It still has those of: {writers}." in ran.err
+    assert command("alice", "list").status == 0
+    world.as_dba(f"REVOKE {writers} FROM {alice}")
+    assert command("owner", "db", "revoke", alice, "--yes").err == ""
+    assert command("alice", "list").status == 3
+
+
 def test_the_name_of_a_machine_is_free_when_its_role_has_no_rights_any_more(world, tmp_path):
     for role in ("alice", "bob"):
         world.add(role, "write")
@@ -168,6 +195,32 @@ def test_an_upgrade_gives_rights_to_what_is_new_and_nobody_more(world, may):
         upgrade.ensure_current(parse_url(world.url("owner")))
     assert done
     assert acl(world) == before
+
+
+def test_an_upgrade_by_an_admin_makes_tables_for_whom_the_others_belong_to(world, command, root):
+    """Whoever types the command that an older schema is answered with, as its own role."""
+    from alembic import command as alembic
+    from alembic.config import Config
+
+    from registry.db.migrate import migrations_folder
+    from registry.db.postgres.writer import make_engine
+    from registry.db.remote.address import parse_url
+
+    write_skill(root / "alpha")
+    world.add("ada", "admin")
+    world.open("owner").sync(str(root), name="mine")
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()))
+    engine = make_engine(parse_url(world.url("owner")))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        alembic.downgrade(config, "0009")
+    engine.dispose()
+    assert "from schema 0009" in command("ada", "db", "upgrade").out
+    owners = world.as_dba("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'")
+    assert owners == [(world.name("owner"),)]
+    world.add("bob", "read")
+    assert world.open("bob").search("alpha").total == 1
 
 
 def test_tables_belong_to_a_group_when_an_admin_makes_them_as_that(databases, tmp_path):

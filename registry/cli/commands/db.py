@@ -57,6 +57,7 @@ def check(session: Session) -> None:
     Exit status: 3 where the database is damaged; 1 where a text or a file does not fit: with
     "sync --verify" those of skills that are on this machine's disk are stored again.
     """
+    from registry.db.queries.sources import is_admin
     from registry.db.queries.unfit import unfit
 
     with waiting(session.console, "checking"):
@@ -79,6 +80,11 @@ def check(session: Session) -> None:
             "What is on disk as it was is stored again by: skill-registry sync --verify\n"
             "All else is in your last backup only."
         )
+        if registry.core.host and not is_admin(registry.core.reader):
+            session.console.note(
+                "Bytes of files, which skills share, only an admin stores again, of a source that "
+                "is the\nadmin's own: skill-registry source adopt NAME --as-admin"
+            )
         raise click.exceptions.Exit(Status.FAILED)
 
 
@@ -204,8 +210,9 @@ def grant(
     """Give a role of the server rights in the registry.
 
     The role is there already (CREATE ROLE), a user or a group. Run again, it changes what is
-    different. With --team a role sees the sources of that team, of those that it was let into
-    before, and of none; without, those of all. Nobody changes what belongs to another role.
+    different: who wrote, and now is to --read, writes no more. With --team a role sees the sources
+    of that team, of those that it was let into before, and of none; without, those of all. Nobody
+    changes what belongs to another role.
     """
     from registry.changes.rights import granting
 
@@ -229,13 +236,19 @@ def grant(
 def revoke(session: Session, *, role: str, yes: bool, printed: bool) -> None:
     """Take all rights in the registry from a role of the server.
 
-    Its sources stay; an admin takes them with "source adopt", or gives them to somebody with
-    "source update --owner". The names of its machines are free for others.
+    Those that it has as a member of another role stay, and are told. Its sources stay; an admin
+    takes them with "source adopt", or gives them to somebody with "source update --owner". The
+    names of its machines are free for others.
     """
     from registry.changes.rights import revoking
+    from registry.db.remote.rights import rights_left
 
-    statements = revoking(session.registry.core, role)
-    _give(session, statements, f"{role} may nothing any more", yes=yes, printed=printed)
+    core = session.registry.core
+    then = f"{role} has no rights of its own any more"
+    _give(session, revoking(core, role), then, yes=yes, printed=printed)
+    if not printed and (left := rights_left(core.reader, role)):
+        groups = escape.line(", ".join(left))
+        session.console.note(f"It still has those of: {groups}.")
 
 
 def _give(

@@ -15,6 +15,7 @@ from registry.errors import (
     DatabaseRefused,
     DatabaseUnreachable,
     HostTaken,
+    NotWritable,
     RegistryError,
     RightMissing,
 )
@@ -42,6 +43,9 @@ REFUSING: Final = frozenset({"28P01", "28000"})
 
 NO_DATABASE: Final = "3D000"
 HOST_TAKEN: Final = "SR001"
+READ_ONLY: Final = "25006"
+"""SQLSTATE of a change on a replica, or where all transactions were made to only read."""
+
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
 """SQLSTATEs of what this user may not do; those of our own are raised by migration 0013."""
 
@@ -50,6 +54,9 @@ _REFUSALS: Final[Mapping[str, str]] = {
         "its server does not take this password for the user {user:q}"
     ),
     'role "(?P<unknown>.*)" does not exist': "its server knows no user {unknown:q}",
+    'role "(?P<name>.*)" is not permitted to log in': (
+        "its server lets the role {name:q} not log in"
+    ),
     'permission denied for database "(?P<name>.*)"': (
         "this user may not connect to the database {name:q}"
     ),
@@ -138,6 +145,9 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
         return DatabaseBusy(path=path, seconds=seconds)
     if state == HOST_TAKEN:
         return HostTaken(**json.loads(origin.diag.message_detail))
+    if state == READ_ONLY:
+        reason = "its server only reads, as a replica does; what is written goes to the primary one"
+        return NotWritable(path=path, reason=reason)
     is_unsaid = state is None and isinstance(origin, psycopg.OperationalError)
     found = _unconnected(str(origin), state, path, is_unsaid=is_unsaid)
     if found is not None:

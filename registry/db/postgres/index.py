@@ -65,7 +65,10 @@ def ask_later(
 
 
 def insert_statement(table: Table, columns: Sequence[str], _rows: int) -> str:
-    """Return what inserts rows that are given as an array a column: in binary, unquoted."""
+    """Return what inserts rows that are given as an array a column: in binary, unquoted.
+
+    As text, bytes in an array would be wrong where standard_conforming_strings is off.
+    """
     arrays = ", ".join(f"%b::{_TYPES[table.c[one].type.python_type]}" for one in columns)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
 

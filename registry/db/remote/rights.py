@@ -67,6 +67,14 @@ WHERE c.oid = CAST('skills' AS regclass) AND a.grantee <> c.relowner
 AND a.privilege_type IN ('SELECT', 'INSERT') GROUP BY r.rolname ORDER BY r.rolname
 """
 
+_LEFT: Final = """
+SELECT DISTINCT coalesce(r.rolname, 'PUBLIC') FROM pg_class c
+CROSS JOIN aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
+LEFT JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.oid = CAST('skills' AS regclass) AND a.privilege_type = 'SELECT'
+AND (r.oid IS NULL OR pg_has_role(?, r.oid, 'MEMBER')) ORDER BY 1
+"""
+
 
 class _Facts(NamedTuple):
     schema: str
@@ -92,12 +100,15 @@ def is_role(rows: Rows, role: str) -> bool:
 def granting(rows: Rows, role: str, may: May, team: str | None = None) -> list[str]:
     """Return the statements that let a role read, write its own sources, or do all.
 
-    To run them again does no harm. ``team``: it sees the sources of this team, beside those of
+    To run them again does no harm. Who wrote, and now is to read, writes no more, unless by a group
+    that it is in. ``team``: it sees the sources of this team, beside those of
     others that it was let into before, and of none; None: those of all.
     """
     facts = _facts(rows)
     who = sql.Identifier(role)
     made = list(_granted(facts, who, may))
+    if may == "read" and (role, True) in rows.rows(_GRANTED):
+        made = [*_unwritten(facts, who), *made]
     members, name = facts.table("teams"), sql.Literal(role)
     if team is None:
         made.append(sql.SQL("DELETE FROM {} WHERE role = {}").format(members, name))
@@ -120,12 +131,10 @@ def revoking(rows: Rows, role: str) -> list[str]:
     who = sql.Identifier(role)
     made = [
         sql.SQL("REVOKE ALL ON {} FROM {}").format(_tables(facts, (*TABLES, *VIEWS)), who),
-        sql.SQL("REVOKE ALL ON SEQUENCE {} FROM {}").format(
-            _tables(facts, (*SEQUENCES, NUMBERS)), who
-        ),
+        *_unwritten(facts, who),
         *(
             sql.SQL("REVOKE ALL ON ROUTINE {} FROM {}").format(facts.function(one), who)
-            for one in (*ASKED, _REFRESH)
+            for one in ASKED
         ),
         sql.SQL("REVOKE ALL ON SCHEMA {} FROM {}").format(sql.Identifier(facts.schema), who),
     ]
@@ -139,6 +148,11 @@ def revoking(rows: Rows, role: str) -> list[str]:
     ]
     made.append(_noted(facts, "right revoked", role, sql.SQL("NULL")))
     return [one.as_string() for one in made]
+
+
+def rights_left(rows: Rows, role: str) -> list[str]:
+    """Return the roles, groups among them, by which a role has rights."""
+    return [name for (name,) in rows.rows(_LEFT, (role,))]
 
 
 def granting_again(rows: Rows) -> list[str]:
@@ -182,6 +196,15 @@ def _granted(facts: _Facts, who: sql.Identifier, may: May) -> Iterator[sql.Compo
         number = facts.table(NUMBERS)
         yield sql.SQL("GRANT SELECT, UPDATE ON SEQUENCE {} TO {}").format(number, who)
         yield _called(facts, _REFRESH, who)
+
+
+def _unwritten(facts: _Facts, who: sql.Identifier) -> Iterator[sql.Composed]:
+    """Yield what takes a writer's rights beyond a reader's."""
+    tables = _tables(facts, tuple(_WRITTEN))
+    yield sql.SQL("REVOKE {} ON {} FROM {}").format(sql.SQL(_ALL), tables, who)
+    numbers = _tables(facts, (*SEQUENCES, NUMBERS))
+    yield sql.SQL("REVOKE ALL ON SEQUENCE {} FROM {}").format(numbers, who)
+    yield sql.SQL("REVOKE ALL ON ROUTINE {} FROM {}").format(facts.function(_REFRESH), who)
 
 
 def _tables(facts: _Facts, names: Sequence[str]) -> sql.Composed:

@@ -225,5 +225,6 @@ def parameters(address: Address, name: str | None) -> dict[str, Any]:
     if name is not None:
         found = {"application_name": name} | found
     # A statement that is planned once for all values is planned badly for many, and one that is
-    # kept on the server would be missed behind a pooler.
-    return found | {"prepare_threshold": None}
+    # kept on the server would be missed behind a pooler. Texts are not to be what an environment or
+    # a server's settings make of them.
+    return found | {"prepare_threshold": None, "client_encoding": "utf8"}

@@ -1,8 +1,10 @@
 """Add, change and remove sources."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, text, update
+from sqlalchemy.exc import IntegrityError
 
 from registry.db.schema import diagnostics, gone, skills, sources
 from registry.db.sight import ARRIVING
@@ -36,7 +38,7 @@ def add_source(
     project: str | None = None,
     remote: Remote | None = None,
 ) -> int:
-    """Register a source and return its id. Raises `SourceExists`.
+    """Register a source and return its id. Raises `SourceExists`, also for one that is not seen.
 
     ``project``: the folder in which its skills are seen; None: its scope is not project.
     """
@@ -58,7 +60,9 @@ def add_source(
         "added_at": now,
         **_facts(remote),
     }
-    (new_id,) = connection.execute(insert(sources).values(values)).inserted_primary_key or (0,)
+    with _unless_taken(name):
+        added = connection.execute(insert(sources).values(values))
+    (new_id,) = added.inserted_primary_key or (0,)
     note(connection, "source added", name, path=path)
     refresh_names_below(connection, name)
     return int(new_id)
@@ -83,8 +87,13 @@ def change_source(
 
 
 def rename_source(connection: Connection, source_id: int, before: str, name: str) -> None:
-    """Give a source another name; `change_source` works out the refs of its skills."""
-    connection.execute(update(sources).where(sources.c.id == source_id).values(name=name))
+    """Give a source another name; `change_source` works out the refs of its skills.
+
+    Raises `SourceExists` where one that is not seen has it.
+    """
+    renamed = update(sources).where(sources.c.id == source_id).values(name=name)
+    with _unless_taken(name):  # which is known at once of a statement that returns something
+        connection.execute(renamed.returning(sources.c.id)).one()
     connection.execute(update(gone).where(gone.c.source == before).values(source=name))
     note(connection, "source changed", before, name=[before, name])
 
@@ -113,6 +122,17 @@ def remove_source(connection: Connection, source_id: int) -> None:
         pass
     connection.execute(sources.delete().where(sources.c.id == source_id))
     refresh_names(connection, None)
+
+
+@contextmanager
+def _unless_taken(name: str) -> Iterator[None]:
+    """Say so where a source has this name that this role does not see, of another team."""
+    try:
+        yield
+    except IntegrityError as error:
+        if "uq_sources_name" not in str(error.orig):
+            raise
+        raise SourceExists(name=name, path="") from error
 
 
 def _facts(remote: Remote | None) -> dict[str, str | None]:
