@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from registry.errors import SkillNotFound
@@ -32,6 +34,17 @@ def test_an_invalid_skill_is_explained_by_its_error_and_fix(registry, root, skil
     (explanation,) = registry.why("alpha")
     assert explanation.reasons[0].severity == "error"
     assert explanation.reasons[0].fix
+
+
+def test_a_folder_whose_name_is_no_utf8_is_told_to_be_renamed(registry, root):
+    folder = os.fsencode(root) + b"/caf\xe9"
+    os.makedirs(folder)
+    with open(folder + b"/SKILL.md", "w") as file:
+        file.write("---\nname: cafe\ndescription: A test.\n---\nText.\n")
+    registry.sync(str(root))
+    assert reasons(registry, "caf\\xe9") == (False, ["path-not-utf8"])
+    assert reasons(registry, os.fsdecode(folder)) == (False, ["path-not-utf8"])
+    assert [one.code for one in registry.get("caf\\xe9").diagnostics] == ["path-not-utf8"]
 
 
 def test_a_skill_too_deep_says_so(registry, root, skill):

@@ -13,7 +13,7 @@ from registry.db.queries import skills
 from registry.db.queries.skills import StoredSkill
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
 from registry.disk.links import Leads, finding, follow, is_dangling, real_path
-from registry.disk.paths import is_below, is_ignored, join
+from registry.disk.paths import is_below, is_ignored, join, storable
 from registry.disk.scanned import unreadable
 from registry.disk.walk import DEPTH_SEEN
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
@@ -162,7 +162,7 @@ def _path(core: Core, path: str) -> Explanation:
         return Explanation(None, path, listed=False, reasons=(_no_source(path, is_linked),))
     source = max(holding, key=lambda one: len(one.path))
     folder = os.path.relpath(real, source.path)
-    stored = skills.by_place(core.reader, source.id, folder)
+    stored = skills.by_place(core.reader, source.id, storable(folder))
     if stored is not None:
         told = explained(core, stored)
         if real == path:
