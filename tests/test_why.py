@@ -47,6 +47,19 @@ def test_a_folder_whose_name_is_no_utf8_is_told_to_be_renamed(registry, root):
     assert [one.code for one in registry.get("caf\\xe9").diagnostics] == ["path-not-utf8"]
 
 
+def test_a_skill_file_that_is_a_link_to_another_names_that_one(registry, root, skill):
+    skill("alpha")
+    for folder in ("beta", "deeper/beta"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "SKILL.md").symlink_to(root / "alpha" / "SKILL.md")
+    registry.sync(str(root))
+    for folder in ("beta", "deeper/beta"):
+        (explanation,) = registry.why(str(root / folder))
+        (reason,) = explanation.reasons
+        assert (explanation.listed, reason.code) == (False, "link-known")
+        assert f"{root.resolve()}/alpha/SKILL.md" in reason.message
+
+
 def test_a_skill_too_deep_says_so(registry, root, skill):
     folders = "/".join(map(str, range(15)))
     skill(f"{folders}/fits")
