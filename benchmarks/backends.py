@@ -237,6 +237,7 @@ def report(sizes: list[int], seconds: float) -> Iterator[str]:
                     root = work / f"{name}-{size}"  # each changes its own
                     write_skills(root, size)
                     first[name] = costs.imported(place, root, size)
+                floor = costs.copied(places["PostgreSQL"])
                 tables = list(costs.report(places, size))
                 for name, place in places.items():
                     found[name] = {
@@ -254,7 +255,7 @@ def report(sizes: list[int], seconds: float) -> Iterator[str]:
                     name = "size of the database" if what == "bytes" else what
                     ratio = f"{theirs / ours:.1f} x" if ours else ""
                     yield f"| {name} | {shown[0]} | {shown[1]} | {ratio} |"
-                yield from costs.of_import(first, size)
+                yield from costs.of_import(first, floor, size)
                 yield from tables
                 if size == 10_000:
                     yield from crowd(places, seconds)

@@ -7,6 +7,8 @@ import json
 import sqlite3
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -41,6 +43,15 @@ SHADOWS = ("search_heads", "search_bodies", "search_words")
 """Tables of FTS5, each with some of its own."""
 
 
+BROUGHT = (
+    "sources skills documents contents skill_files skill_tags diagnostics search_texts sketches "
+    "revisions content_uses"
+).split()
+"""The tables of a server that an import fills."""
+
+PART = 1 << 20
+"""Bytes of rows that are sent at once."""
+
 LEAST = 16
 """Bytes a skill of a table that is worth a line."""
 
@@ -74,6 +85,43 @@ def imported(place: str, root: Path, skills: int) -> Import:
     return Import(seconds, own + helped, server, (peak, memory))
 
 
+def copied(place: str) -> Import:
+    """Copy what an import brought to a server into tables and indexes that are the same: its floor.
+
+    Nothing is asked of these rows: no keys of other tables, no triggers.
+    """
+    with (
+        psycopg.connect(address(place), autocommit=True) as connection,
+        tempfile.TemporaryFile() as file,
+    ):
+        connection.execute("CREATE SCHEMA floor")
+        rows: list[tuple[str, int]] = []
+        for table in BROUGHT:
+            connection.execute(f"CREATE TABLE floor.{table} (LIKE {table} INCLUDING ALL)")
+            started = file.tell()
+            with connection.cursor().copy(f"COPY {table} TO STDOUT (FORMAT binary)") as copy:
+                file.writelines(copy)
+            rows.append((table, file.tell() - started))
+        file.seek(0)
+        before = _worked(connection.info.backend_pid)
+        started_at = time.perf_counter()
+        for table, size in rows:
+            with connection.cursor().copy(f"COPY floor.{table} FROM STDIN (FORMAT binary)") as copy:
+                for start in range(0, size, PART):
+                    copy.write(file.read(min(PART, size - start)))
+        seconds = time.perf_counter() - started_at
+        server = _worked(connection.info.backend_pid) - before
+        connection.execute("DROP SCHEMA floor CASCADE")
+    return Import(seconds, 0.0, server, (0.0, 0.0))
+
+
+def _worked(process: int) -> float:
+    """Return the seconds for which processors worked for a process of this machine."""
+    with suppress(OSError):  # another machine's, or not Linux
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
+    return 0.0
+
+
 def server_work(place: str) -> tuple[float, float]:
     """Return for how long processors worked for the clients of a database, and their memory now.
 
@@ -89,7 +137,7 @@ def server_work(place: str) -> tuple[float, float]:
     spent, memory = 0.0, 0.0
     for (pid,) in rows:
         with suppress(OSError):  # another machine's, or not Linux
-            spent += int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+            spent += _worked(pid)
             status = Path(f"/proc/{pid}/status").read_text()
             memory += int(status.split("RssAnon:")[1].split()[0]) / 1024
     return spent, memory
@@ -127,8 +175,8 @@ def _of_file(place: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def of_import(first: dict[str, Import], skills: int) -> Iterator[str]:
-    """Yield a table of what first imports took of processors and memory."""
+def of_import(first: dict[str, Import], floor: Import, skills: int) -> Iterator[str]:
+    """Yield a table of what first imports took of processors and memory, and their floor."""
     yield f"\n### A first import of {skills:,} skills\n"
     yield f"| what it takes | {' | '.join(first)} |"
     yield "|---|" + "---:|" * len(first)
@@ -140,6 +188,13 @@ def of_import(first: dict[str, Import], skills: int) -> Iterator[str]:
     for place, what in enumerate(("memory of the client", "memory of the server for it")):
         shown = (f"{one.memory[place]:,.0f} MiB" for one in first.values())
         yield f"| {what} | {' | '.join(shown)} |"
+    ours, floors = first["PostgreSQL"], floor.server / skills * 1000
+    yield (
+        "\nA bare COPY of the same rows into the same tables and indexes takes "
+        f"{floor.seconds:,.1f} s, {floors:,.2f} ms of the server's processor a skill: the import "
+        f"takes **{ours.seconds / floor.seconds:.1f} x** its time, and the server works "
+        f"{ours.server / floor.server:.1f} x as long."
+    )
 
 
 def report(places: dict[str, str], skills: int) -> Iterator[str]:

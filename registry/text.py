@@ -77,8 +77,10 @@ def fold(word: str) -> str:
     if word.isascii():
         return word.lower()
     parts = unicodedata.normalize("NFKD", word)
-    bare = "".join(part for part in parts if not unicodedata.combining(part)).casefold()
-    return unicodedata.normalize("NFC", bare)
+    # Of a long text each mark is asked about once, not each character.
+    for mark in filter(unicodedata.combining, set(beyond_ascii(parts))):
+        parts = parts.replace(mark, "")
+    return unicodedata.normalize("NFC", parts.casefold())
 
 
 def lexemes(text: str) -> str:

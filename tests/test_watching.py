@@ -97,6 +97,48 @@ def test_what_another_process_changes_is_told(watched, registry, root, database)
 
 
 @pytest.mark.both
+def test_after_a_comparison_that_took_long_many_changes_are_compared_once(
+    watched, registry, monkeypatch
+):
+    monkeypatch.setattr(watching, "COMPARE_SHARE", 1e9)
+    looked, real = [], watched._hashes.read
+
+    def read(reader):
+        looked.append(reader)
+        return real(reader)
+
+    monkeypatch.setattr(watched._hashes, "read", read)
+    watched._sources()
+    assert watched._compare().added == ("alpha", "beta")
+    for name in ("one", "two"):
+        registry.create(name, description="New.")
+        watched._sources()
+        assert not watched._compare()
+    assert len(looked) == 1
+    assert 0 < watched._next_compare - time.monotonic() <= watching.COMPARE_SECONDS
+    watched._next_compare = 0.0
+    assert watched._compare().added == ("one", "two")
+    assert len(looked) == 2
+
+
+def test_what_is_watched_is_asked_for_again_only_after_somebody_wrote(
+    watched, registry, root, monkeypatch
+):
+    asked, real = [], watching.own_sources
+
+    def own(core):
+        asked.append(core)
+        return real(core)
+
+    monkeypatch.setattr(watching, "own_sources", own)
+    assert [one.name for one in watched._sources()] == ["mine"]
+    watched._sources()
+    assert len(asked) == 1
+    registry.update_source("mine", new_name="other")
+    assert [one.name for one in watched._sources()] == ["other"]
+    assert len(asked) == 2
+
+
 def test_a_source_that_is_added_or_goes_is_noticed(watched, registry, root, tmp_path):
     settle(watched)
     write_skill(tmp_path / "other" / "delta")

@@ -1,9 +1,7 @@
 """Carry out a plan: read and stage in batches, publish at once, clear away what is dead."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
-from contextvars import copy_context
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -81,20 +79,14 @@ def apply_plan(
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
     store = Store(core, lock, plan)
-    # Storing happens inside SQLite, which lets other threads run: the next batch is read and
-    # parsed meanwhile. At most one batch waits, so memory stays flat.
+    # What is stored waits for the database, which lets other threads run: the next batches are read
+    # and parsed meanwhile.
     with (
         closing(_versions(core, plan, scan_ns, now)) as versions,
-        ThreadPoolExecutor(1, "registry-store") as pool,
+        closing(store.add_all(_batches(versions))) as stored,
     ):
-        storing: Future[list[PublishedVersion]] | None = None
-        for batch in _batches(versions):
-            if storing is not None:
-                staged.update((one.id, one) for one in storing.result())
-                progress("importing", len(staged), total)
-            storing = pool.submit(copy_context().run, store.add, batch)
-        if storing is not None:
-            staged.update((one.id, one) for one in storing.result())
+        for some in stored:
+            staged.update((one.id, one) for one in some)
             progress("importing", len(staged), total)
     _touch(writer, plan, scan_ns)
     removed = [one.id for one in plan.removed]

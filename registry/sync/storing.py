@@ -1,6 +1,9 @@
 """Store what a sync has read, in parts that nobody sees, and clear away what nobody sees now."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import compress
 from typing import Final, NamedTuple
 
@@ -21,6 +24,9 @@ PART: Final = 200
 FEW: Final = 20
 """So many documents are kept while others wait."""
 
+AT_ONCE: Final = 2
+"""Batches that a server is given at once: it stores one while another is made ready."""
+
 STATISTICS_AFTER: Final = 500
 """So many new versions change what the database should know of itself."""
 
@@ -35,7 +41,7 @@ class PublishedVersion(NamedTuple):
 
 
 class Store:
-    """Stores what a sync has read, unseen, in the thread that does so.
+    """Stores what a sync has read, unseen, in threads of its own.
 
     What a source of which nothing was seen yet holds is published in parts on a server, where all
     others wait for each: the source is hidden until the last. ``live``: what was; ``published``:
@@ -55,6 +61,21 @@ class Store:
             with self._writer.transaction() as connection:
                 lock.assert_held(connection)
                 self._hidden = hide_until_complete(connection, large)
+
+    def add_all(self, batches: Iterable[Sequence[NewVersion]]) -> Generator[list[PublishedVersion]]:
+        """Store batches, and yield what each is in the database; some are ahead of what is yielded.
+
+        As many wait as are stored at once, so memory stays flat.
+        """
+        at_once = AT_ONCE if self._shared else 1
+        storing: deque[Future[list[PublishedVersion]]] = deque()
+        with ThreadPoolExecutor(at_once, "registry-store") as pool:
+            for batch in batches:
+                if len(storing) == at_once:
+                    yield storing.popleft().result()
+                storing.append(pool.submit(copy_context().run, self.add, batch))
+            for one in storing:
+                yield one.result()
 
     def add(self, batch: Sequence[NewVersion]) -> list[PublishedVersion]:
         """Store a batch, and return what it is in the database."""

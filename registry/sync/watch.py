@@ -38,6 +38,11 @@ POLL_SECONDS: Final = 2.0
 POLL_SHARE: Final = 20
 """Where events don't come, a sync every `POLL_SECONDS`, or every so many times what one takes."""
 
+COMPARE_SHARE: Final = 100
+COMPARE_SECONDS: Final = 5.0
+"""What is offered is compared again after so many times what that took, or seconds: a server does
+so for each process that watches, whenever anybody writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
@@ -75,20 +80,24 @@ class Watcher:
         self._seen: dict[str, str] = {}
         self._hashes = TreeHashes()
         self._version: object = None
+        self._known: Sequence[Source] = ()
+        self._known_at: object = None
         self._owed: set[str] = set()
         self._next_full = 0.0
         self._next_poll = 0.0
+        self._next_compare = 0.0
 
     def start(self) -> None:
         """Watch in a thread of its own; what is offered now is what changes are told from."""
         self._compare()
-        self._version = None  # which means something to this thread only
+        self._next_compare = 0.0
         self._thread = threading.Thread(target=self.run, name="watch", daemon=True)
         self._thread.start()
 
     def look_from(self, core: Core) -> None:
         """Tell changes as ``core`` sees them, and first what it sees otherwise."""
-        self._core, self._version = core, None
+        self._core, self._version, self._known_at = core, None, None
+        self._next_compare = 0.0
 
     def join(self) -> None:
         """Wait until the watching ends; not in its own thread, which would wait for itself."""
@@ -135,19 +144,29 @@ class Watcher:
             elif far and time.monotonic() >= self._next_poll:
                 self._owed.update(source.name for source in far)
             self._sync()
-            if not self._stop.is_set() and (changes := self._compare()):
+            if self._stop.is_set():
+                return
+            now = self._sources()
+            if changes := self._compare():
                 self._on_change(changes)
-            if self._stop.is_set() or self._sources() != sources:
+            if self._stop.is_set() or now != sources:
                 return
 
     def _sources(self) -> list[Source]:
-        """Return the sources whose folders exist, without what a sync changes of them."""
+        """Return the sources whose folders exist, without what a sync changes of them.
+
+        The database is asked for nothing but its version as long as that stays the same.
+        """
         self._core.look_again()
-        return [
-            replace(one, last_sync_at=None, last_result=None, skills=0)
-            for one in own_sources(self._core)
-            if one.enabled and os.path.isdir(one.path)
-        ]
+        version = self._core.reader.version()
+        if version is None or version != self._known_at:
+            self._known = [
+                replace(one, last_sync_at=None, last_result=None, skills=0)
+                for one in own_sources(self._core)
+                if one.enabled
+            ]
+            self._known_at = version
+        return [one for one in self._known if os.path.isdir(one.path)]
 
     def _events(self, sources: Sequence[Source]) -> Iterator[dict[str, list[str]]]:
         """Yield touched paths by their source, and nothing each `LOOK_SECONDS` without events."""
@@ -234,18 +253,22 @@ class Watcher:
         self._next_poll = time.monotonic() + max(POLL_SECONDS, POLL_SHARE * took)
 
     def _compare(self) -> Changes:
-        """Return what is offered differently than at the last call."""
+        """Return what is offered differently than at the last call, as `_sources` saw it last."""
+        version, started = self._known_at, time.monotonic()
+        is_other = version is None or version != self._version
+        if not is_other or started < self._next_compare:
+            return Changes()
+        before = self._seen
         with suppress(RegistryError):
-            version = self._core.reader.version()
-            if version != self._version or version is None:
-                before, now = self._seen, self._hashes.read(self._core.reader)
-                self._version, self._seen = version, now
-                return Changes(
-                    added=tuple(ref for ref in now if ref not in before),
-                    updated=tuple(r for r, h in now.items() if r in before and before[r] != h),
-                    removed=tuple(ref for ref in before if ref not in now),
-                )
-        return Changes()
+            self._seen, self._version = self._hashes.read(self._core.reader), version
+        took = time.monotonic() - started
+        self._next_compare = started + min(COMPARE_SHARE * took, COMPARE_SECONDS)
+        now = self._seen
+        return Changes(
+            added=tuple(ref for ref in now if ref not in before),
+            updated=tuple(r for r, h in now.items() if r in before and before[r] != h),
+            removed=tuple(ref for ref in before if ref not in now),
+        )
 
     def _note(self, text: str) -> None:
         """Say something once."""

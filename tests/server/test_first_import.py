@@ -1,14 +1,16 @@
 """A first import is published in parts, which nobody sees until the last: others wait for a part."""
 
+import itertools
 import os
 import signal
+import threading
 
 import psycopg
 import pytest
 
 from registry.api import SkillRegistry
 from registry.db.queries.filters import Filters
-from registry.errors import SkillNotFound
+from registry.errors import DatabaseProblem, SkillNotFound
 from registry.settings import Settings
 from registry.sync import apply, storing
 from tests.changes.faults import run_in_child
@@ -112,6 +114,44 @@ def test_the_server_knows_what_is_there_from_the_first_part_on(
     each_part(monkeypatch, lambda: known.append(library.core.reader.rows(counted)))
     library.sync(str(large), name="large")
     assert known == [[(1,)]] * 3
+
+
+def test_one_batch_is_made_ready_while_another_is_stored(library, large, monkeypatch):
+    both, stored = threading.Barrier(2, timeout=60), storing.Store.add
+    met, calls = [], itertools.count()
+
+    def add(self, batch):
+        if next(calls) < 2:
+            met.append(both.wait())
+        return stored(self, batch)
+
+    monkeypatch.setattr(storing.Store, "add", add)
+    report = library.sync(str(large), name="large")
+    assert sorted(met) == [0, 1]
+    assert len(report.added) == SKILLS + 3
+    assert library.check_database() == []
+
+
+def test_of_a_batch_that_fails_beside_another_nothing_is_seen_and_the_next_sync_goes_on(
+    library, large, monkeypatch
+):
+    before, stored, seen_batches = seen(library), storing.Store.add, []
+
+    def add(self, batch):
+        seen_batches.append(len(batch))
+        if len(seen_batches) == 2:
+            raise DatabaseProblem(path="x", reason="no room")
+        return stored(self, batch)
+
+    monkeypatch.setattr(storing.Store, "add", add)
+    with pytest.raises(DatabaseProblem, match="no room"):
+        library.sync(str(large), name="large")
+    assert len(seen_batches) >= 2
+    assert seen(library) == before
+    monkeypatch.undo()
+    library.sync("large")
+    assert library.list().total == SKILLS + 3
+    assert library.check_database() == []
 
 
 def test_what_others_change_meanwhile_is_told_apart_as_if_it_had_come_at_once(

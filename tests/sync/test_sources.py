@@ -247,3 +247,11 @@ class TestDiscovery:
             ("work/project/.claude/skills", "project", "claude", None),
             ("work/project/.github/skills", "project", "github", None),
         ]
+
+
+def test_what_a_source_does_not_have_cannot_be_changed(registry, root, skill):
+    skill("alpha")
+    registry.sync(str(root), name="mine")
+    with pytest.raises(UsageProblem, match=r"no priorty to change; there are: ref, new_name"):
+        registry.update_source("mine", priorty=2)
+    assert registry.sources()[0].priority == 0

@@ -30,8 +30,8 @@ MAX_BYTES: Final = 400_000
 """Of a body in the index, whose vectors end at 1 MiB; what comes later is not found."""
 
 _ADD: Final = (
-    "WITH given AS (SELECT * FROM unnest(%s::bigint[], %s::bytea[], %s::text[], %s::text[], "
-    "%s::text[], %s::text[]) AS g (id, sketch, body, name, tags, description)), "
+    "WITH given AS (SELECT * FROM unnest(%b::bigint[], %b::bytea[], %b::text[], %b::text[], "
+    "%b::text[], %b::text[]) AS g (id, sketch, body, name, tags, description)), "
     "kept AS (INSERT INTO sketches (skill_id, data) SELECT id, sketch FROM given) "
     "INSERT INTO search_texts (skill_id, body, head) SELECT id, to_tsvector('stems', body), "
     "setweight(to_tsvector('stems', name), 'A') || setweight(to_tsvector('stems', tags), 'B') || "
@@ -65,8 +65,8 @@ def ask_later(
 
 
 def insert_statement(table: Table, columns: Sequence[str], _rows: int) -> str:
-    """Return what inserts rows that are given as an array a column."""
-    arrays = ", ".join(f"%s::{_TYPES[table.c[one].type.python_type]}" for one in columns)
+    """Return what inserts rows that are given as an array a column: in binary, unquoted."""
+    arrays = ", ".join(f"%b::{_TYPES[table.c[one].type.python_type]}" for one in columns)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
 
 
@@ -92,5 +92,8 @@ def _words(content: str) -> str:
     found = lexemes(content)
     if len(found) > MAX_BYTES // 4:
         found = found.encode()[:MAX_BYTES].decode(errors="ignore")
+    words = found.split(" ")
+    if max(map(len, words)) <= MAX_LEXEME:
+        return found
     # Longer words would be passed over with a warning each.
-    return " ".join(word for word in found.split(" ") if len(word) <= MAX_LEXEME)
+    return " ".join(word for word in words if len(word) <= MAX_LEXEME)

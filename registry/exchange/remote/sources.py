@@ -110,6 +110,9 @@ def update(
     core: Core, name: str, ref: str | None = None, **change: Unpack[folders.Change]
 ) -> Source:
     """Change a source; see `SkillRegistry.update_source`. ``ref``: its pin; empty: none."""
+    if unknown := change.keys() - folders.Change.__annotations__.keys():
+        told = ", ".join(["ref", *folders.Change.__annotations__])
+        raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
     source = folders.find(core, name)
     if ref is not None:
         from registry.db.writes.audit import note
