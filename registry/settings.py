@@ -131,8 +131,15 @@ def load_settings(path: Path | None) -> Settings:
     try:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
-        raise SettingsProblem(path=str(place), message=f"it is not valid YAML: {error}") from error
+        reason = f"it is not valid YAML: {_where(error)}"
+        raise SettingsProblem(path=str(place), message=reason) from error
     return parse_settings(data, str(place))
+
+
+def _where(error: Exception) -> str:
+    """Return in one line what YAML found wrong, and on which."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    return f"line {mark.line + 1}: {problem}" if mark else " ".join(str(error).split())
 
 
 def parse_settings(data: object, path: str) -> Settings:

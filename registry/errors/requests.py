@@ -18,10 +18,13 @@ class SettingsProblem(Invalid):
     """The settings file can't be used: ``path`` and ``message``."""
 
     code = "settings_invalid"
-    sentence = "The settings file {path} can't be used: {message}."
+    sentence = "The settings file {path} can't be used: {message}"
 
     path: str
     message: str
+
+    def _details(self) -> str:
+        return "" if self.facts["message"].endswith("?") else "."
 
 
 class PersonalityNotFound(NotFound):
