@@ -126,20 +126,50 @@ def load_settings(path: Path | None) -> Settings:
     except UnicodeDecodeError:
         raise SettingsProblem(path=str(place), message="it is not UTF-8 text") from None
 
+    return parse_settings(_value_of(text, str(place)), str(place))
+
+
+def _value_of(text: str, path: str) -> object:
+    """Return the value of a YAML text. Raises `SettingsProblem`, also for a key given twice."""
     import yaml
 
+    loader = None
     try:
-        data = yaml.safe_load(text)
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        key = _twice(root)
+        if key is not None:  # the first one would be lost, and with it what it forbids
+            message = f"line {key.start_mark.line + 1}: {key.value!r} stands twice"
+            raise SettingsProblem(path=path, message=message)
+        return None if root is None else loader.construct_document(root)
     except (yaml.YAMLError, RecursionError) as error:
-        reason = f"it is not valid YAML: {_where(error)}"
-        raise SettingsProblem(path=str(place), message=reason) from error
-    return parse_settings(data, str(place))
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f", line {mark.line + 1}"
+        said = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise SettingsProblem(path=path, message=f"it is not valid YAML{where}: {said}") from error
+    finally:
+        if loader is not None:
+            loader.dispose()
 
 
-def _where(error: Exception) -> str:
-    """Return in one line what YAML found wrong, and on which."""
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    return f"line {mark.line + 1}: {problem}" if mark else " ".join(str(error).split())
+def _twice(root: Any) -> Any:
+    """Return the node of a key that stands twice in one mapping; None: there is none."""
+    left, seen = [root], {None}
+    while left:
+        node = left.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.id == "sequence":
+            left += node.value
+        elif node.id == "mapping":
+            keys = set()
+            for key, value in node.value:
+                left += key, value
+                if key.id == "scalar" and key.value in keys:
+                    return key
+                keys.add(str(key.value))
+    return None
 
 
 def parse_settings(data: object, path: str) -> Settings:

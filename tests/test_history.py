@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from registry.api import SkillRegistry
-from registry.errors import ContentMissing, RevisionNotFound, SkillNotFound
+from registry.errors import ContentMissing, RevisionNotFound, SkillInvalid, SkillNotFound
 from registry.settings import Settings
 from registry.sync import contents
 from tests.conftest import write_skill
@@ -152,6 +152,19 @@ def test_what_is_not_there_is_said(registry, alpha):
         registry.read_revision("alpha", 1, "nothing.txt")
     with pytest.raises(SkillNotFound):
         registry.history("beta")
+
+
+def test_of_a_folder_without_a_document_it_is_said_what_is_missing(registry, root, alpha):
+    (root / "bare").mkdir()
+    (root / "bare" / "notes.txt").write_text("No document.\n")
+    (alpha / "SKILL.md").unlink()
+    registry.sync()
+    assert registry.history("bare") == []
+    for name in ("alpha", "bare"):  # one had a content, one never did
+        with pytest.raises(SkillInvalid, match=r"holds no SKILL\.md"):
+            registry.diff(name)
+    with pytest.raises(RevisionNotFound, match="no revision 1, nor any other"):
+        registry.read_revision("bare", 1)
 
 
 def test_pruning_keeps_the_newest_and_the_current_one(registry, alpha):

@@ -11,7 +11,7 @@ from registry.catalog.visibility.decisions import decide_all, personality
 from registry.catalog.visibility.needs import NOTHING, Needs, read_needs
 from registry.catalog.visibility.rules import Facts, Host, decide
 from registry.errors import PersonalityNotFound, SettingsProblem
-from registry.settings import GlobalIngest, Personality, parse_settings
+from registry.settings import GlobalIngest, Personality, load_settings, parse_settings
 from tests.conftest import write_skill
 
 NOWHERE = Host({})
@@ -508,6 +508,34 @@ def test_settings_that_make_no_sense_are_refused(value, words):
     with pytest.raises(SettingsProblem) as caught:
         parse_settings({"personalities": {"coder": value}}, "config.yaml")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("usage: true\nlimits: {files: 1}\nusage: false\n", "line 3: 'usage' stands twice"),
+        ("personalities:\n  a: {}\n  b: {}\n  a: {}\n", "line 4: 'a' stands twice"),
+        ("usage: [\nstrict", "it is not valid YAML, line 2: "),
+        ("usege: true", "did you mean 'usage'?"),
+        ("hosts: &a {x: *a}", "hosts must be a mapping of short names"),
+    ],
+)
+def test_a_file_with_a_slip_is_refused_in_one_line(tmp_path, text, words):
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    with pytest.raises(SettingsProblem) as caught:
+        load_settings(file)
+    told = str(caught.value)
+    assert words in told
+    assert "\n" not in told
+    assert not told.endswith("?.")
+
+
+def test_what_is_repeated_by_an_anchor_may_be_given_anew(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text("personalities:\n  a: &a {team: x}\n  b: {<<: *a, team: y}\n  c: *a\n")
+    teams = {one.name: one.team for one in load_settings(file).personalities.values()}
+    assert teams == {"a": "x", "b": "y", "c": "x"}
 
 
 def test_a_personality_is_named_by_text():

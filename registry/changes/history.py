@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from registry.catalog.reading import CurrentSkill
+from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
 from registry.changes.foreign import check_foreign
 from registry.core import Core
@@ -98,12 +98,12 @@ class History:
 
     @property
     def current(self) -> Revision:
-        """The content that the skill has now, or had when it went. Raises `SkillNotFound`."""
+        """The content that the skill has now, or had when it went. Raises `SkillInvalid`."""
         for one in self.revisions:
             if one.current or (self.gone is not None and one.tree_hash == self.gone.tree_hash):
                 return one
-        if self.gone is None:
-            raise SkillNotFound(self.name)
+        if self.stored is not None:
+            raise unusable(self.core.reader, self.stored, self.name)
         return self.revisions[0]
 
     @property
@@ -136,7 +136,7 @@ class History:
         """Return a unified diff of all files: what the last change did, or between two revisions.
 
         ``old`` alone is compared with the current one. Empty: nothing is different, or there is
-        but one revision. Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`.
+        but one revision. Raises as `read`, and `SkillInvalid` where no content is current.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:

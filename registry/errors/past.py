@@ -65,11 +65,14 @@ class SkillNotDeleted(NotInTrash):
 class RevisionNotFound(NotFound):
     """The skill has no such revision: ``name``, ``number``, ``known`` (numbers)."""
 
-    sentence = "The skill {name:q} has no revision {number}; it has {known:list}."
+    sentence = "The skill {name:q} has no revision {number}"
 
     name: str
     number: int
     known: Sequence[int]
+
+    def _details(self) -> str:
+        return self.fill("; it has {known:list}." if self.facts["known"] else ", nor any other.")
 
 
 class ContentMissing(NotFound):

@@ -309,7 +309,10 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
     if not os.path.lexists(path):
         if os.sep not in target and not target.startswith((".", "~")):
             raise SourceNotFound(name=target, known=[source.name for source in known])
-        raise SourceInvalid(path=path, reason="there is no such folder")
+        folder, _, ref = path.partition("#")
+        pinned = f"; to pin a repository: {PurePath(folder).as_uri()}#{ref}"
+        hint = pinned if ref and os.path.isdir(folder) else ""
+        raise SourceInvalid(path=path, reason=f"there is no such folder{hint}")
     if not os.path.isdir(path):
         raise SourceInvalid(path=path, reason="it is not a folder")
     try:
@@ -320,6 +323,9 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
         os.scandir(path).close()
     except OSError as error:
         raise SourceInvalid(path=path, reason=error.strerror or str(error)) from error
+    if all(os.path.exists(os.path.join(path, one)) for one in ("HEAD", "objects", "refs")):
+        reason = f"it is a bare repository: its address is {PurePath(path).as_uri()}"
+        raise SourceInvalid(path=path, reason=reason)
     if is_below(resolved("~"), path):
         what = "your home folder" if path == resolved("~") else "a folder that holds your home"
         reason = f"it is {what}, most of which is no skills; name a folder below it that holds some"

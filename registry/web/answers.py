@@ -144,7 +144,11 @@ def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
             told = handler(visit)
     except RegistryError as error:
         return _sent(visit, refusal(error), None)
-    return told if isinstance(told, Response) else _sent(visit, told, tag)
+    if not isinstance(told, Response):
+        return _sent(visit, told, tag)
+    if tag is not None:
+        told.headers.update(_kept_by_client(tag))
+    return told
 
 
 def refusal(error: RegistryError) -> Told:

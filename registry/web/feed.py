@@ -27,8 +27,7 @@ def feed(visit: Visit) -> Response:
     for change in found:
         root.append(_entry(visit, change))
     body = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    headers = {"cache-control": "private, no-cache"}
-    return compressed(visit.request, body, "application/atom+xml; charset=utf-8", headers)
+    return compressed(visit.request, body, "application/atom+xml; charset=utf-8", {})
 
 
 def _entry(visit: Visit, change: Change) -> ET.Element:

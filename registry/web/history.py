@@ -34,9 +34,10 @@ def history(visit: Visit) -> Told:
     revisions = visit.desk.registry.history(handle)
     query = visit.request.query_params
     new = number_of(query, "new") or next(
-        (one.number for one in revisions if one.current), revisions[0].number
+        (one.number for one in revisions if one.current),
+        revisions[0].number if revisions else None,
     )
-    older = (one.number for one in revisions if one.number < new)
+    older = (one.number for one in revisions if new is not None and one.number < new)
     old = number_of(query, "old") or next(older, None)
     diffs = []
     if old is not None:
@@ -62,7 +63,7 @@ def history(visit: Visit) -> Told:
     )
 
 
-def _revision(ref: str, revisions: Sequence[Revision], number: int) -> Revision:
+def _revision(ref: str, revisions: Sequence[Revision], number: int | None) -> Revision:
     for one in revisions:
         if one.number == number:
             return one

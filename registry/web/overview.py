@@ -33,7 +33,8 @@ def sources(visit: Visit) -> Told:
     if not visit.visitor.is_local:
         for one in told:
             del one["path"]
-    facts = {"title": "Sources", "sources": found}
+    has_remote = any(one.remote for one in found)
+    facts = {"title": "Sources", "sources": found, "has_remote": has_remote}
     return Told("sources.html", lambda: facts, lambda: {"sources": told})
 
 
@@ -69,6 +70,7 @@ def changes(visit: Visit) -> Told:
     """Say what came, changed and went lately, by day."""
     days = number_of(visit.request.query_params, "days")
     found = recent(visit, days)
+    is_cut = len(found) == CHANGES
     by_day = [
         (day, _gathered(list(some))) for day, some in groupby(found, key=lambda one: one.at[:10])
     ]
@@ -78,9 +80,9 @@ def changes(visit: Visit) -> Told:
             "title": "Changes",
             "days": by_day,
             "asked_days": days,
-            "is_cut": len(found) == CHANGES,
+            "is_cut": is_cut,
         },
-        lambda: {"changes": record(found)},
+        lambda: {"changes": record(found), "more": is_cut},
     )
 
 
@@ -90,7 +92,7 @@ def recent(visit: Visit, days: int | None) -> list[Change]:
     if days is not None:
         if days > MAX_DAYS:
             raise UsageProblem(message=f"days is a number up to {MAX_DAYS}")
-        begin = date.fromisoformat(utc_now()[:10]) - timedelta(days=days)
+        begin = date.fromisoformat(utc_now()[:10]) - timedelta(days=days - 1)
         since = f"{begin.isoformat()}T00:00:00Z"
     return list(visit.look.recent(limit=CHANGES, since=since))
 

@@ -54,6 +54,8 @@ def skill(visit: Visit) -> Told:
     copies = look.shown(detail.copies)
     origin = getattr(detail, "origin", None)
     revisions = visit.desk.registry.history(stored.place)
+    is_offered = detail.status in {"ok", "warning"} and not stored.held
+    install = list(install_lines(detail.ref, visit.base)) if is_offered else []
     return Told(
         "skill.html",
         lambda: {
@@ -71,9 +73,9 @@ def skill(visit: Visit) -> Told:
             "usage": usage,
             "origin": record(origin),
             "revisions": revisions,
-            "pulls": list(pull_lines(detail.ref)),
+            "is_offered": is_offered,
+            "install": install,
             "mcp": mcp_snippet(visit.base),
-            "scoped": f"{visit.base}/s/{addresses.of_ref(detail.ref)}",
         },
         lambda: {
             **detail.to_dict(),
@@ -82,6 +84,7 @@ def skill(visit: Visit) -> Told:
             "listed": why.listed,
             "reasons": record(why.reasons),
             "usage": record(usage),
+            "install": install,
             "revisions": [
                 {"number": one.number, "seen_at": one.seen_at, "tree_hash": one.tree_hash}
                 for one in revisions
@@ -108,7 +111,7 @@ def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield str(key), text
 
 
-def pull_lines(ref: str) -> Iterator[tuple[str, str]]:
+def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
     """Yield for some agents their names and the command that puts a skill where they look.
 
     None where a terminal might take the ref for something else than it looks like.
@@ -117,7 +120,10 @@ def pull_lines(ref: str) -> Iterator[tuple[str, str]]:
         name = f"-- {quote(ref)}" if ref.startswith("-") else quote(ref)
         for agent in AGENTS:
             known = agents()[agent]
-            yield known.name, f"skill-registry pull --global --agent {agent} {name}"
+            command = f"skill-registry pull --global --agent {agent} {name}"
+            yield {"agent": known.name, "command": command}
+        command = f"npx skills add {base}/s/{addresses.of_ref(ref)}"
+        yield {"agent": "The skills CLI", "command": command}
 
 
 def mcp_snippet(base: str) -> str:

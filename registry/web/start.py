@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from registry.catalog.search.fit import FITS
 from registry.db.queries.facets import Facets
 from registry.db.queries.filters import Filters
 from registry.errors import RegistryError
@@ -69,6 +70,7 @@ def start(visit: Visit) -> Told:
             "found": found,
             "total": total,
             "missing": found.missing if asked.q else (),
+            "fits": not asked.q or found.confidence >= FITS,
             "pages": pages,
             "facets": [
                 (key, title, getattr(counts, name), getattr(asked, key, None))

@@ -5,6 +5,7 @@ of an index, so that for a large catalogue only the small ones are of use.
 """
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
@@ -84,17 +85,24 @@ def _meant(visit: Visit) -> Iterator[Skill]:
     name = path.removeprefix("/s/").removesuffix(END) if path.startswith("/s/") else None
     registry, look = visit.desk.registry, visit.look
     if name is None:
-        return registry.iter(look.filters(Filters()))
+        return _told_apart(visit, look.filters(Filters()))
     try:
         return iter([look.locate(addresses.ref_of(name)).skill])
     except (NotFound, SkillAmbiguous) as error:
         problem = error
     if any(source.name == name for source in look.sources()):
-        return registry.iter(look.filters(Filters(source=name)))
+        return _told_apart(visit, look.filters(Filters(source=name)))
     tagged = look.filters(Filters(tags=[name]))
     if not registry.list(tagged, limit=0).total:
         raise NotFound if not isinstance(problem, NotFound) else problem
-    return registry.iter(tagged)
+    return _told_apart(visit, tagged)
+
+
+def _told_apart(visit: Visit, filters: Filters) -> Iterator[Skill]:
+    """Return the skills whose name no other has: of several a client would take the first."""
+    registry = visit.desk.registry
+    times = Counter(one.name for one in registry.iter(filters))
+    return (one for one in registry.iter(filters) if times[one.name] == 1)
 
 
 def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | None:
@@ -111,12 +119,9 @@ def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | No
 
 
 def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
-    """Return the entry of a skill; None for what no client takes, or can be told apart."""
+    """Return the entry of a skill; None for what no client takes."""
     if check_new_name(skill.name) is not None or not skill.description.strip():
         return None
-    is_scoped = visit.request.scope["path"].startswith("/s/")
-    if not is_scoped and skill.ref != skill.name:
-        return None  # of several of one name a client would take the first
     try:
         # What was edited has another digest by now, and a client that finds that drops the skill.
         stored = visit.look.locate(f"{skill.source}/{skill.folder}")

@@ -89,6 +89,20 @@ def test_what_cannot_be_read_is_told_and_no_more(name, data):
     assert str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("evals.json", "[" * 100_000, "it is not JSON: nested too deeply"),
+        ("triggers.yaml", "a: [\n", "in line 2, column 1"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words_about_the_file(name, text, reason):
+    with pytest.raises(NotPrompts) as told:
+        said(name, text)
+    assert reason in str(told.value)
+    assert "string" not in str(told.value)
+
+
 def test_files_of_prompts_are_known_by_their_names():
     yes = (
         "evals/evals.json evals/cases.yaml eval/a.csv evals.json EVALS.json trigger-eval.json "

@@ -111,6 +111,12 @@ def test_a_skill_without_any_of_the_words_says_so(library):
     assert [reason.code for reason in one.reasons] == ["listed", "no-word"]
 
 
+@pytest.mark.parametrize("query", ["", '"'])
+def test_of_a_query_without_words_nothing_is_advised(library, query):
+    told = placed(library, "gardening", query).reasons[-1]
+    assert (told.code, told.message, told.fix) == ("no-word", "the query has no words", None)
+
+
 def test_a_filter_that_leaves_it_out_is_named(library):
     one = placed(library, "press", "print", tags=["stationery"], kind=None)
     assert one.place is None

@@ -23,6 +23,13 @@ from registry.text import fold, has_unspaced, split, words
         ("как написать тесты для кода", ["написать", "тесты", "кода"]),
         ("release-notes", ["release notes", "release", "notes"]),
         ("I can't plan a rota, what's wrong", ["plan", "rota", "wrong"]),
+        ("why doesn't the borrow checker's hint work", ["borrow", "checker", "hint", "work"]),
+        ("l\u2019architecture d'une application", ["architecture", "application"]),
+        ("\uff30\uff24\uff26\uff0f\uff37\uff4f\uff52\uff44", ["pdf word", "pdf", "word"]),
+        (
+            "\uff83\uff9e\uff70\uff80\u3000\uff02pull request\uff02",
+            ["pull request", "デー", "ータ"],
+        ),
         ('"pull request" review', ["pull request", "review"]),
         ("「数据分析」", ["数据 据分 分析"]),
         ("合同审查", ["合同", "同审", "审查"]),
@@ -97,6 +104,13 @@ def test_words_of_other_languages_are_said_in_english(query, english):
 def test_lay_words_are_said_as_authors_say_them():
     assert "contract" in meant("check this agreement")[0]
     assert "contract" not in meant("check this contract agreement")[0]
+
+
+def test_a_word_that_only_lacks_an_ending_is_not_a_lay_word():
+    assert "game engine" in meant("unity scene")[0]
+    assert "game engine" not in meant("unit tests")[0]
+    assert "game engine" not in meant("units of measure")[0]
+    assert "shopping list" in meant("grocery")[0] & meant("groceries")[0]
 
 
 def test_an_english_word_is_not_taken_for_one_of_another_language():

@@ -105,6 +105,11 @@ def test_two_words_find_what_is_written_as_one(library):
     assert names(library, "web socket") == ["sockets"]
 
 
+def test_letters_of_the_width_of_chinese_characters_are_letters(library):
+    assert names(library, "\uff30\uff24\uff26") == names(library, "pdf")
+    assert library.search("\uff58\uff39").missing == ("xy",)
+
+
 def test_part_of_a_run_of_characters_is_found(library):
     assert names(library, "帮我看看合同条款有没有问题") == ["contract"]
     assert names(library, "合") == ["contract"]
@@ -128,6 +133,35 @@ def test_several_queries_are_answered_in_turn(library):
     assert names(library, "pdf forms", "websocket", limit=1, offset=1) == ["sockets"]
     assert library.search("pdf", queries=["websocket"]).total == 3
     assert library.search(["pdf", "websocket"]) == library.search(queries=["pdf", "websocket"])
+
+
+def test_pages_fit_together_beyond_the_best_of_each_list(registry, root, skill, monkeypatch):
+    monkeypatch.setattr("registry.catalog.search.find.MAX_RANKED", 5)
+    for number in range(12):
+        about = f"Tea{' of leaves' * number}."
+        skill(f"tea-{number}", description=about, body="Tea.\n" * (number + 1) + "Other.\n" * 9)
+    registry.sync(str(root))
+    assert registry.search("tea", limit=3).total < 12
+    pages = [names(registry, "tea", limit=2, offset=offset) for offset in range(0, 14, 2)]
+    assert [len(page) for page in pages] == [2, 2, 2, 2, 2, 2, 0]
+    together = [name for page in pages for name in page]
+    assert together == names(registry, "tea", limit=100)
+    assert len(set(together)) == 12
+
+
+def test_a_near_copy_that_is_found_further_on_takes_no_place_of_its_own(
+    registry, root, skill, monkeypatch
+):
+    monkeypatch.setattr("registry.catalog.search.find.MAX_RANKED", 5)
+    for name in ("tea-time", "copy"):
+        skill(name, description="Tea for those who take the time.", body=LINES)
+    for number in range(4):
+        skill(f"tea-{number}", description=f"Tea of {number}.", body=f"Leaves {number}.\n")
+    registry.sync(str(root))
+    assert registry.search("tea", limit=1).total == 5
+    found = registry.search("tea", limit=100)
+    assert [{hit.name, *hit.alike} for hit in found if hit.alike] == [{"tea-time", "copy"}]
+    assert found.total == len(found) == 5
 
 
 @pytest.mark.parametrize("queries", [[], ["a"] * 6])
@@ -207,6 +241,19 @@ class TestNothingFits:
         assert found.missing == ("sourdough", "recipe")
         assert found.total > 0
 
+    def test_of_a_compound_that_is_missing_the_parts_are_not_told(self, library):
+        assert library.search("forms sour-dough starter").missing == ("sour dough", "starter")
+        assert library.search("pdf-invoices xylophone").missing == ("pdf invoices", "xylophone")
+
+    def test_words_are_missing_where_the_confidence_that_is_told_is_too_low(
+        self, library, monkeypatch
+    ):
+        assert library.search("pdf forms xylophone").confidence == 0.65  # a little less, in fact
+        monkeypatch.setattr("registry.catalog.search.find.FITS", 0.65)
+        assert library.search("pdf forms xylophone").missing == ()
+        monkeypatch.setattr("registry.catalog.search.find.FITS", 0.66)
+        assert library.search("pdf forms xylophone").missing == ("xylophone",)
+
     def test_what_nothing_holds_finds_nothing(self, library):
         found = library.search("xylophone")
         assert found == Found((), 0, 0.0, ("xylophone",))
@@ -214,6 +261,17 @@ class TestNothingFits:
     def test_what_was_found_by_its_beginning_or_nearly_so_fits(self, library):
         assert library.search("kubern").confidence == 1.0
         assert library.search("kuberentes").confidence == 1.0
+
+    @pytest.mark.both
+    def test_two_words_and_what_they_make_as_one_are_the_same(self, library, skill):
+        skill("pictures", description="Draw with stable diffusion.", body="Bytes.\n")
+        skill("models", description="Load StableDiffusion weights.", body="Bytes.\n")
+        library.sync()
+        found = library.search("stable diffusion")
+        assert {hit.name: hit.confidence for hit in found} == {"pictures": 1.0, "models": 1.0}
+        found = library.search("web socket sourdough")
+        assert found.missing == ("sourdough",)
+        assert found[0].confidence > 0.5
 
     def test_what_was_found_by_other_words_fits(self, library):
         assert library.search("内存取证").confidence >= 0.68

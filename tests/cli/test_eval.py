@@ -65,6 +65,13 @@ def test_a_broken_file_is_counted_and_named_on_request(cli, shipped):
     assert "press: evals.json: it is not JSON" in told
 
 
+def test_a_file_with_more_prompts_than_are_asked_is_not_called_useless(cli, shipped):
+    (shipped / "press" / "evals.json").write_text(json.dumps([f"page {n}" for n in range(501)]))
+    cli("sync")
+    assert "1 file of prompts could not be used whole; --failed says why." in cli("eval").stderr
+    assert "of 501 prompts the first 500 are asked" in cli("eval", "--failed").stderr
+
+
 def test_prompts_that_would_command_a_terminal_are_shown_escaped(cli, shipped):
     (shipped / "leaflet" / "evals.json").write_text(json.dumps(["\x1b]0;owned\x07 zebra\nx"]))
     cli("sync")

@@ -29,6 +29,15 @@ def test_a_revision_that_is_not_there_is_named(cli, library):
     assert cli("restore", "haiku", "--revision", "1", "--source", "mine").exit_code == 2
 
 
+def test_of_a_folder_that_never_had_a_content_the_history_says_so(cli, library):
+    (library / "bare").mkdir()
+    cli("sync")
+    told = cli("history", "bare")
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert told.stderr.startswith("No content of it was ever kept; 'skill-registry why'")
+    assert "the folder holds no SKILL.md" in cli("diff", "bare").stderr
+
+
 def test_a_diff_on_a_terminal_is_painted(terminal, cli, library):
     cli("update", "haiku", "--description", "Three lines.")
     assert "\x1b[32m+description: Three lines.\x1b[0m" in terminal("diff", "haiku").out

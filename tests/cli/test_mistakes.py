@@ -256,7 +256,7 @@ def test_a_link_that_stood_for_a_skill_is_named_as_one(cli, tmp_path, command):
     [
         ("defalt_source: x\n", "unknown key 'defalt_source' in the settings: did you mean "),
         ("limits: {depth: 0}\n", "limits.depth must be a whole number of at least 1, not 0."),
-        ("one: 1\nlist: [\n", "it is not valid YAML: line 3: expected the node content, but"),
+        ("one: 1\nlist: [\n", "it is not valid YAML, line 3: expected the node content, but"),
         ("a: \b\n", "it is not valid YAML: unacceptable character #x0008"),
     ],
 )

@@ -52,8 +52,14 @@ def test_near_copies_are_told_in_json_and_marked_in_the_table(library, cli):
 def test_where_nothing_fits_that_is_said_beside_the_nearest(library, cli):
     result = cli("search", "write sourdough recipe", "--format", "table")
     assert "invoices" in result.stdout
-    assert "Perhaps nothing fits: nothing here names 'sourdough' or 'recipe'" in result.stderr
+    assert "Perhaps nothing fits: none of the best names 'sourdough' or 'recipe'" in result.stderr
     assert "Perhaps" not in cli("search", "pdf forms", "--format", "table").stderr
+
+
+def test_a_description_is_shown_once_where_what_was_typed_stands_nowhere(library, cli):
+    shown = cli("search", "costumers Rechnung", "--format", "table").stdout
+    assert shown.count("Write invoices") == 1
+    assert "Step 0" in cli("search", "step", "--format", "table").stdout
 
 
 def test_a_pipe_hears_on_stderr_that_nothing_fits(library, cli):

@@ -255,3 +255,14 @@ def test_what_a_source_does_not_have_cannot_be_changed(registry, root, skill):
     with pytest.raises(UsageProblem, match=r"no priorty to change; there are: ref, new_name"):
         registry.update_source("mine", priorty=2)
     assert registry.sources()[0].priority == 0
+
+
+def test_a_repository_that_is_no_folder_of_skills_is_refused_with_its_address(registry, tmp_path):
+    bare = tmp_path / "my team.git"
+    for name in ("HEAD", "objects", "refs"):
+        (bare / name).mkdir(parents=True)
+    with pytest.raises(SourceInvalid, match=f"bare repository: its address is {bare.as_uri()}"):
+        registry.sync(str(bare))
+    with pytest.raises(SourceInvalid, match=f"to pin a repository: {bare.as_uri()}#v1"):
+        registry.sync(f"{bare}#v1")
+    assert registry.sources() == []

@@ -204,6 +204,21 @@ def test_an_index_names_artifacts_by_their_digests(site):
                     assert "SKILL.md" in archive.getnames()
 
 
+@pytest.mark.both
+def test_an_index_names_none_of_several_that_no_client_can_tell_apart(site, registry, library):
+    for folder in ("one", "two"):
+        extra = "tags: [office]\n"
+        write_skill(library / "twins" / folder, name="twin", body=f"# {folder}\n", extra=extra)
+    registry.sync()
+    for scope in ("", "/s/mine", "/s/office"):
+        told = site.get(f"{scope}/.well-known/agent-skills/index.json").json["skills"]
+        assert "letters-0" in {one["name"] for one in told}
+        assert "twin" not in {one["name"] for one in told}
+    (alone,) = site.get("/s/mine/twins/one/.well-known/agent-skills/index.json").json["skills"]
+    assert alone["name"] == "twin"
+    assert b"# one" in site.get(alone["url"]).body
+
+
 def test_an_index_tells_what_was_edited_a_moment_ago(site, library):
     edit(library, "Adds up", "Sums up")
     (one,) = site.get("/s/sums/.well-known/agent-skills/index.json").json["skills"]

@@ -32,6 +32,8 @@ def test_that_nothing_fits_is_said(site):
     told = site.get("/", q="zzqqxx customers volcanoes").page.text
     assert "Perhaps nothing fits" in told
     assert "volcanoes" in told
+    told = site.get("/", q="letters table").page.text
+    assert "Perhaps nothing fits. " in told  # some names either, none both
 
 
 def test_facets_narrow_it(site):
@@ -105,7 +107,7 @@ def test_what_cannot_be_asked_is_said_in_words(site):
 
 
 def test_a_client_that_has_it_is_told_so_until_something_changes(site, skill, registry, root):
-    for path in ("/", "/index.json?q=sums", "/stats", "/findings.json"):
+    for path in ("/", "/index.json?q=sums", "/stats", "/findings.json", "/changes.atom"):
         tag = site.get(path).headers["etag"]
         again = site.ask(path, If_None_Match=tag)
         assert (again.status, again.body) == (304, b"")

@@ -87,9 +87,14 @@ def _parsed(ending: str, text: str) -> JsonValue:
         return read_value(text, 1, set())
     except Refused as error:
         raise NotPrompts(error.diagnostic.message) from None
-    except (Broken, csv.Error, ValueError, RecursionError) as error:
-        kind = "JSON" if ending.startswith("json") else ending.upper()
-        raise NotPrompts(f"it is not {kind}: {str(error) or 'nested too deeply'}") from None
+    except (Broken, csv.Error, ValueError) as error:
+        # The parser's name for text that it was given.
+        reason = str(error).replace('"<unicode string>", ', "")
+    except RecursionError:
+        reason = "nested too deeply"
+    raise NotPrompts(
+        f"it is not {'JSON' if ending.startswith('json') else ending.upper()}: {reason}"
+    )
 
 
 def _json(text: str) -> JsonValue:

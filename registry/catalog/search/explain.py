@@ -248,7 +248,9 @@ class _Search:
             if not list_skills(self.reader, Filters(**alone), limit=1).total:  # type: ignore[arg-type]
                 message = f"the filter {name} leaves it out"
                 yield Diagnostic("filtered", "info", message)
-        if not any(one.parts for one in words):
+        if not words:
+            yield Diagnostic("no-word", "warning", "the query has no words")
+        elif not any(one.parts for one in words):
             fix = "write the words that people ask for into its description"
             yield Diagnostic("no-word", "warning", "it has no word of the query", fix=fix)
         elif subject.listed and len(self.found) >= MAX_RANKED:

@@ -49,14 +49,15 @@ def search(
     """Return one page of hits, the best first, and how many places they take in all.
 
     Several queries are answered in turn, the best of each first. Copies and near copies take one
-    place. Of a query that more than `MAX_RANKED` skills match only the best are counted. Raises
-    `UsageProblem` for too many queries, or none.
+    place. Of a query that more than `MAX_RANKED` skills match only the best are counted, and
+    more where a page goes beyond them. Raises `UsageProblem` for too many queries, or none.
     """
     most = MAX_RANKED
-    while most < offset + limit:  # in steps, so that pages fit together
-        most *= 4
     with reader.snapshot():
         found, understood, sight = _asked(reader, queries, filters, most)
+        while len(found) < offset + limit and _skills(found) >= most:
+            most *= 4
+            found = _continued(found, _asked(reader, queries, filters, most)[0])
         page = found[offset : offset + limit]
         best = found[: BEST * min(len(queries), 3)]
         told = {one.id: one for one in [*page, *best]}
@@ -66,7 +67,7 @@ def search(
         one: confidence(match.asked, known[one][1]) if match.fits is None else match.fits
         for one, match in told.items()
     }
-    fitting = max((fits[one.id] for one in best), default=0.0)
+    fitting = round(max((fits[one.id] for one in best), default=0.0), 2)
     return Found(
         tuple(
             hit_of(
@@ -81,9 +82,30 @@ def search(
             for one in page
         ),
         len(found),
-        round(fitting, 2),
+        fitting,
         missing(understood, [known[one.id][1] for one in best]) if fitting < FITS else (),
     )
+
+
+def _skills(found: Sequence[Match]) -> int:
+    """Return how many skills were found; fewer than were asked for of each list: that is all."""
+    return sum(1 + len(one.alike) for one in found)
+
+
+def _continued(found: Sequence[Match], more: Sequence[Match]) -> list[Match]:
+    """Return what was found and then the rest of a longer search, so that pages fit together."""
+    result = list(found)
+    places = {member: at for at, one in enumerate(found) for member in (one.id, *one.alike)}
+    for one in more:
+        members = (one.id, *one.alike)
+        known = [places[member] for member in members if member in places]
+        new = [member for member in members if member not in places]
+        if not known:
+            result.append(one)
+        elif new:
+            held = result[known[0]]
+            result[known[0]] = held._replace(alike=[*held.alike, *new])
+    return result
 
 
 def places(reader: Reader, queries: Sequence[str], filters: Filters) -> list[int]:

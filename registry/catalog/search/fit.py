@@ -6,10 +6,11 @@ or description; where the best hits don't, that is said, instead of presenting t
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
-from registry.catalog.search.query import stem, stems
-from registry.catalog.search.rank import Asked
+from registry.catalog.search.query import joined, stem, stems
+from registry.catalog.search.rank import Asked, Word
 from registry.db.asked import Pattern
 from registry.model import Skill
 from registry.text import has_unspaced, shorten, words
@@ -35,9 +36,12 @@ class _Sought(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What is looked for in each head: what was asked, with what each word tells, and all of it."""
+    """What is looked for in each head: what was asked, with what each word tells, and all of it.
 
-    words: Sequence[tuple[float, _Sought]]
+    Any of the patterns of a word will do.
+    """
+
+    words: Sequence[tuple[float, Sequence[_Sought]]]
     every: float
     lay: Sequence[_Sought]
     foreign: Sequence[_Sought]
@@ -52,7 +56,8 @@ def coverage(asked: Asked, head: str) -> float:
     """Return the same of the text of a head."""
     said = _stems(head)
     wanted = _wanted(asked)
-    own = sum(weight for weight, sought in wanted.words if _holds(said, sought)) / wanted.every
+    held = (weight for weight, ways in wanted.words if any(_holds(said, one) for one in ways))
+    own = sum(held) / wanted.every
     lay = _share(said, wanted.lay)
     return min(1.0, max(own + _LAY * lay, MEANT * _share(said, wanted.foreign)))
 
@@ -63,16 +68,21 @@ def head_of(skill: Skill) -> str:
 
 
 def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
-    """Return the words that no head of these skills names, as they were typed, each once."""
+    """Return the words that no head of these skills names, as they were typed, each once.
+
+    Of those that were typed as one ("on-call") the parts are not told besides.
+    """
     heads = [_stems(head_of(skill)) for skill in skills]
-    words_missing = (
-        shorten(" ".join(word.typed), MAX_WORD)
+    found = dict.fromkeys(
+        word.typed
         for asked in queries
-        for word in asked.words
+        for word, ways in _ways(asked)
         if not has_unspaced("".join(word.typed))
-        and not any(_holds(said, _sought(word.pattern)) for said in heads)
+        and not any(_holds(said, one) for said in heads for one in ways)
     )
-    return tuple(dict.fromkeys(words_missing))[:MAX_MISSING]
+    parts = {(part,) for term in found if len(term) > 1 for part in term}
+    told = [shorten(" ".join(term), MAX_WORD) for term in found if term not in parts]
+    return tuple(told[:MAX_MISSING])
 
 
 def _share(said: frozenset[str], meant: Sequence[_Sought]) -> float:
@@ -87,12 +97,34 @@ def _holds(said: frozenset[str], sought: _Sought) -> bool:
 
 @lru_cache(maxsize=16)
 def _wanted(asked: Asked) -> _Wanted:
+    words = [(word.weight, ways) for word, ways in _ways(asked)]
     return _Wanted(
-        [(word.weight, _sought(word.pattern)) for word in asked.words],
-        sum(word.weight for word in asked.words) or 1.0,
+        words,
+        sum(weight for weight, _ in words) or 1.0,
         [_sought(Pattern(term)) for term in asked.others.lay],
         [_sought(Pattern(term)) for term in asked.others.foreign],
     )
+
+
+def _ways(asked: Asked) -> list[tuple[Word, list[_Sought]]]:
+    """Return the words that were asked for, each with itself and what it makes with a neighbour.
+
+    What two words make as one says both, and is not asked for besides: "web socket", "websocket".
+    """
+    neighbours = {one: pair for pair in pairwise(asked.terms) for one in joined(list(pair))}
+    compounds = [word for word in asked.words if word.typed in neighbours]
+    return [
+        (
+            word,
+            [
+                _sought(one.pattern)
+                for one in (word, *compounds)
+                if one is word or word.typed in neighbours[one.typed]
+            ],
+        )
+        for word in asked.words
+        if word.typed not in neighbours
+    ]
 
 
 def _sought(pattern: Pattern) -> _Sought:

@@ -9,18 +9,18 @@ from typing import Final
 
 ENGLISH: Final = frozenset(
     """a about again all also always am an and another any anybody anyone anything are as ask at
-    away back be because been before being but by can could d did do does doing don each either
-    else ever every everybody everyone everything few find for forever from get gets getting give
-    had has have having he her here him his how however i if in instead
-    into is isn it its itself just keep kind know let like ll look looking lot m make makes making
-    many may maybe me might more most much must my myself need needs never no nobody none nor not
-    nothing now of off often ok okay on once one ones only or other others our out over own please
-    put quite re really s said same say see shall she should show since skill skills so some
-    somebody someone something sometimes somewhere still such sure t take takes tell than that the
-    their them then there these they thing things think this those though through to too try
-    trying under until up upon us use used uses using ve very via want wants was way we well went
-    were what whatever when where whether which while who whole whom whose why will with within
-    without won would yet you your yours""".split()
+    aren away back be because been before being but by can could couldn d did didn do does doesn
+    doing don each either else ever every everybody everyone everything few find for forever from
+    get gets getting give had hadn has hasn have haven having he her here him his how however i if
+    in instead into is isn it its itself just keep kind know let like ll look looking lot m make
+    makes making many may maybe me might more most much must my myself need needs never no nobody
+    none nor not nothing now of off often ok okay on once one ones only or other others our out over
+    own please put quite re really s said same say see shall she should shouldn show since skill
+    skills so some somebody someone something sometimes somewhere still such sure t take takes tell
+    than that the their them then there these they thing things think this those though through to
+    too try trying under until up upon us use used uses using ve very via want wants was wasn way we
+    well went were weren what whatever when where whether which while who whole whom whose why will
+    with within without won would wouldn yet you your yours""".split()
 )
 
 OTHERS: Final = frozenset(
@@ -33,11 +33,11 @@ OTHERS: Final = frozenset(
     unsere unter vom von vor wann warum weil welche welcher wenn werden wie wieder will wir wird
     wo zu zum zur zwischen"""
     # French
-    """ alors au aucun aussi aux avec avoir ce ces cet cette chez comme comment dans de depuis
-    des donc du elle elles en encore entre est et être faire fait faut il ils je la le les leur
-    leurs lui ma mais mes moi mon ne nos notre nous où par pas peut plus pour pourquoi puis quand
-    que quel quelle qui quoi sa sans ses si son sont sous suis ta te tes ton tous tout toute toutes
-    très tu un une vers veux voici vos votre vous"""
+    """ alors au aucun aussi aux avec avoir ce ces cet cette chez comme comment dans de depuis des
+    donc du elle elles en encore entre est et être faire fait faut il ils je l la le les leur leurs
+    lui ma mais mes moi mon ne nos notre nous où par pas peut plus pour pourquoi puis qu quand que
+    quel quelle qui quoi sa sans ses si son sont sous suis ta te tes ton tous tout toute toutes très
+    tu un une vers veux voici vos votre vous"""
     # Spanish, Portuguese
     """ al algo ante antes aquí así como con contra cual cuál cuando cuándo cómo da das de del
     desde dónde e el él ella ellas ellos en entre era es esa ese eso esta está están este esto
@@ -49,10 +49,10 @@ OTHERS: Final = frozenset(
     qual quais quando quem quero seu seus são só sua suas também tem tenho ter um uma umas uns
     você vocês"""
     # Italian
-    """ agli alla alle anche che chi col come cosa così da dalla degli dei del della delle
-    di dove e gli ho i il la le lo loro ma mi mia mie miei mio nel nella nelle noi non ogni
-    per perché più può quale quando quanto quella quello questa questo se sei si sono su sulla sul
-    suo tra tutti tutto un una uno vorrei"""
+    """ agli alla alle anche che chi col come cosa così da dalla degli dei del della delle di dove e
+    gli ho i il la le lo loro ma mi mia mie miei mio nel nella nelle noi non ogni per perché più può
+    quale quando quanto quella quello questa questo se sei si sono su sulla sul sull suo tra tutti
+    tutto un una uno vorrei"""
     # Russian
     """ а без бы был была было быть в вам вас ваш весь во вот все всё вы где да для до его ее её
     ей если есть ещё же за и из или им их к как какой когда который кто ли мне мой может можно мой

@@ -22,6 +22,7 @@ MAX_KEY: Final = 12
 
 _ELSEWHERE: Final = OTHERS - ENGLISH
 _BEGINNING: Final = 4
+_OF_Y: Final = ("y", "ies")
 _ENDING: Final = 2
 
 _Words: TypeAlias = dict[str, list[tuple[str, str]]]
@@ -103,7 +104,9 @@ def _in_words(
 
 
 def _is_same_in_english(known: str, word: str) -> bool:
-    return known == word or stem(known) == stem(word)
+    # "unity" is no form of "unit", though the stems are the same.
+    is_form = stem(known) == stem(word) and known.endswith(_OF_Y) == word.endswith(_OF_Y)
+    return known == word or is_form
 
 
 def _is_same(known: str, word: str) -> bool:

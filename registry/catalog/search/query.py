@@ -5,6 +5,7 @@ characters of a script without spaces. Nothing typed is a syntax error.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -20,6 +21,9 @@ MAX_TERMS: Final = 32
 """A longer question is cut: its first distinct words say what it is about."""
 
 _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d]*)\u300d')
+_OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
+_BETWEEN: Final = re.compile(r"[\s'\u2019]+")
+"""An apostrophe stands between words: what it joins is said of one of them ("the team's")."""
 _ONLY_KANA: Final = re.compile("[\u3040-\u309f\u30fc]+")
 _MIN_JOINED: Final = 3
 _MIN_STEM: Final = 4
@@ -32,6 +36,7 @@ def parse(query: str) -> list[Term]:
 
     Words that only hold a sentence together are left out, unless there are no others.
     """
+    query = _of_usual_width(query)
     phrases = [group for match in _QUOTED.finditer(query) for group in match.groups() if group]
     loose = list(_loose(unquoted(query)))
     quoted = [term for phrase in phrases if (term := _phrase(phrase))]
@@ -43,7 +48,12 @@ def parse(query: str) -> list[Term]:
 
 def unquoted(query: str) -> str:
     """Return what of a query stands outside of quotes."""
-    return _QUOTED.sub(" ", query)
+    return _QUOTED.sub(" ", _of_usual_width(query))
+
+
+def _of_usual_width(text: str) -> str:
+    """Return a text with letters as all others write them that were typed for East Asian text."""
+    return _OTHER_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
 
 
 def _phrase(text: str) -> Term:
@@ -64,7 +74,7 @@ def _phrase(text: str) -> Term:
 
 def _loose(text: str) -> Iterator[Term]:
     """Yield the terms of what is not quoted; the parts of a compound count beside the whole."""
-    for piece in text.split():
+    for piece in _BETWEEN.split(text):
         for place, part in enumerate(runs(piece)):
             if place % 2:
                 yield from ((one,) for one in _unspaced(part))

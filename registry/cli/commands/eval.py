@@ -121,7 +121,7 @@ def _summary(found: "Evaluation", *, named: bool) -> Iterator[str]:
             yield f"{escape.line(where)}: {escape.prose(one.reason)}"
     elif found.problems:
         files = words.count(len(found.problems), "file")
-        yield f"{files} of prompts could not be used; --failed says why."
+        yield f"{files} of prompts could not be used whole; --failed says why."
 
 
 def _percent(number: int, of: int) -> float:

@@ -39,6 +39,8 @@ def history(session: Session, *, name: str, who: bool) -> None:
 
     found = History.of(session.registry.core, name)
     emit(session, found.revisions, [*COLUMNS, *WHO] if who else COLUMNS)
+    if not found.revisions:
+        session.console.note("No content of it was ever kept; 'skill-registry why' says why not.")
     if found.gone is not None:
         session.console.note(escape.text(_where(found.gone, name)))
 

@@ -82,7 +82,7 @@ def command(
     if told:
         session.console.note(f"{len(hits):,} of {words.count(hits.total, 'hit')}", "dim")
     if hits.confidence < FITS:
-        named = f": nothing here names {Fact(hits.missing):or}" if hits.missing else ""
+        named = f": none of the best names {Fact(hits.missing):or}" if hits.missing else ""
         session.console.note(f"Perhaps nothing fits{named}. Try other keywords, or English ones.")
 
 
@@ -126,6 +126,9 @@ def draw_hits(
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head
         if not is_roomy or wanted is None or not wanted.search(about):
             match = escape.prose(_cut(_match(hit, wanted), wanted))
+            is_unmarked = wanted is None or not wanted.search(match)
+            if is_roomy and is_unmarked and _is_the_same(about, match):
+                continue  # what was found stands for what was typed: its meaning, or nearly so
             yield INDENT + light(fit(match, console.width - len(INDENT), ellipsis=console.ellipsis))
 
 
@@ -133,6 +136,12 @@ def _match(hit: SearchHit, wanted: re.Pattern[str] | None) -> str:
     """Return the description where it holds what was searched for, else the place that does."""
     is_told = wanted is not None and wanted.search(hit.description)
     return hit.description if is_told or not hit.snippet else hit.snippet
+
+
+def _is_the_same(one: str, other: str) -> bool:
+    """Tell whether of two texts that may be cut one begins as the other."""
+    one, other = one.rstrip(".\u2026"), other.rstrip(".\u2026")
+    return one.startswith(other) or other.startswith(one)
 
 
 def _cut(text: str, wanted: re.Pattern[str] | None) -> str:

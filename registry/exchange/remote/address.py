@@ -118,8 +118,8 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     if _SCP.fullmatch(text):
         return Address("git", text)
     file = os.path.abspath(os.path.expanduser(text))
-    if _is_archive(text) and os.path.isfile(file):
-        return Address("archive", f"file://{quote(file)}")
+    if os.path.isfile(file):  # what is no archive is a slip: no host is told of it
+        return Address("archive", f"file://{quote(file)}") if _is_archive(text) else None
     short = None if text.startswith((".", "~", "/")) else _SHORT.fullmatch(text)
     return None if short is None else _of_short(hosts["github"], short)
 

@@ -157,6 +157,8 @@ class Git(GitProgram):
             if COMMIT.fullmatch(found.get(name, "")):
                 return found[name]
         reason = f"it has no branch, tag or commit {ref}" if ref else "it is empty"
+        if ref is not None and re.fullmatch("[0-9a-f]{4,39}", ref):
+            reason += " (of a commit all digits are needed)"
         raise RemoteInvalid(url=self.url, reason=reason)
 
     def begin(self, rest: str | None) -> None:

@@ -225,14 +225,14 @@ def kind_of(address: Address) -> str:
 
 
 def _address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
-    """Return what a target means that is neither a source nor a folder or file here; else None."""
+    """Return what a target means that is neither a source nor a folder here; else None."""
     if any(target in {one.name, one.path} for one in known):
         return None
     path = os.path.expanduser(target.replace("\0", "\ufffd"))
     address = meant(core.settings, target)
-    if address is None or address.kind == "archive" or "://" in target:
-        return address
-    return None if os.path.lexists(path) else address
+    if address is None or (os.path.isdir(path) and "://" not in target):
+        return None
+    return address
 
 
 def _same(known: Sequence[Source], address: Address) -> Source | None:

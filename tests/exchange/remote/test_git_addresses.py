@@ -155,6 +155,15 @@ def test_what_is_a_folder_or_a_name(text):
     assert parse_address(text) is None
 
 
+def test_a_file_that_is_here_is_asked_for_nowhere_else(tmp_path, monkeypatch):
+    file = tmp_path / "skills" / "pdf" / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("# Pages\n")
+    assert parse_address("skills/pdf/SKILL.md") is not None
+    monkeypatch.chdir(tmp_path)
+    assert parse_address("skills/pdf/SKILL.md") is None
+
+
 PIECES = st.sampled_from(
     "https:// http:// ssh:// file:// git@ ext:: github: / // : :: @ # .. . - _ % %2e %00 [ ] ~ ^ ? "
     "owner repo .git .zip tree blob -/tree _git main x é 1 99999 \0 \x1b \u202e host.example".split(

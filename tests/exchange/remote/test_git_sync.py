@@ -101,6 +101,14 @@ def test_a_pin_that_is_not_there_keeps_what_was_and_says_so(registry, upstream):
     assert described(registry).keys() == {"alpha", "beta"}
 
 
+def test_a_commit_is_named_by_all_of_its_digits(registry, upstream):
+    whole = upstream.head()
+    with pytest.raises(RemoteInvalid, match="of a commit all digits are needed"):
+        registry.sync(f"{upstream.url}#{whole[:7]}")
+    with pytest.raises(RemoteInvalid, match=r"no branch, tag or commit gone\.$"):
+        registry.sync(f"{upstream.url}#gone")
+
+
 def test_a_rewritten_history_is_told(registry, upstream):
     registry.sync(upstream.url)
     old = upstream.head()
