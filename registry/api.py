@@ -704,8 +704,8 @@ class SkillRegistry:
         """Bring the database in line with the sources (all, or the targets: names or folders).
 
         What remote sources hold is fetched first. A folder or an address that is not a source yet
-        becomes one. Raises `SourceNotFound`, `SourceInvalid`, `AddressInvalid`, `RemoteProblem` of
-        a new one, `SyncRunning` unless ``wait``.
+        becomes one. Raises `SourceNotFound`, `SourceInvalid`, `SourceExists` under another name,
+        `AddressInvalid`, `RemoteProblem` of a new one, `SyncRunning` unless ``wait``.
         """
         from registry.exchange.remote.sources import sync
         from registry.sync.planning import SyncOptions

@@ -1,12 +1,17 @@
 """What a new database, filled from the folders, does not hold, and that a backup holds it."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from registry import errors
 from registry.api import SkillRegistry
+from registry.changes.undo import Undo
 from registry.cli.app import root as program
 from registry.cli.commands import db
 from registry.cli.hints import hint
+from registry.errors import NothingToUndo
 from registry.settings import Settings
 from tests.conftest import OLD, REPOSITORY, write_skill
 
@@ -44,6 +49,23 @@ def test_a_rebuild_loses_what_the_readme_says_and_a_backup_keeps_it(lived, root,
         after = facts(rebuilt)
     assert before == (("work", "team", 7), [2, 1], "2023-11-14T22:13:20Z", [("alpha", 1)])
     assert all(one != other for one, other in zip(before, after, strict=True))
+
+
+@pytest.mark.file
+def test_undo_goes_on_where_a_backup_takes_the_place_of_the_database(lived, database, tmp_path):
+    lived.create("beta", description="New.")
+    lived.backup(str(tmp_path / "backup.db"))
+    lived.close()
+    with (
+        SkillRegistry.open(tmp_path / "backup.db", settings=Settings()) as copy,
+        pytest.raises(NothingToUndo),
+    ):
+        Undo.of(copy.core)
+    for ending in ("-wal", "-shm"):
+        Path(f"{database}{ending}").unlink(missing_ok=True)
+    shutil.copy(tmp_path / "backup.db", database)
+    with SkillRegistry.open(database, settings=Settings()) as back:
+        assert Undo.of(back.core).change.name == "beta"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])

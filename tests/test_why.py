@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from registry.errors import SkillNotFound
@@ -32,6 +34,30 @@ def test_an_invalid_skill_is_explained_by_its_error_and_fix(registry, root, skil
     (explanation,) = registry.why("alpha")
     assert explanation.reasons[0].severity == "error"
     assert explanation.reasons[0].fix
+
+
+def test_a_folder_whose_name_is_no_utf8_is_told_to_be_renamed(registry, root):
+    folder = os.fsencode(root) + b"/caf\xe9"
+    os.makedirs(folder)
+    with open(folder + b"/SKILL.md", "w") as file:
+        file.write("---\nname: cafe\ndescription: A test.\n---\nText.\n")
+    registry.sync(str(root))
+    assert reasons(registry, "caf\\xe9") == (False, ["path-not-utf8"])
+    assert reasons(registry, os.fsdecode(folder)) == (False, ["path-not-utf8"])
+    assert [one.code for one in registry.get("caf\\xe9").diagnostics] == ["path-not-utf8"]
+
+
+def test_a_skill_file_that_is_a_link_to_another_names_that_one(registry, root, skill):
+    skill("alpha")
+    for folder in ("beta", "deeper/beta"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "SKILL.md").symlink_to(root / "alpha" / "SKILL.md")
+    registry.sync(str(root))
+    for folder in ("beta", "deeper/beta"):
+        (explanation,) = registry.why(str(root / folder))
+        (reason,) = explanation.reasons
+        assert (explanation.listed, reason.code) == (False, "link-known")
+        assert f"{root.resolve()}/alpha/SKILL.md" in reason.message
 
 
 def test_a_skill_too_deep_says_so(registry, root, skill):

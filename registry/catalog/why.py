@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from registry.catalog.links import LinkTo, links_to
 from registry.catalog.resolve import not_found
@@ -12,8 +13,8 @@ from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.skills import StoredSkill
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
-from registry.disk.links import Leads, finding, follow, is_dangling, real_path
-from registry.disk.paths import is_below, is_ignored, join
+from registry.disk.links import LINK_KNOWN, Leads, finding, follow, is_dangling, real_path
+from registry.disk.paths import is_below, is_ignored, join, storable
 from registry.disk.scanned import unreadable
 from registry.disk.walk import DEPTH_SEEN
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
@@ -21,6 +22,10 @@ from registry.settings import Personality
 from registry.sync.fingerprint import is_same
 from registry.sync.owned import is_here
 from registry.sync.sources import own_sources, walk_of
+
+NO_DOCUMENT: Final = Diagnostic(
+    "no-document", "error", "the folder holds no SKILL.md", fix="add a SKILL.md, then sync"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
             message = "the folder changed since the last sync"
             yield Diagnostic("changed", "info", message, fix="run: skill-registry sync")
     if skill.status == "no_document":
-        message = "the folder holds no SKILL.md"
-        yield Diagnostic("no-document", "error", message, fix="add a SKILL.md, then sync")
+        yield _link_of(core, stored.root, stored.folder) or NO_DOCUMENT
     elif skill.status == "invalid":
         yield from (f for f in findings if f.category == "format" and f.severity == "error")
     elif not stored.is_visible:
@@ -162,7 +166,7 @@ def _path(core: Core, path: str) -> Explanation:
         return Explanation(None, path, listed=False, reasons=(_no_source(path, is_linked),))
     source = max(holding, key=lambda one: len(one.path))
     folder = os.path.relpath(real, source.path)
-    stored = skills.by_place(core.reader, source.id, folder)
+    stored = skills.by_place(core.reader, source.id, storable(folder))
     if stored is not None:
         told = explained(core, stored)
         if real == path:
@@ -202,7 +206,8 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
     if folder.count(os.sep) + 1 > DEPTH_SEEN:
         return Diagnostic("too-deep", "error", f"it lies deeper than {DEPTH_SEEN} folders")
     fix = f"run: skill-registry sync {source.name}"
-    return Diagnostic("not-synced", "error", "it was added since the last sync", fix=fix)
+    added = Diagnostic("not-synced", "error", "it was added since the last sync", fix=fix)
+    return _link_of(core, source.path, folder) or added
 
 
 def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
@@ -212,5 +217,12 @@ def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
     if outer is not None:
         message = f"it is a part of the skill in {join(source.path, outer)}"
         return Diagnostic("part-of-skill", "info", message)
-    message = "the folder holds no SKILL.md"
-    return Diagnostic("no-document", "error", message, fix="add a SKILL.md, then sync")
+    return NO_DOCUMENT
+
+
+def _link_of(core: Core, root: str, folder: str) -> Diagnostic | None:
+    """Return the notice that the skill file in ``folder`` is a link to another skill's."""
+    walk = walk_of(core, root)
+    walk.one(folder)
+    here = (one.diagnostic for one in walk.notices if one.folder == folder)
+    return next((one for one in here if one.code == LINK_KNOWN), None)

@@ -41,7 +41,18 @@ class Command(_WithExamples):
         return super().invoke(ctx)
 
 
-class Group(_WithExamples, click.Group):
+class Listing(click.Group):
+    """A group that lists its commands with the whole first sentence of their help."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what Click would cut to a line."""
+        del ctx
+        with formatter.section("Commands"):
+            whole = ((name, one.get_short_help_str(1000)) for name, one in self.commands.items())
+            formatter.write_dl(list(whole))
+
+
+class Group(_WithExamples, Listing):
     """A group whose help ends with examples and keeps the order of its commands.
 
     Called without a command it prints its help and fails, as git does.

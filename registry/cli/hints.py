@@ -95,6 +95,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.FileTooLarge: "Settings: limits.document_bytes.",
     errors.FileNotFoundInSkill: "'skill-registry show NAME --files' lists them.",
     errors.SkillExists: "Choose another name, or change it with: skill-registry update",
+    errors.SourceExists: "'skill-registry source update {name} --name NEW' renames it.",
     errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
     errors.SourceReadOnly: (

@@ -1,6 +1,7 @@
 """Print listings: a list of columns makes the table, the lines in a pipe and the names."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -115,7 +116,6 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
     ``narrowed``: something other than the filters was asked for, too.
     """
     note, registry = session.console.note, session.registry
-    narrowed = narrowed or chosen not in (Filters(), Filters(all=True))
     if not registry.sources():
         note(
             "The registry is empty. 'skill-registry sync FOLDER' registers a folder and reads its "
@@ -124,13 +124,23 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
     elif unknown := list(_unknown(registry, chosen)):
         for told in unknown:
             note(told)
-    elif narrowed:
-        note("No skills match.")
+    elif narrowed or chosen not in (Filters(), Filters(all=True)):
+        others = 0 if narrowed else _hidden(registry, chosen)
+        do, them = ("that is", "it") if others == 1 else ("that are", "them")
+        more = (
+            f" {others:,} {do} shadowed or invalid would; --all lists {them}." if others > 0 else ""
+        )
+        note(f"No skills match.{more}")
     elif registry.list(Filters(all=True), limit=1).total:
         if not registry.left_out():  # which is said then
             note("No skill can be used; --all lists the others.")
     else:
         note("The registered sources hold no skills. 'skill-registry sync' reads them again.")
+
+
+def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:
+    """Count the skills that ``chosen`` leaves out though they are seen from here."""
+    return registry.list(replace(chosen, all=True), limit=1).total - registry.left_out(chosen)
 
 
 def _unknown(registry: "SkillRegistry", chosen: Filters) -> Iterator[str]:

@@ -102,6 +102,7 @@ def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
         if not weakest.column.drop:
             return _squeeze(strips, flexible, width)
         strips = [strip for strip in strips if strip is not weakest]
+        flexible = None if weakest is flexible else flexible
     return strips
 
 

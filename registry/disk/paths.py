@@ -28,7 +28,8 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _TOOLS: Final = re.compile(r"(?:^|/)(?:\.(?:git|hg|svn)[ .]*|git~[0-9]+[ .]*)(?::[^/]*)?(?:/|$)")
 """Folders that version control acts upon, as Windows writes them, too (git, `is_ntfs_dotgit`)."""
 
-_UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
+_UNSTORABLE: Final = re.compile(r"[\ud800-\udfff\0]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
+_STORED: Final = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 _LOW = str.maketrans({chr(code): "\x03" for code in range(4)})
 
 
@@ -38,26 +39,41 @@ def is_ignored(name: str) -> bool:
 
 
 def storable(path: str) -> str:
-    """Return ``path`` with bytes that are not UTF-8 shown as escapes, so that it can be stored."""
-    if path.isascii():
+    """Return ``path`` with bytes that are not UTF-8 shown as escapes, so that it can be stored.
+
+    A backslash that would read as such an escape becomes one: no two paths are stored as one.
+    """
+    if "\\" not in path and path.isascii():
         return path
     return _UNSTORABLE.sub(lambda m: f"\\x{ord(m.group()) & 0xFF:02x}", path)
 
 
-def position(folder: str) -> str:
-    """Return the sort key that puts folders in the walk's order: children before their parent.
+def called_on_disk(path: str) -> str:
+    """Return the path that was stored as ``path``."""
+    if "\\" not in path:
+        return path
+    return _STORED.sub(lambda m: os.fsdecode(bytes.fromhex(m[1])), path)
 
-    ``/`` sorts before and the end of a path right after every child, whatever characters the
-    names hold, so the key can be compared as plain text, in Python and in SQL alike.
+
+def position(folder: str) -> str:
+    """Return the sort key that puts folders, as they are stored, in the walk's order.
+
+    Children come before their parent: ``/`` sorts before and the end of a path right after every
+    child, whatever characters the names hold, so the key can be compared as plain text, in Python
+    and in SQL alike.
     """
     if folder == ROOT:
         return "\U0010ffff\U0010ffff"
-    return entry_order(folder).replace("/", "\x01") + "\x02"
+    return _ordered(folder).replace("/", "\x01") + "\x02"
 
 
 def entry_order(name: str) -> str:
     """Return the key by which the entries of one folder are visited (agrees with `position`)."""
-    return name if name.isprintable() else name.translate(_LOW)
+    return _ordered(storable(name))
+
+
+def _ordered(path: str) -> str:
+    return path if path.isprintable() else path.translate(_LOW)
 
 
 def is_below(path: str, root: str) -> bool:

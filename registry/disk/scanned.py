@@ -7,11 +7,11 @@ from hashlib import blake2b
 from stat import S_ISREG
 from typing import Final, NamedTuple, Self
 
-from registry.disk.paths import check_path, is_safe_relative
+from registry.disk.paths import called_on_disk, check_path, is_safe_relative
 from registry.errors import SkillInaccessible
 from registry.model import DOCUMENT_NAMES, Diagnostic, Severity
 from registry.settings import Limits
-from registry.text import folded
+from registry.text import folded, is_encodable
 
 WALK_CODES: Final = frozenset(
     "link-broken link-inside link-loop link-outside path-collision path-not-utf8 path-unsafe "
@@ -169,7 +169,9 @@ class Collector:
                 self.note("path-collision", message, "rename one", path)
 
     def _note_name(self, path: str, reason: str) -> None:
-        if not is_safe_relative(path):
+        if not is_encodable(called_on_disk(path)):
+            self.note("path-not-utf8", "the file's name is not UTF-8 text", _RENAME, path)
+        elif not is_safe_relative(path):
             message = "a backslash or drive in a file's name means another place elsewhere"
             self.note("path-unsafe", message, _RENAME, path)
         else:

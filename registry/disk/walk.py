@@ -15,7 +15,15 @@ from typing import Final, TypeAlias
 
 from registry.disk.beneath import FOLDER, GONE, PASS, Folder, reason_of
 from registry.disk.links import Leads, Link, finding, follow, known
-from registry.disk.paths import ROOT, entry_order, is_below, is_ignored, join, storable
+from registry.disk.paths import (
+    ROOT,
+    called_on_disk,
+    entry_order,
+    is_below,
+    is_ignored,
+    join,
+    storable,
+)
 from registry.disk.scanned import (
     Collector,
     Notice,
@@ -26,6 +34,7 @@ from registry.disk.scanned import (
 )
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.settings import Limits
+from registry.text import is_encodable
 
 DEPTH_SEEN: Final = 32
 """How deep the walk looks for skills that lie too deep, so that it can name them."""
@@ -79,6 +88,7 @@ class Walk:
 
     def below(self, folder: str) -> Iterator[ScannedFolder]:
         """Look at one folder and everything in it, no other way than a whole walk would."""
+        folder = called_on_disk(folder)
         level = 0 if folder == ROOT else folder.count("/") + 1
         above, _, name = folder.rpartition("/")
         try:
@@ -126,7 +136,8 @@ class Walk:
                 self._unreadable(folder, outer, below.rstrip("/"), error)
                 return
             if len(entries) > 1:
-                plain = "".join([entry.name for entry in entries]).isprintable()
+                names = "".join([entry.name for entry in entries])
+                plain = names.isprintable() and "\\" not in names
                 entries.sort(key=_NAME if plain else _order)
             collector = outer
             documents = [entry for entry in entries if entry.name in _DOCUMENTS]
@@ -207,9 +218,11 @@ class Walk:
         if "\\" in folder:
             message = "a backslash in a folder's name means another place elsewhere"
             problems.append(Diagnostic("path-unsafe", "error", message, fix="rename the folder"))
-        if shown != folder:
+        if not is_encodable(folder):
             message = "the folder's name is not UTF-8 text"
             problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))
+        if shown != folder:
+            document, collector.files = None, []  # by what is stored nobody finds them
         name = os.path.basename(self.root) if folder == ROOT else folder.rpartition("/")[2]
         return ScannedFolder(shown, document, collector.files, problems, storable(name))
 

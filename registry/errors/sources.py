@@ -49,7 +49,7 @@ class SourceNotFound(NotFound):
 
     def _details(self) -> str:
         if self.facts.get("known"):
-            return self.fill(" Registered are {known:or}.")
+            return self.fill(" Registered: {known:or}.")
         return " No sources are registered yet."
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
-from registry.disk.paths import join
+from registry.disk.paths import called_on_disk, join
 from registry.disk.scanned import FileStat, ScannedFolder, inaccessible, unreadable
 from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
 from registry.model import Diagnostic, Severity
@@ -69,7 +69,7 @@ def _hash_below(
             continue
         limit = limits.document_bytes if is_document else limits.skill_bytes
         try:
-            content = read_inside(home, file.path, limit, root)
+            content = read_inside(home, called_on_disk(file.path), limit, root)
             done.hashes[file.path] = content_hash = digest(content.data)
             on_read(file.path, content_hash, content.data)
             if is_document:

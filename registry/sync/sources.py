@@ -45,7 +45,7 @@ def choose(
     """Return the sources that the targets mean, registering folders that are none yet.
 
     Without ``register`` a new folder is returned as a source that is not stored. Raises
-    `SourceNotFound`, `SourceInvalid`, `UsageProblem`.
+    `SourceNotFound`, `SourceInvalid`, `SourceExists` (of another name), `UsageProblem`.
     """
     known = list_sources(core.reader, counted=False)
     host = core.host
@@ -60,6 +60,8 @@ def choose(
         source = _existing(known, target, host)
         if source is not None:
             check_ours(core, source)
+            if name and name != source.name:
+                raise SourceExists(name=source.name, path=source.path)
         if source is None:
             source = _new(core, known, target, scope or "personal", name, register=register)
             known = [*known, source]

@@ -111,6 +111,7 @@ def test_what_cannot_be_done_is_said_in_words(program, filled):
         (["create", "other", "--description", "x", "--source", "none"], 1, "source"),
         (["create", "other", "--description", "x", "--param", "a:colour"], 2, "not a type"),
         (["update", "notes"], 2, "Say what to change"),
+        (["update", "notes", "--description", ""], 1, "a skill needs a description"),
         (["update", "nothing", "--kind", "x"], 1, "No skill named"),
         (["delete", "nothing"], 1, "No skill named"),
         (["restore", "nothing"], 1, "The trash holds no skill"),

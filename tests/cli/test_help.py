@@ -58,3 +58,11 @@ def test_the_first_line_of_the_help_is_what_the_list_of_commands_says():
 def test_examples_fit_into_the_help():
     for name, text in helps(root, PROGRAM, None):
         assert max(map(len, text.splitlines())) <= 88, name
+
+
+def test_a_list_of_commands_cuts_no_sentence(process):
+    groups = [path for path, one in ALL.items() if isinstance(one, click.Group)]
+    helped = [process(*path, "--help", COLUMNS="60").stdout for path in groups]
+    lines = [line for text in helped for line in text.decode().splitlines()]
+    assert ("db",) in groups
+    assert [line for line in lines if line.endswith("...") and not line.startswith("Usage:")] == []

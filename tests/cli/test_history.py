@@ -100,7 +100,9 @@ def test_a_skill_in_the_trash_is_named_as_such(cli, library, ask):
     assert told.exit_code == 1
     assert "haiku' is in the trash (deleted 20" in told.stderr
     assert f"'skill-registry restore {ask.split()[1]}' brings it back." in told.stderr
-    assert "'haiku' is in the trash (deleted 20" in cli("history", "haiku").stderr
+    listed = cli("history", "haiku").stderr
+    assert "'haiku' is in the trash (deleted 20" in listed
+    assert "'skill-registry restore haiku' brings it back." in listed
 
 
 def test_a_skill_in_the_trash_is_named_by_a_new_database_too(cli, newcomer, library, tmp_path):

@@ -249,3 +249,22 @@ def test_a_link_that_stood_for_a_skill_is_named_as_one(cli, tmp_path, command):
     assert told.exit_code == 1
     assert f"{links / 'alpha'} is a link to the skill 'alpha'." in told.stderr
     assert "brings it back" not in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("defalt_source: x\n", "unknown key 'defalt_source' in the settings: did you mean "),
+        ("limits: {depth: 0}\n", "limits.depth must be a whole number of at least 1, not 0."),
+        ("one: 1\nlist: [\n", "it is not valid YAML, line 3: expected the node content, but"),
+        ("a: \b\n", "it is not valid YAML: unacceptable character #x0008"),
+    ],
+)
+def test_what_is_wrong_with_the_settings_is_one_sentence(cli, tmp_path, text, told):
+    settings = tmp_path / "config.yaml"
+    settings.write_text(text, encoding="utf-8")
+    result = cli("--config", str(settings), "list")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: The settings file {settings} can't be used: {told}")
+    assert result.stderr.count("\n") == 1
+    assert not result.stderr.endswith("?.\n")

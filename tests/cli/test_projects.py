@@ -42,6 +42,12 @@ def test_a_search_that_finds_nothing_says_what_was_left_out(cli, project):
     assert cli("search", "release", "--all").stdout.startswith("release")
 
 
+def test_stats_count_what_is_left_out(cli, project):
+    told = cli("stats").stdout
+    assert "listed\t1\n" in told
+    assert "left out\t2 of projects elsewhere\n" in told
+
+
 def test_where_all_is_left_out_nothing_is_called_unusable(cli, project):
     cli("source", "remove", "user")
     assert cli("list").stderr == LEFT_OUT
@@ -123,3 +129,14 @@ def test_whichever_agents_folder_it_is_the_project_is_what_holds_it(
     assert cli("sync", str(tmp_path / "app" / agent), "--scope", "project").exit_code == 0
     monkeypatch.chdir(tmp_path / "app")
     assert cli("list", "--format", "names").stdout == "release\n"
+
+
+def test_a_list_that_is_empty_counts_the_copies_that_it_leaves_out(cli, tmp_path):
+    for source in ("one", "two"):
+        write_skill(tmp_path / source / "review")
+        cli("sync", str(tmp_path / source))
+    result = cli("list", "--source", "two")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == (
+        "No skills match. 1 that is shadowed or invalid would; --all lists it.\n"
+    )

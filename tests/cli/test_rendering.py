@@ -92,6 +92,19 @@ def test_a_column_without_content_is_left_out():
     assert list(draw(Console({}), columns, rows)) == ["A  C", "1  x", "2"]
 
 
+def test_a_column_that_is_left_out_takes_no_room():
+    columns = [
+        Column("CODE", itemgetter(0)),
+        Column("SEVERITY", itemgetter(1)),
+        Column("EXAMPLE", itemgetter(2), flexible=True, drop=1),
+    ]
+    rows = [("remote-execution", "warning", "somewhere " * 9)]
+    assert list(draw(Console({"COLUMNS": "30"}), columns, rows)) == [
+        "CODE              SEVERITY",
+        "remote-execution  warning",
+    ]
+
+
 def test_a_table_without_rows_is_nothing():
     assert list(draw(Console({}), [Column("A", str)], [])) == []
 

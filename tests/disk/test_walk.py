@@ -217,8 +217,16 @@ def test_a_name_that_is_no_utf8_is_found_and_refused(root):
     os.mkdir(folder)
     with open(folder + b"/SKILL.md", "w") as file:
         file.write("x")
-    found = walk(root)[0]["caf\\xe9"]
-    assert codes(found) == ["path-not-utf8"]
+    found, it = walk(root)
+    assert codes(found["caf\\xe9"]) == ["path-not-utf8"]
+    assert it.one("caf\\xe9") == found["caf\\xe9"]
+
+
+def test_names_that_are_no_utf8_are_walked_in_the_order_of_what_is_stored(root):
+    for name in (b"caf\xe9", b"cafz", b"caf+"):
+        os.mkdir(os.fsencode(root) + b"/" + name)
+    found = list(Walk(os.path.realpath(root), Limits()))
+    assert [one.folder for one in found] == sorted((one.folder for one in found), key=position)
 
 
 def test_one_folder_can_be_looked_at_alone_with_the_same_result(root):

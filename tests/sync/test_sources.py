@@ -59,6 +59,27 @@ def test_a_folder_is_registered_once_and_a_name_is_given_once(two, root, tmp_pat
     assert [source.name for source in two.sources()] == ["one", "other"]
 
 
+def test_a_sync_gives_no_other_name_to_a_source(two, tmp_path):
+    assert two.sync(str(tmp_path / "one"), name="one").complete
+    with pytest.raises(SourceExists) as caught:
+        two.sync(str(tmp_path / "one"), name="again")
+    assert caught.value.facts["name"] == "one"
+
+
+def test_a_file_that_is_no_archive_is_no_address(registry, skill, root, monkeypatch):
+    skill("alpha")
+    monkeypatch.chdir(root.parent)
+    with pytest.raises(SourceInvalid, match="it is not a folder"):
+        registry.sync(f"{root.name}/alpha/SKILL.md")
+
+
+def test_the_sources_there_are_are_named_to_who_names_another(registry, skill, root):
+    skill("alpha")
+    registry.sync(str(root), name="mine")
+    with pytest.raises(SourceNotFound, match=r"Registered: 'mine'\."):
+        registry.sync("yours")
+
+
 @pytest.mark.both
 def test_a_removed_source_is_told_with_the_skills_it_had(two):
     assert two.remove_source("one").skills == 1

@@ -54,6 +54,38 @@ def test_a_second_sync_changes_nothing(synced):
     assert counts(synced.sync()) == ([], [], [], [], 3)
 
 
+def test_a_second_sync_changes_nothing_of_a_folder_whose_name_is_no_utf8(synced, root):
+    folder = os.fsencode(root) + b"/alph\xff"
+    os.mkdir(folder)
+    with open(folder + b"/SKILL.md", "w") as file:
+        file.write("---\nname: alph\ndescription: A test.\n---\nText.\n")
+    assert counts(synced.sync()) == (["alph\\xff"], [], [], [], 3)
+    assert counts(synced.sync()) == ([], [], [], [], 4)
+    assert counts(synced.sync(verify=True)) == ([], [], [], [], 4)
+
+
+def test_a_name_that_looks_like_one_that_is_no_utf8_is_another(synced, root):
+    for name in (b"delta\xff", b"delta\\xff"):
+        folder = os.fsencode(root) + b"/" + name
+        os.mkdir(folder)
+        with open(folder + b"/SKILL.md", "w") as file:
+            file.write("---\nname: delta\ndescription: A test.\n---\nText.\n")
+    assert len(synced.sync().added) == 2
+    assert counts(synced.sync()) == ([], [], [], [], 5)
+
+
+def test_a_file_whose_name_is_no_utf8_is_read_and_told_to_be_renamed(synced, root):
+    with open(os.fsencode(root / "alpha") + b"/caf\xe9", "w") as file:
+        file.write("Text.\n")
+    assert synced.sync().invalid == 1
+    (finding,) = synced.get("alpha").diagnostics
+    assert (finding.code, finding.path, finding.fix) == (
+        "path-not-utf8",
+        "caf\\xe9",
+        "rename the file",
+    )
+
+
 @pytest.mark.both
 def test_one_edit_one_addition_one_renaming_and_one_deletion_are_reported_exactly(
     synced, root, skill

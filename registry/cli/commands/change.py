@@ -16,7 +16,7 @@ from registry.toolsets.base import TYPES
 
 
 def _parameter(text: str) -> Parameter:
-    """Read a parameter, NAME[?][:TYPE[:DESCRIPTION]]; ? after its name makes it optional."""
+    """Read a parameter, NAME[?][:TYPE[:TEXT]]; ? after its name makes it optional."""
     name, _, rest = text.partition(":")
     kind, _, about = rest.partition(":")
     kind = kind.strip() or "string"
@@ -25,7 +25,7 @@ def _parameter(text: str) -> Parameter:
     needed = not name.endswith("?")
     name = name.removesuffix("?").strip()
     if not name:
-        raise ValueError("a parameter needs a name: NAME[?][:TYPE[:DESCRIPTION]].")
+        raise ValueError("a parameter needs a name: NAME[?][:TYPE[:TEXT]].")
     return Parameter(name, kind, about.strip(), needed)
 
 
@@ -105,17 +105,17 @@ def update(
     """
     if copies and force:
         raise click.UsageError("--copies and --force exclude each other.")
-    if not (body or added or removed or any(given.values())):
+    fields = {key: value for key, value in given.items() if value not in (None, ())}
+    if not (body or added or removed or fields):
         raise click.UsageError("Say what to change.")
     if given["tags"] and (added or removed):
         raise click.UsageError("--tag names all tags; --add-tag and --remove-tag go without it.")
-    if names[1:] and (if_hash or body or given["description"] or given["parameters"]):
+    if names[1:] and (if_hash or body or fields.keys() & {"description", "parameters"}):
         raise click.UsageError(
             "Of several skills only tags and kind can be changed at once: --if-hash, "
             "--description, --body and --param go with a single NAME."
         )
     registry, text = session.registry, _text(body)
-    fields = {key: value for key, value in given.items() if value != ()}
 
     def change(name: str) -> SkillDetail:
         base = if_hash

@@ -1,6 +1,7 @@
 """`skill-registry history` and `skill-registry diff`."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -41,7 +42,7 @@ def history(session: Session, *, name: str, who: bool) -> None:
     if not found.revisions:
         session.console.note("No content of it was ever kept; 'skill-registry why' says why not.")
     if found.gone is not None:
-        session.console.note(escape.text(_where(found.gone)))
+        session.console.note(escape.text(_where(found.gone, name)))
 
 
 @session_command(
@@ -76,8 +77,8 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
-def _where(gone: "Gone") -> str:
-    """Say where a skill was that is gone, and how it comes back."""
+def _where(gone: "Gone", asked: str) -> str:
+    """Say where a skill was that is gone, and how it comes back by what was ``asked`` for."""
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:
@@ -86,7 +87,7 @@ def _where(gone: "Gone") -> str:
         told = f"{name} is gone since {gone.since}.{place}"
     else:
         told = f"{name} is not on disk any more.{place}"
-    return f"{told} 'skill-registry restore' brings it back."
+    return f"{told} 'skill-registry restore {quote(asked)}' brings it back."
 
 
 def painted(console: Console, line: str) -> str:

@@ -9,7 +9,7 @@ import click
 from registry.cli import options
 from registry.cli.commands.mcp_install import install
 from registry.cli.commands.tools import binding_options
-from registry.cli.group import Command
+from registry.cli.group import Command, Listing
 from registry.cli.session import Session
 from registry.toolsets.open import TOOLSETS
 
@@ -29,7 +29,7 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-class Serving(Command, click.Group):
+class Serving(Command, Listing):
     """Serves when it is called alone; what sets it up is a command below it."""
 
 

@@ -7,7 +7,6 @@ import click
 
 from registry.cli import options, words
 from registry.cli.column import Column
-from registry.cli.console import Console
 from registry.cli.group import session_command
 from registry.cli.listing import draw_facts, emit
 from registry.cli.session import Session
@@ -39,13 +38,15 @@ def command(session: Session, *, usage: bool) -> None:
             session.console.note(words.count(len(counts), "skill"), "dim")
         return
     stats = session.registry.stats()
-    session.answer(stats, draw_facts(session.console, _facts(session.console, stats)))
+    session.answer(stats, draw_facts(session.console, _facts(session, stats)))
 
 
-def _facts(console: Console, stats: "Stats") -> Iterator[tuple[str, str]]:
+def _facts(session: Session, stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Skills", f"{stats.skills:,} in {words.count(stats.sources, 'source')}"
     yield "Listed", f"{stats.visible:,}"
     yield "Shadowed", f"{stats.shadowed:,}"
+    if left := session.registry.left_out():
+        yield "Left out", f"{left:,} of projects elsewhere"
     yield "Hidden", f"{stats.hidden:,} from models, by their own front matter"
     yield "Status", _counts(stats.by_status)
     yield "Scopes", _counts(stats.by_scope)
@@ -58,7 +59,7 @@ def _facts(console: Console, stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Categories", f"{stats.categories:,}"
     yield "Files", f"{stats.files:,}, {words.size(stats.bytes)}"
     oldest, newest = (
-        words.moment(stamp, local=console.is_terminal)
+        words.moment(stamp, local=session.console.is_terminal)
         for stamp in (stats.oldest_sync, stats.newest_sync)
     )
     yield "Synced", newest if oldest == newest else f"{oldest} to {newest}"
