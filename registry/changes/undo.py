@@ -41,13 +41,14 @@ class Undo:
     sources: Mapping[str, Source]
 
     @classmethod
-    def of(cls, core: Core) -> Self:
+    def of(cls, core: Core, *, after: int = 0) -> Self:
         """Find the last change that this user made here. Raises `NothingToUndo`.
 
-        What can never be taken back is passed over, forgotten, and told as a warning.
+        What can never be taken back is passed over, forgotten, and told as a warning. ``after``:
+        what was written down up to the change with this ``id`` is not looked at.
         """
         known = {source.name: source for source in own_sources(core)}
-        left = _signed(core, known)
+        left = [one for one in _signed(core, known) if one.id > after]
         held = _held(core) if left else {}
         while left:
             some = [one for one in left if is_together(one.number, left[0].number)]

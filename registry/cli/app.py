@@ -28,7 +28,7 @@ COMMANDS: Final = {
     "edit": "Open a skill's SKILL.md in your editor, then sync and check it.",
     "delete": "Move skills to the trash.",
     "restore": "Bring deleted skills back.",
-    "undo": "Take back the last change: a create, update, delete or restore.",
+    "undo": "Take back the last change: a create, update, delete, restore or pull.",
     "trash": "List what was deleted, or end it for good.",
     "history": "List what a skill was like: each content that the registry has seen.",
     "diff": "Show what is different between two revisions of a skill, in all its files.",

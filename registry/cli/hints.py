@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from registry import errors
 from registry.cli import escape
 from registry.model import DOCUMENT_NAMES
+from registry.settings import data_folder
 from registry.text import quoted
 
 if TYPE_CHECKING:
@@ -39,10 +40,13 @@ def _skill_held(error: errors.RegistryError) -> str:
 
 def _not_undone(error: errors.RegistryError) -> str:
     place, number = quote(escape.line(error.facts["place"])), error.facts["revision"]
-    before = f"'skill-registry restore {place} --revision {number}' brings back what it was; "
-    return (before if number else "") + (
-        "'skill-registry undo --skip' forgets this change and shows the one before it."
-    )
+    before = ""
+    if error.facts["kind"] == "pull":
+        where = "--global" if error.facts["place"] == str(data_folder()) else f"--to {place}"
+        before = f"'skill-registry pull --remove NAME {where}' removes what was pulled; "
+    elif number:
+        before = f"'skill-registry restore {place} --revision {number}' brings back what it was; "
+    return before + "'skill-registry undo --skip' forgets this change and shows the one before it."
 
 
 def _database_missing(error: errors.RegistryError) -> str:

@@ -58,14 +58,19 @@ def _way_out(session: Session, ref: str) -> str:
 
 
 def tell_pulled(session: Session, since: str) -> None:
-    """Say of what was pulled since a time, as UTC text, that it stays, and what takes it back."""
+    """Say of what was pulled since a time, as UTC text, that it stays, and what takes it back.
+
+    Nothing is said of where a pull is written down: `undo` comes to that one.
+    """
     from registry.exchange.lockfile import pulled_at
+    from registry.exchange.remembered import remembered
     from registry.exchange.targets import Target
 
+    known = {one.folder for one in remembered(session.registry.core)}
     with suppress(OSError):  # the current folder is gone, and with it any project
         for target in (Target.project(os.getcwd()), Target.everywhere()):
             last = pulled_at(target.path)
-            if last is not None and last >= since:
+            if last is not None and last >= since and target.path not in known:
                 how = "pull --global" if target.is_global else "pull"
                 session.console.note(
                     "What was pulled is no change of the registry, and stays: "

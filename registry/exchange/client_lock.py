@@ -52,6 +52,7 @@ class ClientLock:
         self._data = data
         self._is_global = is_global
         self._read = json.dumps(data)
+        self._replaced: dict[str, Mapping[str, Any] | None] = {}
 
     @classmethod
     def find(cls, core: Core, target: Target) -> Self | None:
@@ -91,11 +92,27 @@ class ClientLock:
             kept.setdefault("installedAt", now)
             if was != facts["skillFolderHash"] or "updatedAt" not in kept:
                 kept["updatedAt"] = now
+        self._replaced.setdefault(locked.name, old)
         self._data["skills"][locked.name] = {**facts, **kept}
 
     def drop(self, name: str) -> None:
         """Remove a skill from the list."""
-        self._data["skills"].pop(name, None)
+        self._replaced.setdefault(name, self._data["skills"].pop(name, None))
+
+    def replaced(self, name: str) -> dict[str, Mapping[str, Any] | None]:
+        """Return by its name what was said of a skill before it was put or dropped (None: nothing).
+
+        Empty, where it was neither.
+        """
+        return {name: self._replaced[name]} if name in self._replaced else {}
+
+    def put_back(self, entries: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """Let it say of skills what it said before (None: nothing), by their names."""
+        for name, facts in entries.items():
+            if facts is None:
+                self._data["skills"].pop(name, None)
+            else:
+                self._data["skills"][name] = facts
 
     def save(self) -> None:
         """Write it, where it was changed. Raises OSError."""

@@ -1,10 +1,10 @@
 """A pull at work: what is in the making, what killed pulls left, the lock that tells of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from registry.core import Core
 from registry.disk.atomic import Place, remove_tree
@@ -13,6 +13,7 @@ from registry.exchange import lockfile, placing
 from registry.exchange.client_lock import ClientLock
 from registry.exchange.content import Entry
 from registry.exchange.lockfile import Locked
+from registry.exchange.remembered import Displaced
 from registry.exchange.several import Part, Several
 from registry.exchange.staging import alone, staging_dirs, stale_drafts
 from registry.exchange.standing import Standing
@@ -34,6 +35,7 @@ class Placed(Standing):
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
+        self._changed: dict[str, tuple[Locked | None, bool]] = {}
 
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
@@ -73,6 +75,23 @@ class Placed(Standing):
         if entry is None and gone is not None and gone.agents and self._client_lock is not None:
             self._client_lock.drop(gone.name)
         super().note(folder, entry)
+
+    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
+        self._changed[folder] = entry, is_kept
+
+    def displaced(self) -> dict[str, Displaced]:
+        """Return what was displaced so far, by the folders."""
+        found = {}
+        for folder, (entry, is_kept) in self._changed.items():
+            known = entry or self.locked[folder]
+            client = {} if self._client_lock is None else self._client_lock.replaced(known.name)
+            found[folder] = Displaced(entry, is_kept, client)
+        return found
+
+    def put_client_back(self, entries: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """Let the lock of another installer say again what it said of skills, by their names."""
+        if self._client_lock is not None:
+            self._client_lock.put_back(entries)
 
     def _recover(self) -> None:
         for draft in stale_drafts(self._anchor):

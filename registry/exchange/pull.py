@@ -14,6 +14,7 @@ from registry.exchange.content import content_as_locked
 from registry.exchange.lockfile import Locked
 from registry.exchange.origins import Origins
 from registry.exchange.placed import Placed
+from registry.exchange.remembered import remember
 from registry.exchange.staging import alone_in, where
 from registry.exchange.standing import Standing
 from registry.exchange.targets import Target
@@ -191,8 +192,13 @@ def check(
 
 
 @contextmanager
-def at_work(core: Core, target: Target, how: How) -> Iterator[Standing]:
-    """Open what is there to be changed; what would become of it alone, for a dry run."""
+def at_work(
+    core: Core, target: Target, how: How = PLAIN, *, remembers: bool = True
+) -> Iterator[Standing]:
+    """Open what is there to be changed; what would become of it alone, for a dry run.
+
+    ``remembers``: what was changed is written down, for `undo`.
+    """
     with told_as_refused(target.path), ExitStack() as stack:
         if how.dry_run:
             standing = Standing(core, stack, target, how=how)
@@ -205,6 +211,8 @@ def at_work(core: Core, target: Target, how: How) -> Iterator[Standing]:
             yield work
         finally:
             work.flush()
+            if remembers:
+                remember(core, target, work.displaced(), work.locked)
 
 
 @contextmanager

@@ -5,10 +5,10 @@ Nothing is written here; `placed` does what is told here.
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from registry.core import Core
 from registry.disk.atomic import Place, digest_of_link
@@ -171,6 +171,7 @@ class Standing(Places):
         if parts and not self._carry_out(folder, parts, (), None):
             return Pulled(entry.ref, path, "edited")
         self.note(folder, None)
+        self._displaced(folder, entry, is_kept=not lost)
         return Pulled(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
@@ -200,8 +201,14 @@ class Standing(Places):
         self.note(folder, entry)
         return True
 
+    def put_client_back(self, entries: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """Let the lock of another installer, where one is kept, say of skills what it said."""
+
     def _tell(self, folder: str, entries: Sequence[Entry], skill: Skill | None) -> None:
         """Tell others of a skill that is in place."""
+
+    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
+        """Tell what was there as `remembered.Displaced` says; the lock says by now what is."""
 
     def note(self, folder: str, entry: Locked | None) -> None:
         """Let the lock list this for a folder; None: nothing."""
@@ -262,6 +269,7 @@ class Standing(Places):
         if not self._carry_out(folder, [*parts, *left], entries, entry):
             raise Edited(laid[0].path_of(folder))
         is_new = kept is None and all(part.base is None for part in [*parts, *left])
+        self._displaced(folder, known, is_kept=not lost and (known is not None or is_new))
         return "added" if is_new else "updated", "; ".join(lost) or None
 
     def _is_right(

@@ -47,13 +47,16 @@ def test_skills_come_to_agents_are_updated_without_names_and_removed(library, cl
 
 
 @pytest.mark.parametrize(("everywhere", "how"), [((), "pull"), (("--global",), "pull --global")])
-def test_undo_says_what_takes_back_a_pull(library, cli, project, everywhere, how):
+def test_undo_says_what_takes_back_a_pull_that_is_not_written_down(
+    library, cli, project, everywhere, how
+):
     told = (
         "What was pulled is no change of the registry, and stays: "
         f"'skill-registry {how} --remove NAME' takes it back.\n"
     )
     assert told not in cli("undo", "--yes").stderr
     cli("pull", "haiku", "--agent", "codex", *everywhere)
+    assert cli("undo", "--skip").stdout == "Forgot: pull haiku\n"
     nothing = cli("undo", "--yes")
     assert (nothing.exit_code, told in nothing.stderr) == (1, True)
     cli("create", "new", "--description", "New.", "--source", "mine")
@@ -62,11 +65,61 @@ def test_undo_says_what_takes_back_a_pull(library, cli, project, everywhere, how
         os.utime(lock, (later, later))
     assert told in cli("undo", "--yes").stderr
     assert cli(*how.split(), "--remove", "haiku").exit_code == 0
+    cli("undo", "--skip")
     assert told not in cli("undo", "--yes").stderr
+
+
+def test_a_pull_is_shown_and_taken_back(library, cli, project):
+    cli("create", "new", "--description", "New.", "--source", "mine")
+    cli("pull", "haiku", "new", "--agent", "codex", "--agent", "claude-code")
+    asked = cli("undo")
+    assert (asked.exit_code, "say --yes" in asked.stderr) == (2, True)
+    done = cli("undo", "--yes")
+    assert (done.exit_code, done.stdout) == (0, "Took back: pull haiku, new\n")
+    assert f"Pulling haiku, new ({project}, 20" in done.stderr
+    told = "haiku is removed from 2 places.\nnew is removed from 2 places.\n"
+    assert done.stderr.endswith(told)
+    assert os.listdir(project / ".agents/skills") == []
+    assert cli("undo", "--yes").stdout == "Took back: create new\n"
+
+
+def test_what_a_pull_replaced_or_removed_comes_back_and_that_is_said(library, cli, project):
+    cli("pull", "haiku", "--agent", "codex")
+    document = project / ".agents/skills/haiku/SKILL.md"
+    before = document.read_text()
+    cli("update", "haiku", "--description", "Another.")
+    cli("pull")
+    cli("pull", "--remove", "haiku")
+    assert "haiku comes back, in 1 place.\n" in cli("undo", "--yes").stderr
+    assert "Another." in document.read_text()
+    told = cli("undo", "--yes", "--json")
+    assert "haiku becomes what it was before, in 1 place.\n" in told.stderr
+    facts = json.loads(told.stdout)
+    assert (facts["kind"], facts["name"], facts["folder"]) == ("pull", "haiku", str(project))
+    assert document.read_text() == before
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_pull_is_not_taken_back_over_an_edit_and_what_to_do_is_named(
+    library, cli, project, tmp_path, everywhere
+):
+    more = ["--global"] if everywhere else []
+    cli("pull", "haiku", "--agent", "codex", *more)
+    document = (tmp_path / "home" if everywhere else project) / ".agents/skills/haiku/SKILL.md"
+    document.write_text("By hand.\n")
+    refused = cli("undo", "--yes")
+    assert refused.exit_code == 1
+    assert "The pull of 'haiku' can't be taken back:" in refused.stderr
+    where = "--global" if everywhere else f"--to {project}"
+    assert f"'skill-registry pull --remove NAME {where}' removes what was pulled" in refused.stderr
+    assert document.read_text() == "By hand.\n"
+    removed = cli("pull", "--remove", "haiku", *where.split(), "--force")
+    assert (removed.exit_code, document.exists()) == (0, False)
 
 
 def test_undo_speaks_of_no_pull_before_the_change(library, cli, project):
     cli("pull", "haiku", "--agent", "codex")
+    cli("undo", "--skip")
     os.utime(project / "skills.lock.json", (OLD, OLD))
     cli("create", "new", "--description", "New.", "--source", "mine")
     assert "pulled" not in cli("undo", "--yes").stderr

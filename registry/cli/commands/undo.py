@@ -15,7 +15,10 @@ from registry.errors import NothingToUndo
 from registry.text import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from registry.changes.undo import Undo
+    from registry.exchange.taken_back import PullUndo
 
 SHOWN = ("kind", "name", "source", "folder", "made_at")
 
@@ -28,6 +31,12 @@ _DONE = {
         "Deleting {name} ({place}, {when}) is taken back: it comes back from the trash{more}."
     ),
     "update": "Updating {name} ({place}, {when}) is taken back{more}:",
+    "pull": "Pulling {name} ({place}, {when}) is taken back{more}:",
+}
+_FATES = {
+    "removed": "is removed from",
+    "replaced": "becomes what it was before, in",
+    "returned": "comes back, in",
 }
 
 
@@ -40,19 +49,19 @@ _DONE = {
 )
 @options.json_option
 def command(session: Session, *, yes: bool, skip: bool) -> None:
-    """Take back the last change: a create, update, delete or restore.
+    """Take back the last change: a create, update, delete, restore or pull.
 
     It is shown before it is done. A skill that was changed since is left alone: go on with --skip.
-    What was changed together with its copies (--copies) is taken back together, and what can never
-    be is passed over. Called again it takes back the change before that; the last 100 are
-    remembered. Edits made by hand, syncs and pulled copies are no changes of the registry: "restore
-    --revision" and "pull --remove" see to them.
+    What was changed together with its copies (--copies), or came or went by one pull, is taken back
+    together, and what can never be is passed over. Called again it takes back the change before
+    that; the last 100 are remembered. Edits made by hand and syncs are no changes of the registry
+    ("restore --revision" sees to them), nor are "pull --frozen" and "--adopt".
     """
-    from registry.changes.undo import Undo
+    from registry.exchange.taken_back import last_change
 
     console = session.console
     try:
-        undo = Undo.of(session.registry.core)
+        undo = last_change(session.registry.core)
     except NothingToUndo:
         tell_pulled(session, "")
         raise
@@ -63,6 +72,8 @@ def command(session: Session, *, yes: bool, skip: bool) -> None:
         return
     difference = undo.diff()
     console.note(_sentence(undo))
+    for line in _pulled(undo):
+        console.note(line)
     tell_pulled(session, undo.change.made_at)
     for line in difference.splitlines():
         console.note(painted(console, line))
@@ -74,7 +85,7 @@ def command(session: Session, *, yes: bool, skip: bool) -> None:
     _answer(session, undo, "Took back")
 
 
-def _answer(session: Session, undo: "Undo", done: str) -> None:
+def _answer(session: Session, undo: "Undo | PullUndo", done: str) -> None:
     change = undo.change
     told = f"{done}: {change.kind} {escape.line(change.name)}"
     if undo.changes[1:]:
@@ -84,26 +95,40 @@ def _answer(session: Session, undo: "Undo", done: str) -> None:
 
 def _show_next(session: Session) -> None:
     """Say which change is the last one now."""
-    from registry.changes.undo import Undo
+    from registry.exchange.taken_back import last_change
 
     try:
-        last = Undo.of(session.registry.core)
+        last = last_change(session.registry.core)
     except NothingToUndo as error:
         session.console.note(str(error))
         return
-    change = last.change
-    place = escape.line(f"{change.source}/{change.folder}")
+    change, place = last.change, _place(last)
     session.console.note(
         f"'skill-registry undo' takes back: {change.kind} {escape.line(change.name)} ({place}, "
         f"{change.made_at})"
     )
 
 
-def _sentence(undo: "Undo") -> str:
+def _place(undo: "Undo | PullUndo") -> str:
+    change = undo.change
+    return escape.line(f"{change.source}/{change.folder}" if change.source else change.folder)
+
+
+def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
+    """Yield what becomes of the skills of a pull."""
+    from registry.exchange.taken_back import PullUndo
+
+    for one in undo.taken if isinstance(undo, PullUndo) else ():
+        places = words.count(one.places, "place")
+        yield f"{escape.line(one.name)} {_FATES[one.fate]} {places}."
+
+
+def _sentence(undo: "Undo | PullUndo") -> str:
     change, others = undo.change, [f"{one.source}/{one.folder}" for one in undo.changes[1:]]
     more = ""
     if others:
         more = f", with {words.count(len(others), 'copy', 'copies')} of it: {named(others)}"
-    place = escape.line(f"{change.source}/{change.folder}")
-    name = escape.line(quoted(change.name))
-    return _DONE[change.kind].format(name=name, place=place, when=change.made_at, more=more)
+    # Of a pull it is several names.
+    name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
+    when = change.made_at
+    return _DONE[change.kind].format(name=name, place=_place(undo), when=when, more=more)

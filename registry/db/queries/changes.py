@@ -12,7 +12,8 @@ class MadeChange(NamedTuple):
     """A change that was made.
 
     ``kind`` is create, update, delete or restore; ``before`` and ``after`` are tree hashes, None
-    for nothing; ``number`` is that of the operation.
+    for nothing; ``number`` is that of the operation. A pull is one, too, of no source: see
+    `exchange.remembered`.
     """
 
     id: int
