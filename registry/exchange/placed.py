@@ -44,8 +44,8 @@ class Placed(Standing):
 
     def flush(self) -> None:
         """Write down what is in place, and clear up behind it."""
-        if "_client_lock" in vars(self) and self._client_lock is not None:
-            self._save(self._client_lock)
+        if (client_lock := self._asked_client_lock()) is not None:
+            self._save(client_lock)
         if self.locked != self._written:
             lockfile.write_lock(self._anchor, self.locked)
             self._written = dict(self.locked)
@@ -56,6 +56,9 @@ class Placed(Standing):
     def _client_lock(self) -> ClientLock | None:
         """The lock of another installer; it is about agents, so nobody asks for it else."""
         return ClientLock.find(self._core, self._target)
+
+    def _asked_client_lock(self) -> ClientLock | None:
+        return vars(self).get("_client_lock")
 
     def _save(self, lock: ClientLock) -> None:
         """Write that lock; what is in place is so, whether that can be or not."""
@@ -81,16 +84,16 @@ class Placed(Standing):
 
     def displaced(self) -> dict[str, Displaced]:
         """Return what was displaced so far, by the folders."""
-        found = {}
+        found, lock = {}, self._asked_client_lock()
         for folder, (entry, is_kept) in self._changed.items():
             known = entry or self.locked[folder]
-            client = {} if self._client_lock is None else self._client_lock.replaced(known.name)
+            client = {} if lock is None else lock.replaced(known.name)
             found[folder] = Displaced(entry, is_kept, client)
         return found
 
     def put_client_back(self, entries: Mapping[str, Mapping[str, Any] | None]) -> None:
         """Let the lock of another installer say again what it said of skills, by their names."""
-        if self._client_lock is not None:
+        if entries and self._client_lock is not None:
             self._client_lock.put_back(entries)
 
     def _recover(self) -> None:

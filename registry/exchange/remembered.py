@@ -65,6 +65,11 @@ class Brought:
         was, left = state_of(displaced.entry), state_of(now)
         return cls(known.name, before, was, left, displaced.is_kept, displaced.client)
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether the skill is another; else the lock alone says something else of it."""
+        return self.state != self.left
+
 
 def state_of(entry: Locked | None) -> list[Any] | None:
     """Return what tells two states of a pulled skill apart: its files, for whom, and how."""
@@ -74,16 +79,15 @@ def state_of(entry: Locked | None) -> list[Any] | None:
 def remember(
     core: Core, target: Target, displaced: Mapping[str, Displaced], locked: Mapping[str, Locked]
 ) -> None:
-    """Write a pull down, by the folders that it changed; nothing, where the lock says the same.
+    """Write a pull down, by the folders of its skills; nothing, where it changed none of these.
 
     Where there is no database, or it can't be written, the pull is made all the same: `undo` then
     names what takes it back.
     """
     made = {folder: Brought.of(one, locked.get(folder)) for folder, one in displaced.items()}
-    made = {folder: one for folder, one in made.items() if one.state != one.left}
-    if not made or core.reader.empty or not is_encodable(target.path):
+    names = [one.name for one in made.values() if one.is_changed]
+    if not names or core.reader.empty or not is_encodable(target.path):
         return
-    names = [one.name for one in made.values()]
     more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     number = new_numbers()[0]
     change = MadeChange(

@@ -264,6 +264,8 @@ class Standing(Places):
         entry = replace(entry, digest=kept or "")
         left = self._left_behind(known, folder, laid) if known else []
         if not parts and not left:
+            if known is not None and known != entry:
+                self._displaced(folder, known, is_kept=True)
             self.locked[folder] = entry
             return "unchanged", None
         if not self._carry_out(folder, [*parts, *left], entries, entry):

@@ -75,7 +75,8 @@ class PullUndo:
         found = []
         for folder, one in self.brought.items():
             state = one.left or one.state
-            assert state is not None  # noqa: S101  # a pull left or removed something
+            if state is None or not one.is_changed:
+                continue
             _, agents, mode = state
             places = len(self.target.laid(agents, mode, folder))
             fate: Fate = "replaced" if one.left else "returned"
@@ -96,7 +97,8 @@ class PullUndo:
         """Take the pull back, and forget it.
 
         Raises `ChangeNotUndone` where something is not as the pull left it, or what it replaced is
-        not to be had; nothing has happened then. Raises as `pull.pull`, too.
+        not to be had; nothing has happened then, unless somebody edits in that very moment: what is
+        back by then is passed over the next time. Raises as `pull.pull`, too.
         """
         self._check_lock()  # no folder is made for it
         with at_work(self.core, self.target, remembers=False) as work:
@@ -119,22 +121,31 @@ class PullUndo:
         with at_work(self.core, self.target, _DRY) as plan:
             for folder, one in self.brought.items():
                 now = plan.locked.get(folder)
-                if state_of(now) == one.state:
-                    continue
-                if state_of(now) != one.left:
-                    raise self._refused(f"{one.name} was pulled or removed there since")
-                if not one.is_kept:
-                    raise self._refused(f"what lay there as {one.name} before is not kept")
-                if now is not None:
-                    self._check(plan.check(folder, None))
-                self._take_back(plan, folder)
+                if one.is_changed and state_of(now) != one.state:
+                    self._check_as_left(plan, folder, now)
+                    self._take_back(plan, folder)
+                elif one.is_changed or state_of(now) != one.left:
+                    continue  # it is back already, or the lock says something newer
                 found.append(folder)
         return found
 
+    def _check_as_left(self, plan: Standing, folder: str, now: Locked | None) -> None:
+        one = self.brought[folder]
+        if state_of(now) != one.left:
+            raise self._refused(f"{one.name} was pulled or removed there since")
+        if not one.is_kept:
+            raise self._refused(f"what lay there as {one.name} before is not kept")
+        if now is not None:
+            self._check(plan.check(folder, None))
+
     def _take_back(self, work: Standing, folder: str) -> None:
-        before = self.brought[folder].before
+        one, now = self.brought[folder], work.locked.get(folder)
+        before = one.before
         if before is None:
             self._check(work.remove(folder))
+            return
+        if now is not None and not one.is_changed:
+            work.note(folder, locked_from({**before, "files": now.files, "digest": now.digest}))
             return
         entry = locked_from({**before, "files": {}, "digest": ""})
         entries = self._content(entry)

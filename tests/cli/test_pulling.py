@@ -95,7 +95,8 @@ def test_what_a_pull_replaced_or_removed_comes_back_and_that_is_said(library, cl
     told = cli("undo", "--yes", "--json")
     assert "haiku becomes what it was before, in 1 place.\n" in told.stderr
     facts = json.loads(told.stdout)
-    assert (facts["kind"], facts["name"], facts["folder"]) == ("pull", "haiku", str(project))
+    assert (facts["kind"], facts["name"], facts["source"]) == ("pull", "haiku", None)
+    assert facts["folder"] == str(project)
     assert document.read_text() == before
 
 

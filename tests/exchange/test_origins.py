@@ -7,9 +7,17 @@ import shutil
 import pytest
 
 from registry.api import SkillRegistry
-from registry.errors import LockNotMet, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
+from registry.errors import (
+    ChangeNotUndone,
+    LockNotMet,
+    SeveralSkills,
+    SkillHeld,
+    SkillNotFound,
+    UsageProblem,
+)
 from registry.exchange.lockfile import read_lock
 from registry.exchange.pull import How, put_back
+from registry.exchange.taken_back import last_change
 from registry.exchange.targets import Target
 from registry.exchange.whence import strange_addresses
 from registry.settings import Settings, data_folder
@@ -374,3 +382,30 @@ def test_skills_of_ones_own_without_an_origin_are_told_to_be_missing(registry, t
     shutil.rmtree(folder / "own")
     with pytest.raises(LockNotMet, match="own"):
         put_back(elsewhere.core, Target.folder(str(folder)))
+
+
+@pytest.mark.parametrize("is_fetched", [True, False])
+def test_what_a_pull_replaced_comes_back_from_what_was_fetched_of_the_locks_commit(
+    project, clone, elsewhere, office, is_fetched
+):
+    if is_fetched:
+        put_back(elsewhere.core, Target.folder(str(clone)))
+    else:
+        for name in ("minutes", "slides"):
+            shutil.copytree(project / name, clone / name)
+    before = contents(clone)
+    with (office / "skills" / "slides" / "SKILL.md").open("a") as document:
+        document.write("Newer.\n")
+    git(office, "commit", "-qam", "newer")
+    elsewhere.sync(f"file://{office}")
+    elsewhere.update_pulled(str(clone))
+    after = contents(clone)
+    assert after != before
+    found = last_change(elsewhere.core)
+    if is_fetched:
+        found.carry_out()
+        assert contents(clone) == before
+    else:
+        with pytest.raises(ChangeNotUndone, match="files that slides had before are not kept"):
+            found.carry_out()
+        assert contents(clone) == after

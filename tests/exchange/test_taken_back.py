@@ -199,6 +199,16 @@ def test_the_lock_of_the_skills_program_goes_back_with_it(library, place, projec
     assert json.loads(lock.read_text())["skills"] == {"other": theirs}
 
 
+def test_in_a_plain_folder_nobody_asks_for_the_lock_of_the_skills_program(library, tmp_path):
+    told = []
+    library.core.on_warning = told.append
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to/skills-lock.json").write_text("no JSON")
+    library.pull([library.resolve("alpha")], str(tmp_path / "to"))
+    undo(library)
+    assert told == []
+
+
 def test_what_changes_nothing_is_no_change(library, place, project):
     place.pull("alpha")
     assert changes(library) == ["pull"]
@@ -290,3 +300,22 @@ def test_of_a_pull_that_failed_in_the_middle_what_came_is_taken_back(
     assert last_change(library.core).taken == [("alpha", "removed", 1)]
     undo(library)
     assert tree(project) == {}
+
+
+def test_an_edit_of_a_skill_of_which_the_lock_alone_changed_is_no_hindrance(
+    library, place, project, root
+):
+    place.pull("alpha", "beta")
+    first = place.locked
+    (root / "deep").mkdir()
+    (root / "beta").rename(root / "deep" / "beta")
+    library.sync()
+    library.update("alpha", description="Two.")
+    assert place.update() == [("alpha", "updated"), ("beta", "unchanged")]
+    assert place.locked["beta"] != first["beta"]
+    (project / ".agents/skills/beta/SKILL.md").write_text("By hand.\n")
+    found = last_change(library.core)
+    assert (found.change.name, found.taken) == ("alpha", [("alpha", "replaced", 2)])
+    found.carry_out()
+    assert place.locked == first
+    assert (project / ".agents/skills/beta/SKILL.md").read_text() == "By hand.\n"

@@ -75,6 +75,19 @@ def test_who_wrote_and_is_to_read_has_a_readers_rights(world, command, root):
     assert command("alice", "source", "add", str(root)).status == 3
 
 
+@pytest.mark.parametrize("may", ["read", "write"])
+def test_a_pull_is_taken_back_by_who_may_write_it_down_alone(world, command, root, may, tmp_path):
+    write_skill(root / "alpha")
+    assert command("owner", "sync", str(root)).status == 0
+    world.add("alice", may)
+    to = tmp_path / "to"
+    assert command("alice", "pull", "alpha", "--to", str(to)).status == 0
+    assert command("owner", "undo", "--yes").status == 1
+    assert (to / "alpha").exists()
+    done = command("alice", "undo", "--yes")
+    assert (done.status, (to / "alpha").exists()) == ((0, False) if may == "write" else (1, True))
+
+
 def test_rights_that_are_left_by_a_group_are_told(world, command):
     """Taking a role's own rights shuts out nobody who is a member of one that has some."""
     writers, alice = world.add("writers", "write"), world.add("alice", "read")

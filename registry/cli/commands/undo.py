@@ -90,7 +90,7 @@ def _answer(session: Session, undo: "Undo | PullUndo", done: str) -> None:
     told = f"{done}: {change.kind} {escape.line(change.name)}"
     if undo.changes[1:]:
         told += f" and {words.count(len(undo.changes) - 1, 'copy', 'copies')} of it"
-    session.answer({key: getattr(change, key) for key in SHOWN}, [told])
+    session.answer({key: getattr(change, key) or None for key in SHOWN}, [told])
 
 
 def _show_next(session: Session) -> None:
