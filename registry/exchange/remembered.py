@@ -67,8 +67,8 @@ class Brought:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the skill is another; else the lock alone says something else of it."""
-        return self.state != self.left
+        """Whether what lies there is another; else at most the lock says something else of it."""
+        return self.state != self.left or not self.is_kept
 
 
 def state_of(entry: Locked | None) -> list[Any] | None:

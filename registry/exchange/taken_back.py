@@ -121,6 +121,8 @@ class PullUndo:
         with at_work(self.core, self.target, _DRY) as plan:
             for folder, one in self.brought.items():
                 now = plan.locked.get(folder)
+                if not one.is_kept:
+                    raise self._refused(f"what lay there as {one.name} before is not kept")
                 if one.is_changed and state_of(now) != one.state:
                     self._check_as_left(plan, folder, now)
                     self._take_back(plan, folder)
@@ -133,8 +135,6 @@ class PullUndo:
         one = self.brought[folder]
         if state_of(now) != one.left:
             raise self._refused(f"{one.name} was pulled or removed there since")
-        if not one.is_kept:
-            raise self._refused(f"what lay there as {one.name} before is not kept")
         if now is not None:
             self._check(plan.check(folder, None))
 

@@ -319,3 +319,15 @@ def test_an_edit_of_a_skill_of_which_the_lock_alone_changed_is_no_hindrance(
     found.carry_out()
     assert place.locked == first
     assert (project / ".agents/skills/beta/SKILL.md").read_text() == "By hand.\n"
+
+
+def test_an_edit_that_gave_way_to_what_was_pulled_before_is_not_passed_over(
+    library, place, project
+):
+    place.pull("alpha")
+    document = project / ".agents/skills/alpha/SKILL.md"
+    document.write_text("By hand.\n")
+    assert place.update(theirs=True) == [("alpha", "updated")]
+    with pytest.raises(ChangeNotUndone, match="what lay there as alpha before is not kept"):
+        undo(library)
+    assert document.exists()
