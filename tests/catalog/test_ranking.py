@@ -30,6 +30,22 @@ def test_a_body_alone_never_beats_a_head_that_says_the_same(library):
     assert names(library, "pdf forms")[0] == "forms"
 
 
+def test_no_body_comes_before_a_head_that_has_the_only_word_however_many_there_are(
+    registry, root, skill
+):
+    heads = [f"tea-{number}" for number in range(30)]
+    for name in heads:
+        skill(name, description=f"A kind of tea, {name}.", body="Leaves.\n")
+    for name in ("milk", "cups"):
+        skill(name, description="Something else.", body=f"{name} for tea, and tea again.\n")
+    registry.sync(str(root))
+    found = registry.search("tea", limit=40)
+    assert {hit.name for hit in found[:30]} == set(heads)
+    assert {hit.name for hit in found[30:]} == {"milk", "cups"}
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_a_word_within_a_word_is_no_match(library):
     assert names(library, "fill pdf forms") == ["forms", "paint"]
     assert names(library, "color") == []

@@ -5,7 +5,7 @@ put together by reciprocal ranks (Cormack, Clarke, Büttcher 2009), where heads 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Final, NamedTuple, Self
 
@@ -46,6 +46,7 @@ _UNKNOWN_PAIR: Final = 0.2
 _LEAST: Final = 0.1
 """What a word tells that everybody has."""
 
+_BELOW: Final = 0.9
 _MIN_PREFIX: Final = 3
 _MIN_SPELLED: Final = 5
 _SAME_BEGINNING: Final = 1
@@ -222,7 +223,18 @@ def rank(reader: Reader, asked: Asked, condition: Condition, most: int) -> dict[
     for (weight, _), found in zip(questions, lists, strict=True):
         for place, one in enumerate(found):
             scores[one] = scores.get(one, 0.0) + weight * RANK / (RANK + place)
+    if len(asked.words) == 1:  # a head that has it tells all that was asked
+        named = set[int]().union(lists[0], *lists[2:])
+        _put_last(scores, scores.keys() - named, named)
     return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _put_last(scores: dict[int, float], last: Collection[int], others: Collection[int]) -> None:
+    """Lower scores in their order, so that they are below those of all others."""
+    most = max((scores[one] for one in last), default=0.0)
+    least = min((scores[one] for one in others), default=most)
+    for one in last:
+        scores[one] *= min(1.0, _BELOW * least / most)
 
 
 def _rarest(asked: Asked) -> list[Word]:
