@@ -671,7 +671,7 @@ class SkillRegistry:
         Only on a server: a file needs none. ``as_admin``: another role's becomes one's own. Raises
         `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
-        from registry.sync.sources import adopt
+        from registry.sync.source_changes import adopt
 
         return adopt(self.core, name, as_admin=as_admin)
 

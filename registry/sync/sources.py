@@ -4,24 +4,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple
 
 from registry.core import Core
-from registry.db.adopted import forget, remember
+from registry.db.adopted import remember
 from registry.db.queries.sources import count_below, list_sources, roots
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import (
-    RoleNotFound,
-    SourceElsewhere,
     SourceExists,
     SourceInvalid,
     SourceNotFound,
-    SourceNotYours,
     UsageProblem,
 )
 from registry.model import DOCUMENT_NAMES, Remote, Scope, Source
-from registry.sync.owned import check_admin, check_ours, check_owner, is_here, is_ours
+from registry.sync.owned import check_ours, is_here, is_ours
 from registry.sync.places import MAX_NAME, project_of, resolved, suggest_name
 from registry.text import utc_now
 
@@ -157,88 +154,6 @@ def add(
     )
 
 
-class Change(TypedDict, total=False):
-    """What of a source is to be different.
-
-    ``team``: who sees it, empty for everybody; ``owner``: whose it is, which an admin alone says;
-    ``as_admin``: though it is another role's, or elsewhere.
-    """
-
-    new_name: str | None
-    scope: Scope | None
-    priority: int | None
-    team: str | None
-    owner: str | None
-    as_admin: bool
-
-
-def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
-    """Change what a source is called, how strong it is, or whose; see `Change`."""
-    from registry.db.writes.sources import change_source, rename_source, set_owner, set_team
-
-    known = list_sources(core.reader, counted=False)
-    source = found_in(core, known, name)
-    check_ours(core, source, as_admin=change.get("as_admin", False))
-    new_name, team, owner = (change.get("new_name"), change.get("team"), change.get("owner"))
-    if not core.host and (team is not None or owner is not None):
-        raise UsageProblem(message="owners and teams are of a server; a file has neither")
-    if owner is not None:
-        from registry.db.remote.rights import is_role
-
-        check_admin(core)
-        if not is_role(core.reader, owner):
-            raise RoleNotFound(name=owner)
-    if new_name is not None and new_name != source.name:
-        _check_name(new_name, [one for one in known if one.id != source.id])
-    scope, priority = change.get("scope") or source.scope, change.get("priority")
-    priority = source.priority if priority is None else priority
-    with core.writer.transaction() as connection:
-        if new_name is not None:
-            rename_source(connection, source.id, source.name, new_name)
-        if team is not None:
-            set_team(connection, source.id, team or None)
-        if owner is not None:
-            set_owner(connection, source.id, owner)
-        project = project_of(scope, source.path)
-        change_source(connection, source.id, scope, priority, project)
-    return next(one for one in list_sources(core.reader) if one.id == source.id)
-
-
-def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
-    """Forget a source; see `SkillRegistry.remove_source`."""
-    from registry.db.writes.sources import remove_source
-
-    wanted = find(core, name)
-    if as_admin:
-        check_admin(core)
-    elif core.host and (wanted.host != core.host or not wanted.own):
-        raise SourceNotYours(name=wanted.name, owner=wanted.owner, host=wanted.host)
-    source = next(one for one in list_sources(core.reader) if one.id == wanted.id)
-    with core.writer.transaction() as connection:
-        remove_source(connection, source.id)
-    if source.host == core.host:
-        forget(core.backend, source.path)
-    return source
-
-
-def adopt(core: Core, name: str, *, as_admin: bool = False) -> Source:
-    """Take a source under this host's name as one's own; see `SkillRegistry.adopt_source`."""
-    source = find(core, name)
-    if source.host != core.host:
-        raise SourceElsewhere(name=source.name, host=source.host)
-    if core.host:
-        if as_admin:
-            from registry.db.writes.sources import set_owner
-
-            check_admin(core)
-            with core.writer.transaction() as connection:
-                set_owner(connection, source.id, None)
-            source = find(core, name)
-        check_owner(core, source)
-        remember(core.backend, source.path)
-    return source
-
-
 def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
     for source in known:
         if source.name == target:
@@ -272,7 +187,7 @@ def _new(
     _check_folder(target, path, known)
     taken = [source.name for source in known]
     if name is not None:
-        _check_name(name, known)
+        check_name(name, known)
     chosen = name or suggest_name(telling or path, taken)
     number = -1 - len(known)
     if register:
@@ -305,7 +220,8 @@ def _new(
     return Source(number, chosen, path, scope, priority, True, None, None, 0, core.host, remote)
 
 
-def _check_name(name: str, known: Sequence[Source]) -> None:
+def check_name(name: str, known: Sequence[Source]) -> None:
+    """Raise `UsageProblem` for what is no name of a source, `SourceExists` where one has it."""
     if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
         message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
         raise UsageProblem(message=message)

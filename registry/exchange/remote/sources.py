@@ -13,6 +13,7 @@ from registry.db.queries.sources import list_sources
 from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, meant
 from registry.model import Remote, Scope, Source
+from registry.sync import source_changes
 from registry.sync import sources as folders
 from registry.sync.owned import check_ours, is_here
 from registry.sync.planning import SyncOptions
@@ -100,18 +101,18 @@ def add(core: Core, target: str, *, name: str | None, scope: Scope | None, prior
     return _add(core, address, name=name, scope=scope, priority=priority)[0]
 
 
-class SourceChange(folders.Change, total=False):
+class SourceChange(source_changes.Change, total=False):
     """What of a source is to be different; see `SkillRegistry.update_source`."""
 
     ref: str | None
 
 
 def update(
-    core: Core, name: str, ref: str | None = None, **change: Unpack[folders.Change]
+    core: Core, name: str, ref: str | None = None, **change: Unpack[source_changes.Change]
 ) -> Source:
     """Change a source; see `SkillRegistry.update_source`. ``ref``: its pin; empty: none."""
-    if unknown := change.keys() - folders.Change.__annotations__.keys():
-        told = ", ".join(["ref", *folders.Change.__annotations__])
+    if unknown := change.keys() - source_changes.Change.__annotations__.keys():
+        told = ", ".join(["ref", *source_changes.Change.__annotations__])
         raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
     source = folders.find(core, name)
     if ref is not None:
@@ -131,7 +132,7 @@ def update(
         with core.writer.transaction() as connection:
             record_remote(connection, source.id, remote)
             note(connection, "source changed", source.name, pin=[source.remote.ref, remote.ref])
-    return folders.update(core, source.name, **change)
+    return source_changes.update(core, source.name, **change)
 
 
 def trust(core: Core, name: str, *, revoke: bool = False, as_admin: bool = False) -> int:
@@ -152,7 +153,7 @@ def trust(core: Core, name: str, *, revoke: bool = False, as_admin: bool = False
 
 def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
     """Forget a source, and remove the checkout of a remote one."""
-    source = folders.remove(core, name, as_admin=as_admin)
+    source = source_changes.remove(core, name, as_admin=as_admin)
     if source.remote is not None and is_here(core, source.host, source.path):
         from registry.exchange.remote.checkout import remove_checkout
 
