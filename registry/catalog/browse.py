@@ -95,21 +95,21 @@ class Browse:
         bounds = {"limit": limit, "offset": offset}
         return tuple(listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds))
 
-    def search(self, query: str, wanted: Filters, *, limit: int, offset: int) -> Found:
+    def search(self, queries: Sequence[str], wanted: Filters, *, limit: int, offset: int) -> Found:
         """Return a page of hits, as `SkillRegistry.search` does."""
         from registry.catalog.search.find import search
 
-        return search(self.core.reader, [query], self.filters(wanted), limit=limit, offset=offset)
+        return search(self.core.reader, queries, self.filters(wanted), limit=limit, offset=offset)
 
-    def facets(self, query: str, wanted: Filters) -> Facets:
+    def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
         """Count what a listing, or where something is asked a search, has of each value."""
         reader = self.core.reader
-        if not query:
+        if not queries:
             return facets.facets(reader, self.condition(self._matching(wanted)))
         from registry.catalog.search.find import places
 
         return facets.facets(
-            reader, facets.among(reader, places(reader, [query], self.filters(wanted)))
+            reader, facets.among(reader, places(reader, queries, self.filters(wanted)))
         )
 
     def _matching(self, wanted: Filters) -> Filters:
@@ -171,7 +171,7 @@ class Browse:
             return [one for one in found if one.name == self._source]
         if self._personality is None:
             return found
-        seen = {facet.value: facet.count for facet in self.facets("", Filters()).sources}
+        seen = {facet.value: facet.count for facet in self.facets((), Filters()).sources}
         return [replace(one, skills=seen[one.name]) for one in found if one.name in seen]
 
     def counts(self) -> Sequence[FindingCount]:

@@ -8,7 +8,7 @@ from registry.changes.context import ChangeContext, refusal
 from registry.changes.protocol import CrossDevice
 from registry.changes.recovery import recover, sweep
 from registry.core import Core
-from registry.errors import ChangePending, ChangeRefused, RegistryError
+from registry.errors import ChangePending, ChangeRefused, DatabaseBusy, RegistryError
 
 Result = TypeVar("Result")
 
@@ -60,8 +60,10 @@ def _attempt(
             for context in contexts.values():
                 recover(context)
             return change(contexts)
-        except ChangePending:
-            raise  # what is staged is still needed to finish or undo it
+        except (ChangePending, DatabaseBusy):
+            # What is staged is still needed to finish or undo it; or whether it is would have to be
+            # asked of who was just waited for in vain. The next change comes by here.
+            raise
         except OSError as error:
             _clear_up(contexts)
             root = contexts[order[0]].source.path

@@ -77,7 +77,7 @@ def agents() -> Mapping[str, Agent]:
 
 
 def find_agent(name: str) -> Agent:
-    """Return the agent of this id. Raises `AgentNotFound` with near ones."""
+    """Return the agent of this id. Raises `AgentNotFound` with near ones, or else with all."""
     known = agents()
     found = known.get(name.strip().casefold())
     if found is None:
@@ -87,7 +87,7 @@ def find_agent(name: str) -> Agent:
         plain = name.strip().casefold()
         near = [named[plain]] if plain in named else get_close_matches(plain, known, n=3)
         near += [one for one in known if plain and plain in one and one not in near]
-        raise AgentNotFound(name=name, similar=near[:3])
+        raise AgentNotFound(name=name, similar=near[:3], known=sorted(known))
     return found
 
 

@@ -8,6 +8,7 @@ import errno
 import os
 import secrets
 from contextlib import suppress
+from shlex import quote
 from stat import S_ISREG
 from typing import Final
 
@@ -23,8 +24,9 @@ _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
 class NotOurs(OSError):
     """Something lies where only what this user made for nobody else may be."""
 
-    def __init__(self, path: str) -> None:
-        reason = "it was not made by this registry for you; move it away"
+    def __init__(
+        self, path: str, reason: str = "it was not made by this registry for you; move it away"
+    ) -> None:
         super().__init__(errno.EPERM, reason, path)
 
 
@@ -44,9 +46,11 @@ def open_own_folder(place: Place, *, make: bool = False) -> Folder:
         if error.errno in _ELSE:
             raise NotOurs(place.path) from error
         raise
-    if not _is_ours(os.fstat(opened.fd)):
+    try:
+        _check_ours(os.fstat(opened.fd), place.path)
+    except NotOurs:
         opened.close()
-        raise NotOurs(place.path)
+        raise
     return opened
 
 
@@ -63,8 +67,9 @@ def read_own_file(place: Place, limit: int) -> bytes:
         raise
     with os.fdopen(descriptor, "rb") as file:
         facts = os.fstat(descriptor)
-        if not S_ISREG(facts.st_mode) or facts.st_nlink != 1 or not _is_ours(facts):
+        if not S_ISREG(facts.st_mode) or facts.st_nlink != 1:
             raise NotOurs(place.path)
+        _check_ours(facts, place.path)
         return file.read(limit)
 
 
@@ -98,5 +103,17 @@ def is_ours_alone(path: str) -> bool:
     return True
 
 
-def _is_ours(facts: os.stat_result) -> bool:
-    return facts.st_uid == os.geteuid() and not facts.st_mode & _OTHERS
+def _check_ours(facts: os.stat_result, path: str) -> None:
+    """Raise `NotOurs` for what is another user's, or open to others.
+
+    This user's may have been opened by a command over all of a home, and hold a trash that must
+    not be moved away; or a clone has brought it. Who reads this knows which.
+    """
+    if facts.st_uid != os.geteuid():
+        raise NotOurs(path)
+    if facts.st_mode & _OTHERS:
+        raise NotOurs(
+            path,
+            "others may open it; if this registry made it, "
+            f"chmod -R go-rwx {quote(path)} closes it, else move it away",
+        )

@@ -45,12 +45,17 @@ class PersonalityNotFound(NotFound):
 
 
 class AgentNotFound(NotFound):
-    """No agent of this name is known: ``name``, ``similar``."""
+    """No agent of this name is known: ``name``, ``similar``, ``known``."""
 
     sentence = "No agent named {name:q} is known."
 
     name: str
     similar: Sequence[str]
+    known: Sequence[str]
+
+    def _details(self) -> str:
+        # All of them: nothing else lists them.
+        return "" if self.facts["similar"] else self.fill(" There are {known:list}.")
 
 
 class ToolsetNotFound(NotFound):

@@ -9,7 +9,8 @@ class SourceUnclear(RegistryError):
     """Several sources could be meant, or there is none: ``known``.
 
     ``foreign`` are those that are checkouts of what lies elsewhere, where there are no others;
-    ``elsewhere``: there are sources, all of them on other machines.
+    ``elsewhere``: there are sources, all of them on other machines. ``to_read``: nothing was to be
+    written.
     """
 
     sentence = ""
@@ -17,17 +18,24 @@ class SourceUnclear(RegistryError):
     known: Sequence[str]
     foreign: Sequence[str]
     elsewhere: bool
+    to_read: bool
 
     def __init__(
-        self, known: Sequence[str], foreign: Sequence[str] = (), *, elsewhere: bool = False
+        self,
+        known: Sequence[str],
+        foreign: Sequence[str] = (),
+        *,
+        elsewhere: bool = False,
+        to_read: bool = False,
     ) -> None:
-        super().__init__(known=known, foreign=foreign, elsewhere=elsewhere)
+        super().__init__(known=known, foreign=foreign, elsewhere=elsewhere, to_read=to_read)
 
     def _details(self) -> str:
         if self.facts["foreign"]:
             return "None of the sources is your own: what lies elsewhere is not written to."
         if self.facts["known"]:
-            return self.fill("Several sources could be written to: {known:or}.")
+            done = "read" if self.facts["to_read"] else "written to"
+            return self.fill(f"Several sources could be {done}: {{known:or}}.")
         if self.facts["elsewhere"]:
             return "All sources are on other machines, which change them."
         return "No sources are registered yet."

@@ -51,5 +51,6 @@ def _target(
     name = name or core.settings.default_source
     if name is None:
         own = [source.name for source in known]
-        raise SourceUnclear(known=own, elsewhere=bool(every) and not own)
+        elsewhere = bool(every) and not own
+        raise SourceUnclear(known=own, elsewhere=elsewhere, to_read=to_read)
     return found_in(core, every, name)

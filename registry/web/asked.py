@@ -2,7 +2,7 @@
 
 import calendar
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ PAGE: Final = 30
 MAX_PAGE: Final = 200
 MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
-"""Characters of a query; what is typed beyond them is not looked at."""
+"""Characters of one query; what is typed beyond them is not looked at."""
 
 SORTS: Final = ("name", "created", "updated")
 
@@ -30,7 +30,7 @@ _SINGLE: Final = ("kind", "category", "source", "scope", "status", "created", "u
 class Asked:
     """The state of the start page. ``created`` and ``updated`` are months, as ``2026-11``."""
 
-    q: str = ""
+    queries: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     kind: str | None = None
     category: str | None = None
@@ -48,14 +48,16 @@ class Asked:
     @classmethod
     def of(cls, given: QueryParams) -> "Asked":
         """Return what a query string asks. Raises `UsageProblem` for what can't be asked."""
+        for key in (*_SINGLE, "sort", "reverse", "all", "limit", "page"):
+            _check_once(given, key)
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
         sort = given.get("sort") or "name"
         if sort not in SORTS:
             known = ", ".join(SORTS)
             raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
         asked = cls(
-            q=" ".join((given.get("q") or "")[:MAX_QUERY].split()),
-            tags=tuple(dict.fromkeys(tag for tag in given.getlist("tag") if tag)),
+            queries=_each(" ".join(one[:MAX_QUERY].split()) for one in given.getlist("q")),
+            tags=_each(given.getlist("tag")),
             sort=cast("Sort", sort),
             reverse=given.get("reverse") in {"1", "true"},
             all=given.get("all") in {"1", "true"},
@@ -95,7 +97,12 @@ class Asked:
 
     @property
     def chosen(self) -> Iterator[tuple[str, str, str]]:
-        """What narrows it: the facet, the value, and the URL without it."""
+        """What narrows it: the facet, the value, and the URL without it.
+
+        The queries, too, where they are more than the one that stands in the form.
+        """
+        for one in self.queries if len(self.queries) > 1 else ():
+            yield "query", one, self.url(queries=tuple(q for q in self.queries if q != one))
         for tag in self.tags:
             yield "tag", tag, self.url(tags=tuple(one for one in self.tags if one != tag))
         for key in _SINGLE:
@@ -117,12 +124,12 @@ class Asked:
         return self.url(**{facet: value})
 
     def hidden_fields(self) -> list[tuple[str, str]]:
-        """Return what a form around the query has to send along."""
+        """Return what a form around the query has to send along: what is typed stands alone."""
         return [pair for pair in replace(self, page=1).pairs() if pair[0] != "q"]
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return the state as the pairs of a query string."""
-        pairs = [("q", self.q)] if self.q else []
+        pairs = [("q", one) for one in self.queries]
         pairs += [("tag", tag) for tag in self.tags]
         pairs += [(key, value) for key in _SINGLE if (value := getattr(self, key)) is not None]
         if self.sort != "name":
@@ -146,6 +153,17 @@ def number_of(given: QueryParams, key: str) -> int | None:
     if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:  # noqa: PLR2004
         raise UsageProblem(message=f"{key} must be a number from 1, not {text!r:.60}")
     return int(text)
+
+
+def _each(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for one in values if one))
+
+
+def _check_once(given: QueryParams, key: str) -> None:
+    """Raise `UsageProblem` for several values of what takes one."""
+    if len(several := _each(given.getlist(key))) > 1:
+        told = " and as ".join(f"{one!r:.60}" for one in several[:2])
+        raise UsageProblem(message=f"give {key} once, not as {told}")
 
 
 def _number(given: QueryParams, key: str, default: int, most: int) -> int:

@@ -87,7 +87,7 @@ def search(visit: Visit) -> dict[str, Any]:
     if query.get("mode") == "exact":
         found = [(one, 1.0) for one in hub.find(visit.look, text)][:limit]
     elif text:
-        hits = visit.look.search(text, Filters(), limit=limit, offset=0)
+        hits = visit.look.search([text], Filters(), limit=limit, offset=0)
         places = [visit.look.locate(f"{hit.source}/{hit.folder}") for hit in hits]
         scores = [hit.score for hit in hits]
         found = list(zip(hub.offered(visit.look, places), scores, strict=True))

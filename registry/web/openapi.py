@@ -8,12 +8,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from registry import __version__
+from registry.catalog.search.find import MAX_QUERIES
 from registry.model import SCOPES, STATUSES, SearchHit, Skill, SkillDetail
 from registry.web.answers import as_json, compressed
 from registry.web.asked import MAX_PAGE, SORTS
 
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+
 _FILTERS: Final[Sequence[tuple[str, Mapping[str, Any], str]]] = (
-    ("tag", {"type": "array", "items": {"type": "string"}}, "All of these tags."),
+    ("tag", _TEXTS, "All of these tags."),
     ("kind", {"type": "string"}, "Of this kind."),
     ("category", {"type": "string"}, "Of this category."),
     ("source", {"type": "string"}, "Of this source."),
@@ -35,7 +38,11 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
         "/index.json",
         "A page of the skills that fit, or that a search finds, and counts to narrow it by.",
         (
-            ("q", {"type": "string"}, "What to search for."),
+            (
+                "q",
+                {**_TEXTS, "maxItems": MAX_QUERIES},
+                "What to search for; what several find comes in turn.",
+            ),
             *_FILTERS,
             ("limit", {**_COUNT, "maximum": MAX_PAGE}, "Skills on a page."),
             _PAGE,

@@ -107,7 +107,7 @@ def _gathered(some: list[Change]) -> list[tuple[str, list[Change]]]:
 def stats(visit: Visit) -> Told:
     """Say what there is in all, and draw it."""
     look = visit.look
-    counts: Facets = visit.kept(("facets", "", Filters()), lambda: look.facets("", Filters()))
+    counts: Facets = visit.kept(("facets", (), Filters()), lambda: look.facets((), Filters()))
     sizes = visit.kept(("sizes",), look.sizes)
     read = visit.kept(("read",), lambda: look.most_read(READ), of_use=True)
     unread = visit.kept(("unread",), look.count_unread, of_use=True)

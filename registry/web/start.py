@@ -38,10 +38,10 @@ def start(visit: Visit) -> Told:
     look, filters = visit.look, asked.filters
     # What is kept must not grow with what is asked.
     kept = visit.kept if asked.limit <= PAGE else _made
-    if asked.q:
+    if asked.queries:
         found = kept(
             ("search", asked),
-            lambda: look.search(asked.q, filters, limit=asked.limit, offset=asked.offset),
+            lambda: look.search(asked.queries, filters, limit=asked.limit, offset=asked.offset),
         )
     else:
         found = kept(
@@ -54,23 +54,25 @@ def start(visit: Visit) -> Told:
                 offset=asked.offset,
             ),
         )
-    counts: Facets = visit.kept(("facets", asked.q, filters), lambda: look.facets(asked.q, filters))
+    counts: Facets = visit.kept(
+        ("facets", asked.queries, filters), lambda: look.facets(asked.queries, filters)
+    )
     broken = visit.kept(("broken",), lambda: _broken(visit))
     # Each skill has one status: what is counted by it need not be counted again.
-    total = found.total if asked.q else sum(one.count for one in counts.statuses)
+    total = found.total if asked.queries else sum(one.count for one in counts.statuses)
     pages = -(-total // asked.limit)
     said: dict[str, Any] = {"total": total, "page": asked.page, "pages": pages}
-    if asked.q:
+    if asked.queries:
         said |= {"confidence": found.confidence, "missing": list(found.missing)}
     return Told(
         "start.html",
         lambda: {
-            "title": asked.q or "Skills",
+            "title": ", ".join(asked.queries) or "Skills",
             "asked": asked,
             "found": found,
             "total": total,
-            "missing": found.missing if asked.q else (),
-            "fits": not asked.q or found.confidence >= FITS,
+            "missing": found.missing if asked.queries else (),
+            "fits": not asked.queries or found.confidence >= FITS,
             "pages": pages,
             "facets": [
                 (key, title, getattr(counts, name), getattr(asked, key, None))

@@ -7,8 +7,10 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.changes import protocol, recovery
+from registry.db.sqlite.lock import WriterLock
 from registry.disk import atomic
 from registry.disk.locks import FileLock
+from registry.errors import DatabaseBusy
 from registry.settings import Settings
 from tests.conftest import OLD, write_skill
 
@@ -280,3 +282,29 @@ def test_what_can_not_be_removed_now_is_removed_when_recovery_comes_by(
     monkeypatch.undo()
     registry.create("beta", description="New.")
     assert list(state(root, "ops").iterdir()) == []
+
+
+@pytest.mark.file
+@pytest.mark.parametrize("change", [update, lambda registry: registry.delete("alpha")])
+@pytest.mark.parametrize("is_left", [False, True])
+def test_a_change_waits_once_for_a_database_that_is_locked(
+    registry, root, alpha, monkeypatch, change, is_left
+):
+    if is_left:
+        dies(registry, update, at=before_the_swap("exchange"))
+    waits, acquire = [], WriterLock.acquire
+
+    def counted(lock, wait):
+        waits.append(wait)
+        return acquire(lock, wait)
+
+    monkeypatch.setattr(WriterLock, "acquire", counted)
+    monkeypatch.setattr("registry.db.interface.WRITE_SECONDS", 0.0)
+    with FileLock(f"{registry.path}.lock") as lock:
+        assert lock.acquire(0)
+        with pytest.raises(DatabaseBusy):
+            change(registry)
+        assert waits == [0.0]
+    change(registry)
+    assert list(state(root, "ops").iterdir()) == []
+    assert kept(root) == []

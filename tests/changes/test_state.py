@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
 
 import pytest
 
@@ -50,6 +52,9 @@ def refused(registry, root, precious, match):
     assert registry.empty_trash() == 0
 
 
+MOVE, CLOSE = "it was not made by this registry for you; move it away", "chmod -R go-rwx "
+
+
 @pytest.mark.parametrize("name", ["", "ops", "trash", "conflict"])
 @pytest.mark.parametrize("made", ["link", "file", "open to all"])
 def test_a_state_folder_that_is_not_ours_is_refused(registry, root, alpha, precious, name, made):
@@ -64,17 +69,32 @@ def test_a_state_folder_that_is_not_ours_is_refused(registry, root, alpha, preci
     else:
         place.mkdir()
         place.chmod(0o755)
-    refused(registry, root, precious, "not made by this registry for you; move it away")
+    refused(registry, root, precious, CLOSE if made == "open to all" else MOVE)
     place.rename(root.parent / "away")
     for change in changes(registry):
         change()
+
+
+def test_what_was_opened_to_others_is_closed_by_the_command_that_the_refusal_names(registry, root):
+    home = root.rename(root.with_name("our skills"))
+    write_skill(home / "alpha")
+    registry.sync(str(home), name="ours")
+    number = registry.delete("alpha").id
+    for place in [state_of(home), *state_of(home).rglob("*")]:
+        place.chmod(place.stat().st_mode | (0o055 if place.is_dir() else 0o044))
+    with pytest.raises(ChangeRefused, match="others may open it; if this registry made it") as no:
+        registry.create("beta", description="New.")
+    command = re.search(r"chmod -R go-rwx \S.* (?=closes it)", str(no.value))[0]
+    subprocess.run(command, shell=True, check=True)
+    assert registry.create("beta", description="New.").name == "beta"
+    assert registry.restore(number).ref == "alpha"  # and nothing of the trash is lost
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_a_state_folder_of_another_user_is_refused(registry, root, alpha, precious):
     state_of(root).mkdir(mode=0o700)
     os.chown(state_of(root), 65534, -1)
-    refused(registry, root, precious, "not made by this registry for you")
+    refused(registry, root, precious, MOVE)
 
 
 @pytest.mark.parametrize("made", ["link", "dangling", "second name", "text", "pipe", "folder"])

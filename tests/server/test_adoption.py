@@ -148,6 +148,7 @@ class TestCommands:
         assert status == 1
         assert f"private: added elsewhere under this host's name ({private})" in told
         assert "'skill-registry source adopt private'" in told
+        assert "other machines" not in told
         status, _, told = run("sync", "private")
         assert (status, "skill-registry source adopt private" in told) == (1, True)
         status, _, told = run("source", "adopt", "private")

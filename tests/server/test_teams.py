@@ -1,12 +1,19 @@
 """Teams: who reads for one sees its sources and those of none, and nothing tells of the others."""
 
+from contextlib import closing
+
 import psycopg
 import pytest
+from sqlalchemy import make_url
 
+from registry.api import SkillRegistry
+from registry.db.copy import copy
+from registry.db.open import open_backend
 from registry.db.queries.filters import Filters
 from registry.db.usage import Place
 from registry.errors import RegistryError, RightMissing
 from registry.model import record
+from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.server.roles import World
 
@@ -207,6 +214,24 @@ RELATIONS = (
     "SELECT c.relname FROM pg_class c WHERE c.relnamespace = CAST('public' AS regnamespace) "
     "AND c.relkind IN ('r', 'v', 'm', 'p', 'f')"
 )
+
+
+def test_a_copy_keeps_whose_a_source_is_and_for_which_team_and_brings_nobodys_rights(
+    world, red, databases
+):
+    other = databases.empty()
+    as_rita = make_url(other).set(username=world.name("rita")).render_as_string(hide_password=False)
+    with (
+        closing(open_backend(world.url(world.owner), Settings())) as first,
+        closing(open_backend(other, Settings())) as second,
+    ):
+        copy(first, second)
+        owner = world.name("alice")
+        told = second.reader.rows("SELECT name, owner, team FROM sources ORDER BY name")
+        assert told == [("open", owner, None), ("red", owner, "red")]
+    with pytest.raises(RightMissing), SkillRegistry.open(as_rita) as registry:
+        registry.list()
+    databases.drop(other)
 
 
 def test_no_table_and_no_view_tells_a_reader_of_another_team(world, everything):

@@ -1,5 +1,7 @@
 """The start page: what fits, what narrows it, and that every state of it is a URL."""
 
+import re
+
 from tests.conftest import write_skill
 from tests.exchange.remote.upstream import Upstream
 from tests.home import SENDER
@@ -34,6 +36,39 @@ def test_that_nothing_fits_is_said(site):
     assert "volcanoes" in told
     told = site.get("/", q="letters table").page.text
     assert "Perhaps nothing fits. " in told  # some names either, none both
+
+
+def test_several_queries_are_answered_in_turn_and_every_link_keeps_them(site):
+    both = ["table of sums", "letters to customers"]
+    answer = site.get("/", q=[*both, ""])
+    assert answer.page.names() == ["sums", "letters-0"]
+    assert {"<mark>sums</mark>", "<mark>customers</mark>"} <= set(
+        re.findall("<mark>[a-z]+</mark>", answer.text.lower())
+    )
+    told = site.get("/index.json", q=both).json
+    assert [one["ref"] for one in told["skills"]] == ["sums", "letters-0"]
+    assert told["total"] == sum(one["count"] for one in told["facets"]["kinds"]) == 2
+    links = answer.page.links
+    assert "/?q=table+of+sums&q=letters+to+customers&kind=workflow" in links
+    assert {"/?q=table+of+sums", "/?q=letters+to+customers"} <= set(links)  # without the other
+    assert "/?q=table+of+sums&q=letters+to+customers&limit=1&page=2" in (
+        site.get("/", q=both, limit="1").page.links
+    )
+    assert site.get("/", q=both, limit="1", page="2").page.names() == ["letters-0"]
+    neither = site.get("/", q=["zzqqxx", "yyqqzz"]).page
+    assert "Nothing fits" in neither.text
+    assert "/why?q=zzqqxx" in neither.links
+
+
+def test_more_queries_than_a_search_takes_are_refused_as_the_library_does(site):
+    six = [f"letters {number}" for number in range(6)]
+    assert site.get("/", q=six[:5]).status == 200
+    assert "ask 1 to 5 queries, not 6" in site.ask("/", query={"q": six}).page.text
+    told = site.ask("/index.json", query={"q": six})
+    assert told.status == 400
+    assert told.json["error"]["message"] == "ask 1 to 5 queries, not 6"
+    described = site.get("/openapi.json").json["paths"]["/index.json"]["get"]["parameters"]
+    assert [one["schema"]["maxItems"] for one in described if one["name"] == "q"] == [5]
 
 
 def test_facets_narrow_it(site):
@@ -97,6 +132,12 @@ def test_what_cannot_be_asked_is_said_in_words(site):
         "created=2026-13",
         "created=0000-01",
         "scope=galaxy",
+        "kind=workflow&kind=reference",
+        "status=ok&status=invalid",
+        "updated=2023-10&updated=2023-11",
+        "sort=name&sort=created",
+        "all=0&all=1",
+        "limit=1&limit=2",
     ]:
         page = site.ask(f"/?{query}")
         assert page.status == 400
@@ -104,6 +145,9 @@ def test_what_cannot_be_asked_is_said_in_words(site):
         told = site.ask(f"/index.json?{query}")
         assert told.status == 400
         assert told.json["error"]["code"] == "usage"
+    told = site.ask("/skills.json?kind=workflow&kind=reference")
+    assert told.json["error"]["message"] == "give kind once, not as 'workflow' and as 'reference'"
+    assert site.get("/", kind=["workflow", "", "workflow"]).page.names() == EVERYTHING[:3]
 
 
 def test_a_client_that_has_it_is_told_so_until_something_changes(site, skill, registry, root):

@@ -72,9 +72,10 @@ def command(session: Session, /, *, targets: tuple[str, ...], watch: bool, **giv
     console, registry = session.console, session.registry
     if not targets and not (given["scope"] or given["name"]) and not registry.own_sources():
         none = "No sources are registered yet."
+        if _tell_unadopted(session):
+            raise click.ClickException("No source is synced here yet.")
         if registry.sources(counted=False):
             none = "All sources are on other machines, which sync them."
-        _tell_unadopted(session)
         raise click.ClickException(
             f"{none} Name a folder: skill-registry sync FOLDER\n"
             "'skill-registry source discover' finds the folders of agents on this machine."
@@ -114,17 +115,19 @@ def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str
         console.note(f"What lies elsewhere was not asked whether it has anything new: {some}.")
 
 
-def _tell_unadopted(session: Session) -> None:
-    """Say which sources claim to be of this host and are left out."""
+def _tell_unadopted(session: Session) -> bool:
+    """Say which sources claim to be of this host and are left out; False: none."""
     from registry.sync.sources import unadopted_sources
 
-    for source in unadopted_sources(session.registry.core):
+    unadopted = unadopted_sources(session.registry.core)
+    for source in unadopted:
         name = escape.line(source.name)
         session.console.note(
             f"{name}: added elsewhere under this host's name ({escape.line(source.path)}): not "
             f"synced until 'skill-registry source adopt {shlex.quote(name)}'.",
             "yellow",
         )
+    return bool(unadopted)
 
 
 def _watch(session: Session) -> None:

@@ -289,11 +289,11 @@ def test_a_server_that_refuses_is_named_with_its_status(server, take, status):
     assert "secret" not in str(caught.value)
 
 
-def test_a_folder_that_somebody_else_made_is_not_written_to(server, take):
+def test_a_folder_that_others_may_write_to_is_not_written_to(server, take):
     server.put("/all.zip", zipped(FILES))
     take.state.mkdir(parents=True)
     take.state.chmod(0o777)
     opened = open_archive(f"{server.url}/all.zip", str(take.state), None, Bounds())
-    with pytest.raises(NotOurs, match="not made by this registry"), opened:
+    with pytest.raises(NotOurs, match="others may open it"), opened:
         pass
     assert list(take.state.iterdir()) == []

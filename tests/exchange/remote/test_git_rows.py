@@ -137,7 +137,7 @@ def test_a_checkout_that_others_may_write_is_refused(registry, upstream):
     checkout_of(registry).chmod(0o777)
     report = registry.sync()
     assert report.sources[0].outcome == "refused"
-    assert "not made by this registry for you" in report.sources[0].message
+    assert "others may open it" in report.sources[0].message
 
 
 @pytest.mark.parametrize("part", ["tree", "state", "home"])
