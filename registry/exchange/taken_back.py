@@ -12,7 +12,7 @@ from registry.db.writes.changes import drop_change
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.exchange.content import Entry, content_as_locked
-from registry.exchange.lockfile import Locked, locked_from
+from registry.exchange.lockfile import Locked, locked_from, read_lock
 from registry.exchange.origins import Origins
 from registry.exchange.pull import at_work, is_locked
 from registry.exchange.remembered import Brought, brought_by, remembered, state_of
@@ -71,11 +71,14 @@ class PullUndo:
 
     @property
     def taken(self) -> list[Taken]:
-        """What becomes of each skill. Raises `PullRefused`, `UsageProblem`, as `Target.laid`."""
-        found = []
+        """What becomes of each skill that is not as it was already.
+
+        Raises `LockFileInvalid`, and as `Target.laid`.
+        """
+        found, locked = [], read_lock(self.target.path)
         for folder, one in self.brought.items():
             state = one.left or one.state
-            if state is None or not one.is_changed:
+            if state is None or state_of(locked.get(folder)) == one.state:
                 continue
             _, agents, mode = state
             places = len(self.target.laid(agents, mode, folder))

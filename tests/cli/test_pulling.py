@@ -100,6 +100,15 @@ def test_what_a_pull_replaced_or_removed_comes_back_and_that_is_said(library, cl
     assert document.read_text() == before
 
 
+def test_of_a_pull_that_is_taken_back_already_no_more_is_promised(library, cli, project):
+    cli("pull", "haiku", "--agent", "codex")
+    cli("pull", "--remove", "haiku")
+    cli("undo", "--skip")
+    done = cli("undo", "--yes")
+    assert done.stderr.endswith(" is taken back:\nAll is as it was before already.\n")
+    assert (done.exit_code, done.stdout) == (0, "Took back: pull haiku\n")
+
+
 @pytest.mark.parametrize("everywhere", [False, True])
 def test_a_pull_is_not_taken_back_over_an_edit_and_what_to_do_is_named(
     library, cli, project, tmp_path, everywhere

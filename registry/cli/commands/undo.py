@@ -118,7 +118,11 @@ def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     """Yield what becomes of the skills of a pull."""
     from registry.exchange.taken_back import PullUndo
 
-    for one in undo.taken if isinstance(undo, PullUndo) else ():
+    if not isinstance(undo, PullUndo):
+        return
+    if not (taken := undo.taken):
+        yield "All is as it was before already."
+    for one in taken:
         places = words.count(one.places, "place")
         yield f"{escape.line(one.name)} {_FATES[one.fate]} {places}."
 
