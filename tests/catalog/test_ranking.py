@@ -2,6 +2,7 @@
 
 import pytest
 
+from registry.catalog.search import find
 from registry.errors import UsageProblem
 from registry.model import Found
 from tests.conftest import OLD, write_skill
@@ -178,6 +179,28 @@ def test_a_near_copy_that_is_found_further_on_takes_no_place_of_its_own(
     found = registry.search("tea", limit=100)
     assert [{hit.name, *hit.alike} for hit in found if hit.alike] == [{"tea-time", "copy"}]
     assert found.total == len(found) == 5
+
+
+def test_a_first_page_that_copies_make_short_is_ranked_once_and_the_next_one_follows(
+    registry, root, skill, monkeypatch
+):
+    monkeypatch.setattr(find, "MAX_RANKED", 5)
+    for number in range(6):
+        skill(f"copy-{number}", description="Tea for those who take the time.", body=LINES)
+    for number in range(4):
+        skill(f"leaf-{number}", description=f"Number {number}.", body=f"Tea, leaves {number}.\n")
+    registry.sync(str(root))
+    ranked, real = [], find.rank
+
+    def rank(reader, asked, condition, most):
+        ranked.append(most)
+        return real(reader, asked, condition, most)
+
+    monkeypatch.setattr(find, "rank", rank)
+    assert len(names(registry, "tea", limit=10)) == 5
+    assert ranked == [5]
+    assert names(registry, "tea", limit=10, offset=5) == []
+    assert ranked == [5, 20]
 
 
 @pytest.mark.parametrize("queries", [[], ["a"] * 6])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from registry.catalog.alike import gathered
-from registry.catalog.search.fit import FITS, confidence, coverage, missing
+from registry.catalog.search.fit import FITS, confidence, missing, wanted
 from registry.catalog.search.rank import MAX_RANKED, Asked, Said, expect, rank, understand
 from registry.catalog.search.snippet import make_snippet
 from registry.db.asked import Condition
@@ -55,9 +55,11 @@ def search(
     most = MAX_RANKED
     with reader.snapshot():
         found, understood, sight = _asked(reader, queries, filters, most)
-        while len(found) < offset + limit and _skills(found) >= most:
-            most *= 4
-            found = _continued(found, _asked(reader, queries, filters, most)[0])
+        # A first page may be short: copies of one skill fill the lists of some catalogues.
+        if limit > most or 0 < offset <= len(found):
+            while len(found) < offset + limit and _skills(found) >= most:
+                most *= 4
+                found = _continued(found, _asked(reader, queries, filters, most)[0])
         page = found[offset : offset + limit]
         best = found[: BEST * min(len(queries), 3)]
         told = {one.id: one for one in [*page, *best]}
@@ -207,7 +209,8 @@ def _scores(
 
 def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]) -> list[Match]:
     """Return what was found; the best are put in order by how much their heads name, too."""
-    fits = {one: coverage(asked, head) for one, head in heads.items()}
+    sought = wanted(asked)
+    fits = {one: sought.named_by(head) for one, head in heads.items()}
     found = [
         Match(one, score * (1 + fits.get(one, 0.0)) / 2, asked, fits.get(one))
         for one, score in scores.items()

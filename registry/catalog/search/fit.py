@@ -35,7 +35,7 @@ class _Sought(NamedTuple):
     last: str = ""
 
 
-class _Wanted(NamedTuple):
+class Wanted(NamedTuple):
     """What is looked for in each head: what was asked, with what each word tells, and all of it.
 
     Any of the patterns of a word will do.
@@ -46,20 +46,20 @@ class _Wanted(NamedTuple):
     lay: Sequence[_Sought]
     foreign: Sequence[_Sought]
 
+    def named_by(self, head: str) -> float:
+        """Return how much of it the text of a head names."""
+        said = _stems(head)
+        own = 0.0
+        for weight, ways in self.words:
+            if _holds(said, ways[0]) or any(_holds(said, one) for one in ways[1:]):
+                own += weight
+        own = own / self.every + _LAY * _share(said, self.lay)
+        return min(1.0, max(own, MEANT * _share(said, self.foreign)))
+
 
 def confidence(asked: Asked, skill: Skill) -> float:
     """Return how much of what was asked a skill's head names, weighed by how rare it is: 0 to 1."""
-    return coverage(asked, head_of(skill))
-
-
-def coverage(asked: Asked, head: str) -> float:
-    """Return the same of the text of a head."""
-    said = _stems(head)
-    wanted = _wanted(asked)
-    held = (weight for weight, ways in wanted.words if any(_holds(said, one) for one in ways))
-    own = sum(held) / wanted.every
-    lay = _share(said, wanted.lay)
-    return min(1.0, max(own + _LAY * lay, MEANT * _share(said, wanted.foreign)))
+    return wanted(asked).named_by(head_of(skill))
 
 
 def head_of(skill: Skill) -> str:
@@ -96,9 +96,10 @@ def _holds(said: frozenset[str], sought: _Sought) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _wanted(asked: Asked) -> _Wanted:
+def wanted(asked: Asked) -> Wanted:
+    """Return what is looked for in heads."""
     words = [(word.weight, ways) for word, ways in _ways(asked)]
-    return _Wanted(
+    return Wanted(
         words,
         sum(weight for weight, _ in words) or 1.0,
         [_sought(Pattern(term)) for term in asked.others.lay],
