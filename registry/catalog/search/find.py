@@ -56,7 +56,7 @@ def search(
     with reader.snapshot():
         found, understood, sight = _asked(reader, queries, filters, most)
         # A first page may be short: copies of one skill fill the lists of some catalogues.
-        if limit > most or 0 < offset <= len(found):
+        if offset or limit > most:
             while len(found) < offset + limit and _skills(found) >= most:
                 most *= 4
                 found = _continued(found, _asked(reader, queries, filters, most)[0])
