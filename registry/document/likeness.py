@@ -62,7 +62,7 @@ def _lowest(pieces: Iterable[bytes], buckets: int) -> list[int]:
 
 def fit(data: bytes | None) -> bytes:
     """Return what is kept of a text; where that is none, of nothing."""
-    return data if data is not None and len(data) == _FORMAT.size else bytes(_FORMAT.size)
+    return data if data is not None and len(data) == _FORMAT.size else _FORMAT.pack(*NOTHING)
 
 
 def unpacked(data: bytes) -> Sketch:

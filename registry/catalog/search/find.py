@@ -56,10 +56,10 @@ def search(
     with reader.snapshot():
         found, understood, sight = _asked(reader, queries, filters, most)
         # A first page may be short: copies of one skill fill the lists of some catalogues.
-        if offset or limit > most:
-            while len(found) < offset + limit and _skills(found) >= most:
-                most *= 4
-                found = _continued(found, _asked(reader, queries, filters, most)[0])
+        goes_on = offset != 0 or limit > most
+        while goes_on and len(found) < offset + limit and _skills(found) >= most:
+            most *= 4
+            found = _continued(found, _asked(reader, queries, filters, most)[0])
         page = found[offset : offset + limit]
         best = found[: BEST * min(len(queries), 3)]
         told = {one.id: one for one in [*page, *best]}

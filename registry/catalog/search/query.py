@@ -38,7 +38,7 @@ def parse(query: str) -> list[Term]:
     """
     query = _of_usual_width(query)
     phrases = [group for match in _QUOTED.finditer(query) for group in match.groups() if group]
-    loose = list(_loose(unquoted(query)))
+    loose = list(_loose(_QUOTED.sub(" ", query)))
     quoted = [term for phrase in phrases if (term := _phrase(phrase))]
     telling = [term for term in loose if not _is_empty(term)]
     found = [*quoted, *(telling if telling or quoted else loose)]
