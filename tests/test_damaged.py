@@ -195,6 +195,14 @@ WRONG = {
     "a path that is bytes": "UPDATE sources SET path = x'00ff'",
     "text that is bytes": "UPDATE documents SET text = x'ff00'",
     "a severity that there is not": "UPDATE diagnostics SET severity = 'x'",
+    "a path that ends in the middle": "UPDATE sources SET path = CAST(x'2f610062' AS TEXT)",
+    "a file that ends in the middle": "UPDATE skills SET document = CAST(x'610062' AS TEXT)",
+    "a folder that ends in the middle": "UPDATE skills SET folder = 'a' || char(0) || name",
+    "parameters of another kind": "UPDATE skills SET parameters = '[[1]]'",
+    "parameters that say too much": 'UPDATE skills SET parameters = \'[{"name": "a", "x": 1}]\'',
+    "a hash that is bytes": "UPDATE contents SET hash = CAST(hash AS BLOB)",
+    "what was done, nested deeply": "UPDATE audit SET detail = '" + "[" * 200_000 + "'",
+    "tools that are lists": "UPDATE skills SET required_tools = '[[1]]'",
 }
 
 
@@ -222,8 +230,13 @@ def test_values_that_no_program_of_ours_stores_are_damage(filled, root, tmp_path
                 damaged += isinstance(error, DatabaseCorrupt)
     printed = [
         CliRunner().invoke(program, ["--db", path, *command.split()])
-        for command in ("list --all --json", "list --all", "show alpha", "check", "prompt", "stats")
+        for command in (
+            *("list --all --json", "list --all", "show alpha", "check", "prompt", "stats"),
+            f"pull --all --to {tmp_path / 'pulled'}",
+            *("update alpha --tag new", "sync --verify", "db audit"),
+        )
     ]
+    assert all(isinstance(result.exception, SystemExit | None) for result in printed)
     assert not any("Internal error" in result.output for result in printed)
     told = damaged or any(result.exit_code == 3 for result in printed)
     assert told or sql in {WRONG["a scope that there is not"], WRONG["text that is bytes"]}
@@ -367,3 +380,63 @@ def test_a_lock_that_cannot_be_opened_is_named(filled, root, tmp_path, make, end
         told.append(result.exit_code)
         (root / "alpha" / "SKILL.md").write_text("---\nname: alpha\ndescription: N.\n---\n")
     assert 3 in told or (make is a_pipe and ending == ".lock")
+
+
+EVIL = "x \x1b]0;owned\x07\x1b[2J\u202e\n\x9b31m"
+
+
+@pytest.mark.file
+@pytest.mark.parametrize(
+    ("column", "command"),
+    [
+        ("skills.created_at", "show alpha"),
+        ("skills.updated_at", "show alpha"),
+        ("skills.status", "show alpha"),
+        ("sources.scope", "show alpha"),
+        ("diagnostics.line", "show alpha"),
+    ],
+)
+def test_what_no_program_of_ours_stores_steers_no_terminal_either(filled, column, command):
+    filled.close()
+    table, name = column.split(".")
+    with closing(sqlite3.connect(filled.path)) as connection:
+        connection.execute(
+            "INSERT INTO diagnostics (source_id, skill_id, folder, code, severity, message, path) "
+            "SELECT source_id, id, folder, 'x', 'error', 'x', 'SKILL.md' FROM skills"
+        )
+        assert connection.execute(f"UPDATE {table} SET {name} = ?", (EVIL,)).rowcount > 0
+        connection.commit()
+    result = CliRunner().invoke(program, ["--db", filled.path, *command.split()])
+    assert "Internal error" not in result.output
+    assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(result.output)
+
+
+@pytest.mark.file
+@pytest.mark.parametrize("path", ["", "/", "//", ".", "skills"])
+def test_what_is_asked_of_a_source_at_a_strange_path_comes_to_an_end(filled, path):
+    filled.close()
+    with closing(sqlite3.connect(filled.path)) as connection:
+        connection.execute("UPDATE sources SET path = ?", (path,))
+        connection.commit()
+    for command in ("why alpha", "show alpha", "list --all", "source list"):
+        result = CliRunner().invoke(program, ["--db", filled.path, *command.split()])
+        assert isinstance(result.exception, SystemExit | None)
+
+
+@pytest.mark.file
+@pytest.mark.parametrize("path", ["", ".", "skills"])
+def test_a_source_whose_path_is_not_absolute_is_nowhere(filled, root, monkeypatch, path):
+    filled.close()
+    with closing(sqlite3.connect(filled.path)) as connection:
+        connection.execute("UPDATE sources SET path = ?", (path,))
+        connection.commit()
+    monkeypatch.chdir(root.parent if path == "skills" else root)
+    before = sorted(root.rglob("*"))
+    write_skill(root / "gamma")
+    with SkillRegistry.open(filled.path, settings=SETTINGS) as registry:
+        assert not registry.sync().added
+        with pytest.raises(RegistryError):
+            registry.update("alpha", description="Elsewhere.")
+        with pytest.raises(RegistryError):
+            registry.delete("alpha")
+    assert sorted(root.rglob("*")) == sorted({*before, root / "gamma", root / "gamma" / "SKILL.md"})

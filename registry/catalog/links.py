@@ -37,7 +37,8 @@ def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
         return []
     document = join(stored.path, stored.document or DOCUMENT_NAMES[0])
     places = [document, stored.path]
-    while is_below(above := os.path.dirname(places[-1]), stored.root):
+    # A row may say anything of the root: it ends at the top, too.
+    while (above := os.path.dirname(places[-1])) != places[-1] and is_below(above, stored.root):
         places.append(above)
     messages = {known(storable(place)).message: place for place in places}
     return sorted(

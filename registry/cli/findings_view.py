@@ -38,7 +38,7 @@ def finding_line(finding: Diagnostic, folder: str) -> str:
 
 
 def _place(path: str, line: int | None) -> str:
-    return f"{escape.line(path)}:{line}: " if line else f"{escape.line(path)}: "
+    return escape.line(f"{path}:{line}: " if line else f"{path}: ")
 
 
 def tell_security(console: Console, ref: str, found: "Diagnostic | Suspicious") -> None:

@@ -136,7 +136,7 @@ def _damage(session: Session, error: Exception) -> DatabaseProblem | None:
 
     if not isinstance(error, UNEXPECTED):
         return None
-    with suppress(RegistryError), session:
+    with suppress(RegistryError, *UNEXPECTED), session:
         return session.registry.core.damage()
     return None
 

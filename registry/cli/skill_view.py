@@ -70,22 +70,22 @@ def _facts(
     if skill.shadowed:
         state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
     yield "Ref", escape.line(skill.ref)
-    yield "Status", console.style(state, style)
+    yield "Status", console.style(escape.line(state), style)
     yield "Also in", ", ".join(map(escape.line, skill.copies))
     for link in links:
         yield "Linked at", escape.line(link.path)
     yield "Kind", _one(skill.kind)
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))
-    yield "Source", f"{escape.line(skill.source)} ({skill.scope})"
+    yield "Source", f"{escape.line(skill.source)} ({escape.line(skill.scope)})"
     yield "Origin", _origin(skill.origin)
     yield "Host", _one(host)
     yield "Folder", escape.line(skill.path)
     yield "Version", _one(skill.version)
     yield "Author", _one(skill.author)
     yield "License", _one(skill.license)
-    yield "Created", words.moment(skill.created_at, local=console.is_terminal)
-    yield "Updated", words.moment(skill.updated_at, local=console.is_terminal)
+    yield "Created", _when(console, skill.created_at)
+    yield "Updated", _when(console, skill.updated_at)
     yield "Works with", _one(skill.compatibility)
     yield "Needs tools", ", ".join(map(escape.line, skill.required_tools))
 
@@ -95,6 +95,10 @@ def _origin(origin: Origin | None) -> str | None:
         return None
     at = f" at {words.commit(origin.commit)}" if origin.commit else ""
     return escape.line(f"{words.address(origin.url, origin.ref)}{at}, {origin.path}")
+
+
+def _when(console: Console, stamp: str) -> str:
+    return escape.line(words.moment(stamp, local=console.is_terminal))
 
 
 def _one(value: str | None) -> str | None:

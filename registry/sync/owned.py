@@ -1,5 +1,7 @@
 """Whose a source is: which this user may read from disk, sync and change."""
 
+import os
+
 from registry.core import Core
 from registry.db.adopted import is_adopted
 from registry.db.queries.sources import is_admin
@@ -16,10 +18,13 @@ from registry.model import Source
 def is_here(core: Core, host: str, path: str) -> bool:
     """Tell whether a source's folder is this machine's, and this user's to read and change.
 
-    A file as the database has no hosts and needs no adoption: it indexes only into itself. On a
-    server the host is a claim; only what this user added or adopted is here.
+    A file as the database has no hosts and needs no adoption: it indexes only into itself, but a
+    path that leads to wherever one stands is none of ours. On a server the host is a claim; only
+    what this user added or adopted is here.
     """
-    return host == core.host and (not core.host or is_adopted(core.backend, path))
+    if not core.host:
+        return not host and os.path.isabs(path)
+    return host == core.host and is_adopted(core.backend, path)
 
 
 def check_own(core: Core, name: str, host: str, path: str) -> None:

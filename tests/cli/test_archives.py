@@ -18,6 +18,16 @@ def test_an_export_names_what_it_wrote_and_what_it_left_out(cli, library, skill,
     assert cli("export", "--well-known", str(tmp_path)).exit_code == 2
 
 
+def test_a_file_that_keeps_a_skill_from_being_exported_steers_no_terminal(cli, library, root):
+    outside = root.parent / "\x1b[2Joutside"
+    outside.write_text("x")
+    (root / "haiku" / "link").symlink_to(outside)
+    result = cli("export", "haiku", "--well-known", str(root.parent / "site"))
+    assert result.exit_code == 1
+    assert "\\x1b[2Joutside" in result.output
+    assert "\x1b" not in result.output
+
+
 @pytest.mark.both
 def test_an_import_names_what_it_made_or_why_it_did_not(cli, library, tmp_path):
     path = str(tmp_path / "a.skill")

@@ -81,6 +81,6 @@ def export(session: Session, /, *, to: str, **choice: Any) -> None:
     held = words.count(len(done.skills), "skill")
     session.answer(done, [f"Exported {held}: {escape.line(done.path)}"])
     for ref, reason in done.left_out:
-        session.console.note(f"Left out {escape.line(ref)}: {reason}.")
+        session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason)}.")
     if done.failed:
         raise click.exceptions.Exit(Status.FAILED)

@@ -5,11 +5,12 @@ else's.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from registry.db.interface import Reader
-from registry.model import SCOPES, SEVERITIES, STATUSES
+from registry.model import SCOPES, SEVERITIES, STATUSES, Parameter
 
 if TYPE_CHECKING:
     from sqlalchemy import Column
@@ -19,27 +20,21 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
     "skills.status": STATUSES,
     "diagnostics.severity": SEVERITIES,
 }
-_JSON: Final[Mapping[str, type]] = {
-    "documents.front_matter": dict,
-    "revisions.files": list,
-    "skills.required_tools": list,
-    "skills.parameters": list,
-}
 
 
 def find_damage(reader: Reader) -> str | None:
     """Return in words where the first value is that this program does not store; None: nowhere.
 
-    Raises `DatabaseProblem` where not even this can be read. Bytes of files are not looked at:
-    whoever reads them compares their hash.
+    Raises `DatabaseProblem` where not even this can be read. Of the bytes of files the first says
+    whether they are bytes: whoever reads them compares their hash.
     """
     from registry.db.schema import contents, metadata
 
     for table in metadata.sorted_tables:
-        if table is contents:
-            continue
         columns = list(table.columns)
-        names = ", ".join(column.name for column in columns)
+        names = ", ".join(
+            "substr(data, 1, 1)" if column is contents.c.data else column.name for column in columns
+        )
         for row in reader.stream(f"SELECT {names} FROM {table.name}"):
             for column, value in zip(columns, row, strict=True):
                 if not _fits(column, value):
@@ -52,19 +47,20 @@ def _fits(column: "Column[object]", value: object) -> bool:
         return bool(column.nullable)
     if not isinstance(value, column.type.python_type):
         return False
+    if isinstance(value, str) and "\0" in value:  # where the system takes a path to end
+        return False
     place = str(column)
     if place in _JSON:
         try:
-            found = json.loads(str(value))
+            return _JSON[place](json.loads(str(value)))
         except (ValueError, RecursionError):
             return False
-        return isinstance(found, _JSON[place]) and (place != "revisions.files" or _are_files(found))
     return place not in _WORDS or value in _WORDS[place]
 
 
 def _are_files(found: Any) -> bool:
     """Tell whether this is what a revision has for its files: [path, executable, size, hash]."""
-    return all(
+    return isinstance(found, list) and all(
         isinstance(file, list)
         and len(file) == len(("path", "executable", "size", "hash"))
         and isinstance(file[0], str)
@@ -72,3 +68,26 @@ def _are_files(found: Any) -> bool:
         and isinstance(file[3], str | None)
         for file in found
     )
+
+
+def _are_tools(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(tool, str) for tool in found)
+
+
+def _are_parameters(found: Any) -> bool:
+    return isinstance(found, list) and all(
+        isinstance(one, dict)
+        and _SAID <= one.keys() <= _SAID | {"default"}
+        and all(isinstance(one[key], str) for key in ("name", "type", "description"))
+        for one in found
+    )
+
+
+_SAID: Final = {field.name for field in fields(Parameter)} - {"default"}
+_JSON: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "audit.detail": lambda _: True,
+    "documents.front_matter": lambda found: isinstance(found, dict),
+    "revisions.files": _are_files,
+    "skills.required_tools": _are_tools,
+    "skills.parameters": _are_parameters,
+}
