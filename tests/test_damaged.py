@@ -200,7 +200,6 @@ WRONG = {
     "a folder that ends in the middle": "UPDATE skills SET folder = 'a' || char(0) || name",
     "parameters of another kind": "UPDATE skills SET parameters = '[[1]]'",
     "parameters that say too much": 'UPDATE skills SET parameters = \'[{"name": "a", "x": 1}]\'',
-    "a hash that is bytes": "UPDATE contents SET hash = CAST(hash AS BLOB)",
     "what was done, nested deeply": "UPDATE audit SET detail = '" + "[" * 200_000 + "'",
     "tools that are lists": "UPDATE skills SET required_tools = '[[1]]'",
 }

@@ -13,6 +13,7 @@ from registry.document.findings import NEAR, SHOWN, Place, printable
 from registry.document.foreign import find_foreign
 from registry.document.invisible import find_hidden
 from registry.document.nearby import Nearby, Words
+from registry.document.patience import Patience
 from registry.text import beyond_ascii
 
 MAX_PLACES: Final = 100
@@ -53,10 +54,13 @@ def scan(text: str, kind: Kind) -> Iterator[Place]:
     nearby = _nearby(prose=kind.prose)
     words = nearby.words_of(lower)
     quoted = _Quotes(text, lower, words, kind)
-    for places in _searches(text, lower, nearby, words, prose=kind.prose):
+    patience = Patience(len(text))
+    for places in _searches(text, lower, nearby, words, patience, prose=kind.prose):
         yield from islice(map(quoted, places), MAX_PLACES)
     if kind.prose and beyond:
-        yield from islice(map(quoted, find_foreign(text, beyond)), MAX_PLACES)
+        yield from islice(map(quoted, find_foreign(text, beyond, patience)), MAX_PLACES)
+    if patience.is_over:
+        yield Place("slow-text", 0, "it takes so long to look through that the rest of it was not")
     control, run = look(data)
     if kind.document and (control or "\x9b" in text):
         yield from islice(_control(text), MAX_PLACES)
@@ -67,7 +71,7 @@ def scan(text: str, kind: Kind) -> Iterator[Place]:
 
 
 def _searches(
-    text: str, lower: bytes, nearby: Nearby, words: Words, *, prose: bool
+    text: str, lower: bytes, nearby: Nearby, words: Words, patience: Patience, *, prose: bool
 ) -> Iterator[Iterator[Place]]:
     """Yield what each check and behaviour finds, if it may find anything."""
     for check, needed, where in _CHECKS:
@@ -78,7 +82,7 @@ def _searches(
     if prose and b"!`" in lower:
         yield _expansion(text)
     for behaviour, stretches in nearby.find(lower, words):
-        yield _matches(behaviour, stretches, text, lower)
+        yield _matches(behaviour, stretches, text, lower, patience)
 
 
 class _Quotes:
@@ -113,11 +117,15 @@ class _Quotes:
 
 
 def _matches(
-    behaviour: Behaviour, stretches: Iterable[tuple[int, int]], text: str, lower: bytes
+    behaviour: Behaviour,
+    stretches: Iterable[tuple[int, int]],
+    text: str,
+    lower: bytes,
+    patience: Patience,
 ) -> Iterator[Place]:
-    accept = behaviour.accept
+    accept, pattern = behaviour.accept, behaviour.pattern.compiled
     for begin, end in stretches:
-        for match in behaviour.pattern.compiled.finditer(lower, begin, end):
+        for match in patience.find(pattern, lower, begin, end):
             start = match.start()
             if start and _LETTER.match(lower, start) and _LETTER.match(lower, start - 1):
                 continue  # the end of a longer word

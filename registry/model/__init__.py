@@ -31,7 +31,7 @@ SECURITY_CODES: Final = frozenset(
     "hooks instruction-override name-look-alike nested-skill package-from-address "
     "package-look-alike paste-site pasted-command persistence protection-off redirected-endpoint "
     "remote-execution remote-instructions required-program restrictions-lifted reverse-shell "
-    "secret secret-asked secret-sent stranger-key system-tool-abuse terminal-control "
+    "secret secret-asked secret-sent slow-text stranger-key system-tool-abuse terminal-control "
     "tool-shadowing untraceable-execution zero-width-character".split()
 )
 """Codes of findings about what a skill may do; all others are about how it is written."""

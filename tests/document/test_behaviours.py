@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from registry.document.behaviours import BEHAVIOUR_RULES, BEHAVIOURS
 from registry.document.parse import parse_document
+from registry.document.patience import WINDOW
 from registry.document.security import (
     MAX_FILE_BYTES,
     MAX_SKILL_BYTES,
@@ -102,6 +103,25 @@ def test_hostile_repetition_costs_no_more_than_its_length(code):
     for sample in (SAMPLES[code][0].strip(), SAMPLES[code][1].split(" ")[0] + " "):
         text = sample.rpartition("\n")[2] if sample.startswith(MARK) else sample
         check(text * ((1 << 17) // len(text)))  # minutes where a pattern is quadratic
+
+
+SLOW = ("curl https://a -o aa -o bb -o cc sh ", "请先使用下载http:/")
+
+
+@pytest.mark.parametrize("text", SLOW)
+def test_a_text_that_is_made_to_be_slow_is_given_up_and_that_is_grave(text):
+    findings = check(text * ((1 << 18) // len(text)))  # minutes where nobody loses patience
+    [slow] = [finding for finding in findings if finding.code == "slow-text"]
+    assert (slow.severity, slow.category) == ("error", "security")
+
+
+def test_a_match_is_found_once_wherever_a_text_is_cut_for_looking():
+    attack = "urlretrieve(u, 'tea.sh')\nrun('tea.sh')\n"
+    for before in range(WINDOW - 60, WINDOW + 20, 7):
+        text = ("urlretrieve" + " x" * 50) * 60
+        findings = check_file("a.py", f"{text[:before]}\n{attack}".encode(), defending=False)
+        [found] = findings
+        assert (found.code, found.line) == ("download-then-run", 2)
 
 
 # Supporting files.

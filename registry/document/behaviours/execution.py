@@ -123,9 +123,9 @@ BEHAVIOURS: Final = (
         "download-then-run",
         words("urlretrieve", "run popen call system startfile exec execv check"),
         pattern(
-            r"urlretrieve\([^\n]{0,200}?,[ \t]{0,3}(?:filename[ ]?=[ "
-            r"]?)?(?P<file>[\w.'\"/~\\-]{2,80})[\s\S]{0,500}?",
-            r"(?:popen|\brun|call|system|startfile|execv?)\([^\n]{0,120}?(?P=file)",
+            r"urlretrieve\([^\n]{0,200}?,[ \t]{0,3}(?:filename[ ]?=[ ]?)?",
+            r"(?P<file>['\"]?[\w./~\\-]{2,80}+)[\s\S]{0,500}?",
+            r"(?:popen|\brun|call|system|startfile|execv?)\([^\n]{0,120}?(?P=file)['\"]?",
         ),
         "downloads a file and runs it",
         reach=800,

@@ -1,0 +1,50 @@
+"""How long a text may be looked through: who writes it decides how long a pattern takes on it.
+
+Each repetition in a pattern is bounded, but several of them after one another make thousands of
+ways to try at each place. What is ordinary takes a hundredth of what is granted here.
+"""
+
+from collections.abc import Iterator
+from re import Match, Pattern
+from time import thread_time
+from typing import AnyStr, Final
+
+LEAST: Final = 0.5
+"""Seconds of processor time that any text is granted."""
+
+FOR_EACH_BYTE: Final = 4e-6
+"""Seconds that are granted besides."""
+
+WINDOW: Final = 4096
+"""Characters in which matches are looked for at once, since a search can't be interrupted."""
+
+LONGEST: Final = 2560
+"""Characters that a match which begins in them may have."""
+
+
+class Patience:
+    """The time that is left for one text; ``is_over`` once there is none."""
+
+    def __init__(self, size: int) -> None:
+        self._left = LEAST + size * FOR_EACH_BYTE
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be looked for in this text."""
+        return self._left <= 0
+
+    def find(
+        self, pattern: Pattern[AnyStr], text: AnyStr, begin: int, end: int
+    ) -> Iterator[Match[AnyStr]]:
+        """Yield the matches between two offsets, for as long as there is time."""
+        while begin < end and not self.is_over:
+            stop = begin + WINDOW
+            started = thread_time()
+            found = [
+                match
+                for match in pattern.finditer(text, begin, min(end, stop + LONGEST))
+                if match.start() < stop
+            ]
+            self._left -= thread_time() - started
+            yield from found
+            begin = max(stop, found[-1].end() if found else 0)
