@@ -8,7 +8,10 @@ from contextlib import closing
 
 import pytest
 
+from registry.api import SkillRegistry
+from registry.db.schema import SEARCH_TABLES, metadata
 from registry.db.sqlite.backend import SqliteBackend
+from registry.db.sqlite.dialect import INDEXES, TABLES
 from registry.db.sqlite.upgrade import ensure_current  # the real one: see conftest
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, UsageProblem
@@ -222,3 +225,52 @@ def test_a_damaged_page_is_found(filled, database, monkeypatch):
             "UPDATE sqlite_master SET rootpage = 3 WHERE name = 'ix_skills_uid'"
         )
     assert any(said.startswith("the file is damaged") for said in filled.check_database())
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+
+
+def test_the_tables_that_strangers_may_not_replace_are_those_of_the_schema():
+    assert {"alembic_version", *metadata.tables} == TABLES
+    assert INDEXES == SEARCH_TABLES
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"CREATE VIEW skills AS SELECT k.* FROM kept k, ({ENDLESS})",
+        f"CREATE VIEW Skills AS SELECT k.* FROM kept k, ({ENDLESS})",
+        f"CREATE TRIGGER t AFTER INSERT ON journal BEGIN INSERT INTO gone (uid) {ENDLESS}; END",
+        f"CREATE TRIGGER t AFTER UPDATE ON sources BEGIN INSERT INTO gone (uid) {ENDLESS}; END",
+        "CREATE TRIGGER t AFTER INSERT ON search_heads_data BEGIN SELECT 1; END",
+    ],
+)
+def test_what_a_stranger_has_sqlite_run_is_refused_before_it_is_run(filled, database, sql):
+    filled.close()
+    with closing(sqlite3.connect(database)) as connection:
+        if "VIEW" in sql:
+            connection.execute("PRAGMA legacy_alter_table = ON")
+            connection.execute("ALTER TABLE skills RENAME TO kept")
+        connection.execute(sql)
+    with pytest.raises(DatabaseProblem, match="none of the registry's"):
+        SkillRegistry.open(database)
+
+
+def test_what_people_add_beside_the_registrys_tables_is_theirs(filled, database):
+    filled.close()
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE mine (name TEXT)")
+        connection.execute("CREATE VIEW my_skills AS SELECT name FROM skill")
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON mine BEGIN SELECT 1; END")
+    with SkillRegistry.open(database) as registry:
+        assert len(registry.list()) == 2
+
+
+def test_a_version_of_the_schema_without_end_is_not_repeated(filled, database):
+    filled.close()
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = hex(zeroblob(1000000))")
+        connection.commit()
+    with pytest.raises(DatabaseProblem) as caught:
+        SkillRegistry.open(database)
+    assert len(str(caught.value)) < 1000

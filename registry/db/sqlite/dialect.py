@@ -13,11 +13,23 @@ from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, Regi
 
 BUSY_SECONDS: Final = 5.0
 
+MAX_SHOWN: Final = 60
+"""Characters of a name from the file in an error."""
+
 OLDEST_SQLITE: Final = (3, 37, 0)
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
 """Patch releases without the bug that can lose a commit when a checkpoint meets a write."""
 
+
+TABLES: Final = frozenset(
+    "alembic_version audit changes contents diagnostics documents gone journal revisions sketches "
+    "skill_files skill_tags skills sources tokens usage usage_days".split()
+)
+"""What the registry reads and writes by name, but for its indexes; a test compares the schema."""
+
+INDEXES: Final = "search_"
+"""How the tables of the full-text indexes begin, and those in which they keep themselves."""
 
 ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What the driver raises; the second where damage stands in the words of an error of the first."""
@@ -27,16 +39,25 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
     """Read the revision of the database at ``path``.
 
     Raises `DatabaseTooNew` for a revision this program doesn't know and `DatabaseProblem` for a
-    database of another program.
+    database of another program, or one in which more is done than was asked for.
     """
-    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-    if not tables:
+    made = connection.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()
+    if not made:
         return State.EMPTY
-    if "alembic_version" not in tables:
+    if "alembic_version" not in {name for _, name, _ in made}:
         reason = "it is the database of another program (it has no alembic_version table)"
         raise DatabaseProblem(path=path, reason=reason)
+    for kind, name, table in made:
+        # What a stranger wrote into either is run by SQLite, without end if it has none.
+        of = str(table).lower()
+        if kind in {"view", "trigger"} and (of in TABLES or of.startswith(INDEXES)):
+            reason = (
+                f"the {kind} {str(name)[:MAX_SHOWN]!r} in it is none of the registry's; drop it, "
+                "or sync your folders into a new database"
+            )
+            raise DatabaseProblem(path=path, reason=reason)
     found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return State.of(found and found[0], path)
+    return State.of(found and str(found[0])[:MAX_SHOWN], path)
 
 
 def connect(path: str) -> sqlite3.Connection:
