@@ -142,7 +142,7 @@ def _value_of(text: str, path: str) -> object:
             message = f"line {key.start_mark.line + 1}: {key.value!r} stands twice"
             raise SettingsProblem(path=path, message=message)
         return None if root is None else loader.construct_document(root)
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # the last: a 30 February
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", line {mark.line + 1}"
         said = getattr(error, "problem", None) or str(error).partition("\n")[0]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import IntEnum
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -54,8 +54,10 @@ def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: An
         status = Status.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last resort: no traceback reaches a user
         status = _report(session, error, arguments)
-    with suppress(OSError):
+    try:
         console.err.flush()
+    except OSError:  # what is left in it would be tried again at the end, and change the status
+        _discard(console.err)
     sys.exit(int(status))
 
 
@@ -89,7 +91,7 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
     console = session.console
     if isinstance(error, OSError) and error.errno in {errno.EPIPE, errno.ENOSPC}:
         # Nobody reads on (`| head`), or the disk is full: what is left can't be written either.
-        _discard_output(console)
+        _discard(console.out)
         if error.errno == errno.EPIPE:
             return Status.DONE
         console.error(f"The output can't be written: {error.strerror}.")
@@ -106,9 +108,9 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
                 if told := _whereabouts(session, error):
                     console.note(escape.text(told))
         return exit_status(error)
-    damage = _damage(session, error)
-    if damage is not None:
-        return _report(session, damage, arguments)
+    known = _nowhere(error) or _damage(session, error)
+    if known is not None:
+        return _report(session, known, arguments)
     if session.verbose:
         import traceback
 
@@ -128,6 +130,16 @@ def _whereabouts(session: Session, error: SkillNotFound) -> str:
         return "The registry is empty: 'skill-registry sync FOLDER' fills it."
     told = unsynced(registry, name)
     return told or (trashed(registry, name) if type(error) is SkillNotFound else "")
+
+
+def _nowhere(error: Exception) -> UsageProblem | None:
+    """Return why a command failed that asked for the current folder, if there is none."""
+    if isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()
+        except OSError:
+            return UsageProblem(message="The current folder is gone: go to another one.")
+    return None
 
 
 def _damage(session: Session, error: Exception) -> DatabaseProblem | None:
@@ -150,9 +162,9 @@ def exit_status(error: RegistryError) -> Status:
     return Status.FAILED
 
 
-def _discard_output(console: Console) -> None:
+def _discard(stream: TextIO) -> None:
     try:
-        descriptor = console.out.fileno()
+        descriptor = stream.fileno()
     except (OSError, ValueError):
         return
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -259,6 +259,33 @@ def test_a_full_disk_is_said(library, database):
     assert ran.stderr == b"Error: The output can't be written: No space left on device.\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")
+def test_where_nothing_can_be_said_the_status_still_is(library, database):
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "registry", "trash", "list"],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+            env={**os.environ, "SKILL_REGISTRY_DB": str(database)},
+            cwd=REPOSITORY,
+        )
+    assert ran.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "command", ["source discover", "pull --agent claude-code haiku", "check .", "sync ."]
+)
+def test_a_current_folder_that_is_gone_is_said(library, cli, tmp_path, monkeypatch, command):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ran = cli(*command.split())
+    assert ran.exit_code == 2
+    assert ran.stderr.endswith("Error: The current folder is gone: go to another one.\n")
+
+
 def test_closed_streams_do_not_crash_it(library, database):
     command = f'"{sys.executable}" -m registry list >&- 2>&-'
     ran = subprocess.run(

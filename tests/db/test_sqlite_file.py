@@ -274,3 +274,15 @@ def test_a_version_of_the_schema_without_end_is_not_repeated(filled, database):
     with pytest.raises(DatabaseProblem) as caught:
         SkillRegistry.open(database)
     assert len(str(caught.value)) < 1000
+
+
+def test_a_path_that_is_no_text_can_be_that_of_a_database(root, skill, tmp_path):
+    skill("alpha")
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9 %41.db")
+    for _ in range(2):  # made, and there
+        with SkillRegistry.open(path) as registry:
+            registry.sync(str(root), name="mine")
+            assert [one.name for one in registry.list()] == ["alpha"]
+            registry.update("alpha", description="Other.")
+            registry.backup(path + ".copy", overwrite=True)
+            assert registry.check_database() == []

@@ -209,7 +209,7 @@ class SqliteReader(Reader):
         connection = None
         try:
             connection = sqlite3.connect(
-                f"file:{quote(self.path)}?{options}",
+                f"file:{quote(os.fsencode(self.path))}?{options}",
                 uri=True,
                 timeout=BUSY_SECONDS,
                 isolation_level=None,
