@@ -53,7 +53,9 @@ def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: An
         console.note("Interrupted.")
         status = Status.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last resort: no traceback reaches a user
-        status = _report(session, error, arguments)
+        status = Status.FAILED
+        with suppress(OSError):  # nothing can be said, either
+            status = Status(_report(session, error, arguments))
     try:
         console.err.flush()
     except OSError:  # what is left in it would be tried again at the end, and change the status

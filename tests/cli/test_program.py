@@ -261,13 +261,15 @@ def test_a_full_disk_is_said(library, database):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")
 def test_where_nothing_can_be_said_the_status_still_is(library, database):
+    environ = {**os.environ, "SKILL_REGISTRY_DB": str(database)}
+    environ.pop("PYTHONUNBUFFERED", None)  # else the interpreter itself has nothing left to say
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
             [sys.executable, "-m", "registry", "trash", "list"],
-            stdout=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
             stderr=full,
             check=False,
-            env={**os.environ, "SKILL_REGISTRY_DB": str(database)},
+            env=environ,
             cwd=REPOSITORY,
         )
     assert ran.returncode == 1
