@@ -164,11 +164,15 @@ def is_known(reader: Reader, name: str) -> bool:
 
 
 def folders(reader: Reader, source_id: int) -> dict[str, int]:
-    """Return the folders of a source's skills, and those without a document.
+    """Return the folders of a source's skills, and those without a document, but no links.
 
     The value is 1 for what hides itself from models, else 0.
     """
-    sql = "SELECT folder, hidden FROM skills WHERE source_id = ? AND live = 1"
+    sql = (
+        "SELECT folder, hidden FROM skills s WHERE source_id = ? AND live = 1 "
+        "AND NOT (file_count = 0 AND EXISTS (SELECT 1 FROM diagnostics d WHERE d.skill_id = s.id "
+        "AND d.code = 'link-outside' AND d.path IS NULL))"
+    )
     return dict(reader.rows(sql, (source_id,)))
 
 
