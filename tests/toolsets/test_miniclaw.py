@@ -258,8 +258,22 @@ class TestCreate:
         answer = registry.toolset("miniclaw").call("create_skill", single)
         json.dumps(answer, ensure_ascii=False).encode()
 
-    def test_what_a_sync_would_pass_over_or_could_not_read_is_not_created(self, refused, workspace):
-        assert refused("create_skill", WEATHER, name="node_modules")[0] == "InvalidName"
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("con", "Windows keeps this name for a device"),
+            ("com1", "Windows keeps this name for a device"),
+            ("node_modules", "skills are not looked for in folders of this name"),
+        ],
+    )
+    def test_a_name_that_no_folder_of_a_skill_can_have_is_invalid_with_the_reason(
+        self, refused, workspace, name, reason
+    ):
+        message = f"Invalid skill name '{name}': {reason}"
+        assert refused("create_skill", WEATHER, name=name) == ("InvalidName", message)
+        assert list(workspace.iterdir()) == []
+
+    def test_what_could_not_be_read_is_not_created(self, refused, workspace):
         kind, message = refused("create_skill", WEATHER, implementation="x" * (1 << 20))
         assert kind == "InvalidSchema"
         assert "are allowed" in message
