@@ -13,6 +13,7 @@ from typing import Any, Final
 from registry.catalog.reading import CurrentSkill, read_bytes
 from registry.db.queries import skills
 from registry.db.queries.known import links_in
+from registry.db.queries.skills import StoredSkill
 from registry.db.queries.sources import list_sources
 from registry.db.usage import Place
 from registry.disk.beneath import Folder
@@ -145,13 +146,25 @@ class BasicToolset(Toolset):
         """Return the document of a skill whose folder is on another machine."""
         stored = skills.by_place(self._core.reader, source.id, name)
         if stored is None:
-            return missing
-        answer = understood(read_bytes(self._core, CurrentSkill(stored, None)), name)
+            holds = any(one.startswith(f"{name}/") for one in self._view.folders(source))
+            return no_document(name) if holds else missing
+        answer = self._stored_document(stored, name)
         if not self._admits(source, answer, name):
             return missing
         if "documentation" in answer:
             self._core.usage.read(source.name, name)
         return answer
+
+    def _stored_document(self, stored: StoredSkill, name: str) -> Json:
+        if stored.document is None:
+            return no_document(name)
+        files = skills.files(self._core.reader, stored.id)
+        if any(one.path == stored.document and one.size > MAX_BYTES for one in files):
+            return too_large(name)
+        try:
+            return understood(read_bytes(self._core, CurrentSkill(stored, None)), name)
+        except RegistryError as error:
+            return {"error": f"Error reading SKILL.MD: {error}"}
 
     def _admits(self, source: Source, answer: Json, folder: str) -> bool:
         """Tell whether what was read in a folder may be shown, by what it says of itself now."""
@@ -185,13 +198,23 @@ def read_document(folder: Folder, name: str) -> Json:
         except FileNotFoundError:
             continue
         except FileTooLarge:
-            return {"error": f"SKILL.MD too large (>1MB) for skill '{name}'"}
+            return too_large(name)
         except SkillInaccessible:
             return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
         except RegistryError as error:
             return {"error": f"Error reading SKILL.MD: {error}"}
         return understood(data, name)
+    return no_document(name)
+
+
+def no_document(name: str) -> Json:
+    """Return the contract's error for a folder without a skill file."""
     return {"error": f"SKILL.MD not found for skill '{name}'"}
+
+
+def too_large(name: str) -> Json:
+    """Return the contract's error for a skill file over the limit."""
+    return {"error": f"SKILL.MD too large (>1MB) for skill '{name}'"}
 
 
 def understood(data: bytes, name: str) -> Json:

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from registry.api import SkillRegistry
-from registry.settings import parse_settings
+from registry.settings import Settings, parse_settings
 from tests.conftest import write_skill
 from tests.refusing import refuse
 
@@ -259,6 +259,37 @@ class TestGetSkill:
         assert "documentation" in call("get_skill", skill_name="fresh")
         shutil.rmtree(folder / "weather")
         assert "not found" in call("get_skill", skill_name="weather")["error"]
+
+
+def test_a_folder_on_another_machine_is_answered_in_the_same_words(call, registry, folder):
+    (folder / "empty").mkdir()
+    write_skill(folder / "suite" / "inner")
+    for name, data in {
+        "latin": b"caf\xe9",
+        "full": b"# Full\n\n".ljust(MIB, b"x"),
+        "large": b"# Large\n\n".ljust(MIB + 1, b"x"),
+    }.items():
+        (folder / name).mkdir()
+        (folder / name / "SKILL.md").write_bytes(data)
+    registry.sync()
+    names = call("list_skills")["skills"]
+    assert {"empty", "suite", "latin", "full", "large"} < set(names)
+    here = {name: call("get_skill", skill_name=name) for name in [*names, "nothing"]}
+    with registry.core.writer.transaction() as connection:
+        connection.exec_driver_sql("UPDATE sources SET host = 'elsewhere'")
+    assert call("list_skills")["skills"] == names
+    assert {name: call("get_skill", skill_name=name) for name in here} == here
+
+
+def test_what_is_neither_here_nor_in_the_database_is_an_error_of_reading(database, root, skill):
+    (skill("latin") / "SKILL.md").write_bytes(b"caf\xe9")
+    with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
+        registry.sync(str(root), name="mine")
+        with registry.core.writer.transaction() as connection:
+            connection.exec_driver_sql("UPDATE sources SET host = 'elsewhere'")
+        answer = registry.toolset("basic").call("get_skill", {"skill_name": "latin"})
+        assert answer["error"].startswith("Error reading SKILL.MD: ")
+        assert "its folder is on another machine" in answer["error"]
 
 
 def test_an_unknown_tool_is_an_error(call):
