@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db.queries.audit import audited
 from registry.db.queries.filters import Filters
 from registry.errors import DatabaseProblem, SkillNotFound
 from registry.settings import Settings
@@ -100,6 +101,13 @@ def test_nothing_of_it_is_seen_until_all_is_there(library, large, monkeypatch, d
         whole.sync(str(root), name="mine", scope="team")
         whole.sync(str(large), name="large")
         assert seen(whole) == seen(library) > before
+
+
+def test_that_it_is_hidden_for_a_while_is_no_change_of_the_source(library, large, monkeypatch):
+    sizes = each_part(monkeypatch, lambda: None)
+    library.sync(str(large), name="large")
+    assert len(sizes) > 1
+    assert {line.what for line in audited(library.core.reader, 99)} == {"source added"}
 
 
 def test_the_server_knows_what_is_there_from_the_first_part_on(
