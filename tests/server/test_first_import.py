@@ -11,6 +11,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.db.queries.audit import audited
 from registry.db.queries.filters import Filters
+from registry.db.sight import JOINING
 from registry.errors import DatabaseProblem, SkillNotFound
 from registry.settings import Settings
 from registry.sync import apply, storing
@@ -218,6 +219,42 @@ def test_what_was_killed_before_it_was_shown_is_shown_by_a_sync_that_finds_nothi
     report = library.sync("large")
     assert report.added == ()
     assert library.list().total == SKILLS + 3
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_killed_while_it_is_told_apart_from_others_it_hides_nothing(
+    library, server_database, large, monkeypatch, goes_on
+):
+    before = seen(library)
+
+    def work():
+        left, real = iter((1, 0)), storing.refresh_names
+
+        def refresh_names(*given):
+            next(left) or os.kill(os.getpid(), signal.SIGKILL)
+            real(*given)
+
+        with SkillRegistry.open(server_database, settings=Settings()) as registry:
+            registry.update_source("mine", scope="personal", priority=-1)  # it will be hidden
+            monkeypatch.setattr(storing, "PART", 1)
+            monkeypatch.setattr(storing, "refresh_names", refresh_names)
+            registry.sync(str(large), name="large")
+
+    assert run_in_child(work) == -signal.SIGKILL
+    monkeypatch.undo()
+    (state,) = library.core.reader.rows("SELECT enabled FROM sources WHERE name = 'large'")
+    assert state == (JOINING,)
+    assert {one.name for one in library.list()} == {"alpha", "beta", "one-3"}
+    assert library.resolve("one-3").source == "mine"
+    assert [one.skills for one in library.sources() if one.name == "large"] == [0]
+    if goes_on:
+        library.sync("large")
+        assert library.resolve("one-3").source == "large"
+        assert library.list().total == SKILLS + 3
+    else:
+        library.remove_source("large")
+        assert seen(library) == before
+    assert library.check_database() == []
 
 
 def test_what_is_seen_of_a_source_before_its_first_sync_stays_seen(library, large, monkeypatch):
