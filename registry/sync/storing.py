@@ -140,8 +140,8 @@ class Store:
                 refresh_names(connection, names[start : start + PART])
 
     def show(self, connection: Connection) -> None:
-        """Show what has joined."""
-        if self._first and self._shared:
+        """Show what was published in parts."""
+        if self._first:
             show_all(connection, self._first)
 
 

@@ -227,24 +227,27 @@ def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]
 
 
 def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
-    """Show what sources hold that has joined the others, and hide what that hides."""
+    """Show what sources hold that were hidden until they are complete, and hide what that hides."""
     for source_id in source_ids:
-        joined = sources.c.id == source_id, sources.c.enabled == JOINING
-        shown = update(sources).where(*joined).values(enabled=1).returning(sources.c.strength)
-        own = connection.scalars(shown).one_or_none()
-        if own is None:
+        one = sources.c.id == source_id
+        state = select(sources.c.enabled, sources.c.strength).where(one)
+        was, own = connection.execute(state).one()
+        if was not in {ARRIVING, JOINING}:
+            continue
+        connection.execute(update(sources).where(one).values(enabled=1))
+        if was == ARRIVING:  # of a copy of a server, say
+            refresh_names(connection, shared_names(connection, [source_id]))
             continue
         # What it may hide; and what was held to hide it, and is not seen yet itself.
         after = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
         others = select(sources.c.id).where(
-            sources.c.id != source_id,
+            ~one,
             or_(and_(sources.c.enabled == 1, after), and_(sources.c.enabled == JOINING, ~after)),
         )
         if concerned := list(connection.scalars(others)):
-            its = skills.c.live == 1, skills.c.source_id == source_id
-            theirs = skills.c.live == 1, skills.c.source_id.in_(concerned)
-            shared = (
-                select(skills.c.name).where(*its).intersect(select(skills.c.name).where(*theirs))
+            live = select(skills.c.name).where(skills.c.live == 1)
+            shared = live.where(skills.c.source_id == source_id).intersect(
+                live.where(skills.c.source_id.in_(concerned))
             )
             refresh_names(connection, list(connection.scalars(shared)))
 
