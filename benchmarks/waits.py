@@ -50,9 +50,10 @@ def report(url: str, skills: int, seconds: float) -> Iterator[str]:
             yield _row("nothing", change, time.monotonic() + seconds)
             yield _row("a first import", change, _sync(url, "one", first))
             yield _row("the same skills of a second host", change, _sync(url, "two", second))
-            for document in sorted(first.rglob("SKILL.md"))[:EDITED]:
+            edited = sorted(first.rglob("SKILL.md"))[:EDITED]
+            for document in edited:
                 document.write_bytes(document.read_bytes() + b"\nOne more line.\n")
-            yield _row(f"a sync of {EDITED:,} edits", change, _sync(url, "one", first))
+            yield _row(f"a sync of {len(edited):,} edits", change, _sync(url, "one", first))
 
 
 class _Changes:
