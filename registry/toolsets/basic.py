@@ -170,6 +170,8 @@ class BasicToolset(Toolset):
         """Tell whether what was read in a folder may be shown, by what it says of itself now."""
         text = answer.get("documentation", "")
         known = skills.by_place(self._core.reader, source.id, folder)
+        if text and source.remote is not None and not self._is_trusted(known):
+            return False
         if known is not None and known.skill.content_hash == digest(text.encode()):
             return self._view.shows_folder(source, known)
         from registry.document.parse import parse_text
@@ -177,6 +179,13 @@ class BasicToolset(Toolset):
         name, dialects = os.path.basename(folder), self._core.dialects
         document = parse_text(text, folder_name=name, dialects=dialects)
         return self._view.admits(source, document)
+
+    def _is_trusted(self, known: StoredSkill | None) -> bool:
+        """Tell whether a skill of others, as it is now, was looked through and is not held back."""
+        if known is None:
+            return False
+        current = CurrentSkill.of_stored(self._core, known)
+        return not current.is_behind and not current.stored.held
 
 
 def linked(root: str, name: str) -> str | None:

@@ -212,7 +212,7 @@ class View:
 
     def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
         """Tell whether the skill in a folder of a source is shown, as `folders` does."""
-        if not self._shows(source) or stored.hidden:
+        if not self._shows(source) or stored.hidden or stored.held:
             return False
         return self._personality is None or stored.folder in self._folders_seen(source)
 
