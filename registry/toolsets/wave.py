@@ -35,6 +35,9 @@ BRIEF: Final = 100
 MAX_LISTED: Final = 50
 """Skills that an error lists: those with near names first, then by name."""
 
+KEPT_FROM_MODELS: Final = ("hidden", "held")
+"""Rules by which a skill is not shown to any model, though it is there."""
+
 _PARAMETERS: Final[Json] = {
     **schema(
         {"skill_name": text("Name of the skill to invoke from available skills")}, ["skill_name"]
@@ -107,7 +110,7 @@ class WaveToolset(Toolset):
 
     def _details(self, name: str, error: Exception) -> tuple[SkillErrorDetails, Sequence[str]]:
         """Return the contract's error, and the refs of the skills to list first."""
-        if isinstance(error, SkillNotVisible) and error.facts["rule"] == "hidden":
+        if isinstance(error, SkillNotVisible) and error.facts["rule"] in KEPT_FROM_MODELS:
             return not_available(name), ()
         there = self._in_folder(name) if isinstance(error, SkillNotFound) else None
         if there is not None:

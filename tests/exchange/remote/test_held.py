@@ -121,6 +121,10 @@ def test_a_tool_is_told_that_a_skill_waits_to_be_trusted(cli, evil):
     assert said["error"]["code"] == "skill_held"
     assert "comes from elsewhere and has security errors" in said["error"]["message"]
     assert said["error"]["message"].endswith("Only the user can trust its source.")
+    wave = cli("tools", "call", "--toolset", "wave", "Skill", '{"skill_name": "evil"}')
+    answer = json.loads(wave.stdout)
+    assert answer["errorDetails"]["type"] == "skill_inaccessible"
+    assert answer["error"] == "Skill 'evil' is not available for model invocation."
 
 
 @pytest.fixture
