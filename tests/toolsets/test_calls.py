@@ -92,6 +92,17 @@ class TestText:
                 else:
                     assert answer == other
 
+    def test_what_is_nested_too_deeply_to_be_repeated_is_an_error_like_any_other(
+        self, registry, library
+    ):
+        deep = {}
+        for _ in range(5_000):
+            deep = {"name": deep, "skill_name": "haiku"}
+        for name in TOOLSETS:
+            toolset = registry.toolset(name)
+            for tool in toolset.tools():
+                assert isinstance(toolset.call(tool.name, {"name": deep, "skill_name": deep}), dict)
+
     def test_it_says_that_it_is_no_json(self, native):
         assert native.call("read_skill", "{")["error"]["message"] == (
             "the arguments are not a JSON object"
