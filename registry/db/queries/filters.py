@@ -11,6 +11,7 @@ from registry.db.sight import USABLE, Sight
 from registry.db.storable import MAX_INTEGER
 from registry.errors import UsageProblem
 from registry.model import SCOPES, STATUSES
+from registry.text import tag_key
 
 Sort = Literal["name", "created", "updated"]
 
@@ -174,11 +175,11 @@ def where(
         values.append(filters.unused_since)
     for tag in filters.tags:
         clauses.append("s.id IN (SELECT skill_id FROM skill_tags WHERE tag = ?)")
-        values.append(_tag(tag))
+        values.append(tag_key(tag))
     if filters.any_tags:
         marks = ", ".join("?" * len(filters.any_tags))
         clauses.append(f"s.id IN (SELECT skill_id FROM skill_tags WHERE tag IN ({marks}))")
-        values.extend(map(_tag, filters.any_tags))
+        values.extend(map(tag_key, filters.any_tags))
     for column, operator, value in (
         ("lower(s.kind)", "=", filters.kind and filters.kind.lower()),
         ("lower(s.category)", "=", filters.category and filters.category.lower()),
@@ -222,7 +223,3 @@ def order(sort: Sort, *, reverse: bool) -> str:
         return ", ".join(terms)
     flipped = {"ASC": "DESC", "DESC": "ASC"}
     return ", ".join(f"{term.split()[0]} {flipped[term.split()[1]]}" for term in terms)
-
-
-def _tag(tag: str) -> str:
-    return " ".join(tag.casefold().split())
