@@ -114,7 +114,7 @@ def add(
     "skill-registry source adopt work", "skill-registry source adopt work --yes", group=command
 )
 @click.argument("name", shell_complete=complete.sources)
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@options.yes_option
 @options.as_admin_option
 @options.json_option
 def adopt(session: Session, *, name: str, yes: bool, as_admin: bool) -> None:
