@@ -67,6 +67,22 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def mine(registry: SkillRegistry, root: Path) -> SkillRegistry:
+    """A registry with a source of one's own, and no skill in it."""
+    registry.sync(str(root), name="mine")
+    return registry
+
+
+@pytest.fixture
+def filled(registry: SkillRegistry, root: Path) -> SkillRegistry:
+    """A registry of two skills."""
+    for name in ("alpha", "beta"):
+        write_skill(root / name)
+    registry.sync(str(root), name="mine")
+    return registry
+
+
 def write_skill(
     folder: Path,
     *,

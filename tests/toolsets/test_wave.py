@@ -550,7 +550,6 @@ class TestParsing:
 
 
 def test_names_of_other_contracts_are_invoked_too(registry, root, call):
-    (root / "none").mkdir()
     registry.sync(str(root))
     registry.toolset("miniclaw").call(
         "create_skill", {"name": "say_hello", "description": "Hi.", "implementation": "Say it."}

@@ -12,7 +12,8 @@ from registry.errors import (
     RemoteUnreachable,
 )
 from registry.exchange.remote.site import SCHEMA, open_site
-from tests.exchange.remote.conftest import document, special, tarred, zipped
+from tests.exchange.packed import special, tarred, zipped
+from tests.exchange.remote.conftest import document
 
 INDEX = "/.well-known/agent-skills/index.json"
 OLD = "/.well-known/skills/index.json"
