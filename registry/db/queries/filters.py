@@ -14,6 +14,7 @@ from registry.model import SCOPES, STATUSES
 from registry.text import tag_key
 
 Sort = Literal["name", "created", "updated"]
+SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 
 Time: TypeAlias = str | date | timedelta
 """A moment: a timestamp, a day, or an age (`registry.document.dates.moment`)."""
@@ -124,8 +125,8 @@ def filters_of(filters: Filters | None, wanted: Wanted) -> Filters:
 
 def check_page(sort: str, limit: int | None, offset: int) -> None:
     """Raise `UsageProblem` for a page that there can't be."""
-    if sort not in get_args(Sort):
-        known = ", ".join(get_args(Sort))
+    if sort not in SORTS:
+        known = ", ".join(SORTS)
         raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
     for name, number in (("limit", limit), ("offset", offset)):
         if number is None and name == "limit":
