@@ -95,8 +95,8 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
             yield f"{label.lower()}\t{escape.line(value)}"
 
 
-def tell_left_out(session: "Session", chosen: Filters, does: str) -> bool:
-    """Say on stderr how many skills of projects elsewhere are left out; False: none.
+def tell_left_out(session: "Session", chosen: Filters, does: str) -> None:
+    """Say on stderr how many skills of projects elsewhere are left out.
 
     ``does``: what ``--all`` does with them.
     """
@@ -105,7 +105,6 @@ def tell_left_out(session: "Session", chosen: Filters, does: str) -> bool:
         are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
         left = f"{words.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
         session.console.note(f"{left}; --all {does} {them}.")
-    return bool(elsewhere)
 
 
 def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:
