@@ -5,12 +5,7 @@ import json
 
 import pytest
 
-from registry.errors import (
-    RemoteInvalid,
-    RemoteRefused,
-    RemoteTooLarge,
-    RemoteUnreachable,
-)
+from registry.errors import RemoteInvalid, RemoteRefused, RemoteTooLarge, RemoteUnreachable
 from registry.exchange.remote.site import SCHEMA, open_site
 from tests.exchange.packed import special, tarred, zipped
 from tests.exchange.remote.conftest import document
