@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +26,18 @@ MakeSkill = Callable[..., Path]
 
 OLD = 1_700_000_000
 """A file time (14 November 2023) long before any scan of a test, so that it can be trusted."""
+
+
+def interpreted(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run an interpreter that really starts; return how it ended and what it printed."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+        cwd=REPOSITORY,
+    )
 
 
 def hearing_interrupts() -> None:
