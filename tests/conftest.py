@@ -13,9 +13,10 @@ from zlib import crc32
 import pytest
 
 from registry.api import SkillRegistry
+from registry.disk import beneath
 from registry.disk.agents import VARIABLES
 from registry.model import DOCUMENT_NAMES
-from registry.settings import Settings
+from registry.settings import Settings, parse_settings
 
 pytest_plugins = ("tests.collecting", "tests.backends")
 
@@ -116,6 +117,16 @@ def write_skill(
     return folder
 
 
+def edit_without_a_trace(document: Path, before: bytes, after: bytes) -> None:
+    """Replace as many bytes of a file in place; its size and times stay."""
+    facts = document.stat()
+    with document.open("r+b") as file:
+        text = file.read().replace(before, after)
+        file.seek(0)
+        file.write(text)
+    os.utime(document, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
 @pytest.fixture
 def skill(root: Path) -> MakeSkill:
     """Write a skill below the source: ``skill("writing/haiku", description=…)``."""
@@ -185,6 +196,21 @@ def registry(database: Path | str, tmp_path: Path) -> Iterator[SkillRegistry]:
     """An open registry, seen from the test's own folder: its projects are here."""
     with SkillRegistry.open(database, settings=Settings(), workdir=tmp_path) as opened:
         yield opened
+
+
+def open_with(database: Path | str, **settings: object) -> SkillRegistry:
+    """Open a registry with settings as a file has them."""
+    return SkillRegistry.open(database, settings=parse_settings(settings, "config.yaml"))
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def opening(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Once by the system's own call, once without it, a handle for each part of a path."""
+    if request.param == "walk":
+        monkeypatch.setattr(beneath, "_openat2", lambda: None)
+    elif beneath._openat2() is None:
+        pytest.skip("this system has no openat2")
+    return request.param
 
 
 @pytest.fixture
