@@ -3,7 +3,7 @@
 from typing import Any
 
 from registry.db.interface import Reader, Select
-from registry.db.sight import ARRIVING
+from registry.db.sight import ARRIVED
 from registry.disk.paths import ROOT
 from registry.model import Remote, Source
 
@@ -13,7 +13,7 @@ SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.las
        src.version, src.fetched_at, {held}, src.owner, src.team, {own}
 FROM sources src ORDER BY src.strength, src.name
 """
-_COUNT = f"""CASE WHEN src.enabled = {ARRIVING} THEN 0 ELSE (SELECT count(*) FROM skills s
+_COUNT = f"""CASE WHEN NOT {ARRIVED} THEN 0 ELSE (SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document') END"""
 _HELD = """CASE WHEN src.kind IS NULL THEN 0 ELSE (SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
@@ -38,8 +38,8 @@ def _source(row: tuple[Any, ...]) -> Source:
     if kind is not None and url is not None:
         names = tuple(only.split("\n")) if only else ()
         remote = Remote(kind, url, ref, part, names, version, fetched_at)
-    enabled = row[5] in {1, ARRIVING}
-    return Source(*(*row[:5], enabled, *row[6:10], remote, held, owner, team, own == 1))
+    told = *row[:5], row[5] > 0, *row[6:10], remote, held, owner, team, own == 1
+    return Source(*told)
 
 
 def is_admin(reader: Reader) -> bool:
