@@ -111,6 +111,11 @@ def spellings(name: str) -> list[str]:
     return list(dict.fromkeys([name, *forms]))
 
 
+def tag_key(tag: str) -> str:
+    """Return a tag as it is stored."""
+    return " ".join(tag.casefold().split())
+
+
 def folded(path: str) -> str:
     """Return what is equal for paths that a file system may take for one and the same."""
     if path.isascii():

@@ -6,9 +6,7 @@ import shutil
 
 import pytest
 
-from registry.api import SkillRegistry
-from registry.settings import Settings, parse_settings
-from tests.conftest import write_skill
+from tests.conftest import open_with, write_skill
 from tests.refusing import refuse
 
 MIB = 1 << 20
@@ -283,7 +281,7 @@ def test_a_folder_on_another_machine_is_answered_in_the_same_words(call, registr
 
 def test_what_is_neither_here_nor_in_the_database_is_an_error_of_reading(database, root, skill):
     (skill("latin") / "SKILL.md").write_bytes(b"caf\xe9")
-    with SkillRegistry.open(database, settings=Settings(store_files=False)) as registry:
+    with open_with(database, store_files=False) as registry:
         registry.sync(str(root), name="mine")
         with registry.core.writer.transaction() as connection:
             connection.exec_driver_sql("UPDATE sources SET host = 'elsewhere'")
@@ -308,8 +306,7 @@ class TestWhatIsShown:
             "team": "platform",
             "skills": {"global_ingest": {"deny": ["denied"]}},
         }
-        settings = parse_settings({"personalities": {"coder": coder}}, "config.yaml")
-        with SkillRegistry.open(database, settings=settings) as opened:
+        with open_with(database, personalities={"coder": coder}) as opened:
             yield opened
 
     @pytest.fixture
