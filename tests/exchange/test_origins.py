@@ -319,6 +319,22 @@ def test_a_lock_gives_what_it_says_and_not_what_there_is_by_now(project, clone, 
     assert contents(clone) == contents(project)
 
 
+def test_where_a_lock_says_a_ref_and_no_commit_it_is_what_the_ref_means(
+    project, clone, elsewhere, office
+):
+    git(office, "tag", "pulled")
+    with (office / "skills" / "slides" / "SKILL.md").open("a") as document:
+        document.write("Newer.\n")
+    git(office, "commit", "-qam", "newer")
+    lock = json.loads((clone / "skills.lock.json").read_text())
+    for one in lock["skills"].values():  # as what another installer put in place is taken over
+        one["origin"] |= {"commit": None, "ref": "pulled"}
+    (clone / "skills.lock.json").write_text(json.dumps(lock))
+    put_back(elsewhere.core, Target.folder(str(clone)))
+    for name in ("minutes", "slides"):
+        assert contents(clone / name) == contents(project / name)
+
+
 def test_what_was_fetched_once_is_had_without_the_remote(project, clone, elsewhere, office):
     put_back(elsewhere.core, Target.folder(str(clone)))
     shutil.rmtree(office)
@@ -329,6 +345,59 @@ def test_what_was_fetched_once_is_had_without_the_remote(project, clone, elsewhe
     shutil.rmtree(clone / "slides")
     put_back(elsewhere.core, Target.folder(str(clone)), How(offline=True))
     assert contents(clone) == contents(project)
+
+
+@pytest.fixture
+def mixed(registry, project, office, tmp_path):
+    """A clone of the project after one of its skills alone was brought up to date."""
+    for name in ("minutes", "slides"):
+        with (office / "skills" / name / "SKILL.md").open("a") as document:
+            document.write("Newer.\n")
+    git(office, "commit", "-qam", "newer")
+    registry.sync()
+    registry.pull([registry.resolve("slides")], str(project))
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    shutil.copy(project / "skills.lock.json", folder)
+    return folder
+
+
+def test_skills_of_several_commits_of_one_repository_are_had_together(
+    project, mixed, elsewhere, office
+):
+    commits = {one.origin["commit"] for one in read_lock(str(mixed)).values()}
+    assert len(commits) == 2
+    put_back(elsewhere.core, Target.folder(str(mixed)))
+    assert contents(mixed) == contents(project)
+    shutil.rmtree(office)
+    for name in ("minutes", "slides"):
+        shutil.rmtree(mixed / name)
+    put_back(elsewhere.core, Target.folder(str(mixed)), How(offline=True))
+    assert contents(mixed) == contents(project)
+
+
+def test_what_could_not_be_had_takes_nothing_from_what_was_fetched(mixed, elsewhere, office):
+    text = (mixed / "skills.lock.json").read_text()
+    lock = json.loads(text)
+    lock["skills"]["slides"]["origin"]["commit"] = "0" * 40
+    (mixed / "skills.lock.json").write_text(json.dumps(lock))
+    with pytest.raises(LockNotMet, match="slides"):
+        put_back(elsewhere.core, Target.folder(str(mixed)))
+    shutil.rmtree(office)
+    del lock["skills"]["slides"]
+    (mixed / "skills.lock.json").write_text(json.dumps(lock))
+    (told,) = put_back(elsewhere.core, Target.folder(str(mixed)), How(offline=True))
+    assert (told.ref, told.state) == ("minutes", "added")
+
+
+def test_a_remote_that_is_away_is_asked_once_for_all_of_its_skills(
+    clone, elsewhere, office, tmp_path, monkeypatch
+):
+    office.rename(office.with_name("away"))
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    with pytest.raises(LockNotMet, match=r"minutes \(.*slides \("):
+        put_back(elsewhere.core, Target.folder(str(clone)))
+    assert (tmp_path / "trace").read_text().count("built-in: git fetch") == 1
 
 
 def test_offline_nothing_is_asked_of_the_remote(clone, elsewhere):

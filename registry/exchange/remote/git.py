@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Final
 
 from registry.disk.paths import check_path
@@ -97,21 +98,6 @@ def open_git(
     git.end(rest)
 
 
-@contextmanager
-def open_kept(url: str, commit: str, state: str, bounds: Bounds) -> Iterator[GitTree]:
-    """Give what was fetched of a commit before, without asking the remote for anything.
-
-    Raises `RemoteInvalid` where that is not all here.
-    """
-    git = Git(url, os.path.join(state, "git"), bounds)
-    git.stay_here()
-    if not COMMIT.fullmatch(commit) or not os.path.isdir(git.home) or git.at(commit) is None:
-        raise RemoteInvalid(url=url, reason="nothing of that version was fetched here before")
-    notices: list[str] = []
-    files, made_at = git.listed(commit, notices)
-    yield GitTree(git, commit, made_at, files, notices)
-
-
 def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
     """Tell whether a folder of a repository is another in one commit than in the one ``before``.
 
@@ -179,7 +165,8 @@ class Git(GitProgram):
         """Put the bare repository to rest, unless it has grown so that it is better made anew."""
         shutil.rmtree(rest, ignore_errors=True)
         packs = [one.stat().st_size for one in os.scandir(f"{self.home}/objects/pack")]
-        if len(packs) > 2 * MAX_PACKS or sum(packs) > self.bounds.bytes:
+        is_locked = any(Path(self.home).rglob("*.lock"))  # by a git that was killed
+        if len(packs) > 2 * MAX_PACKS or sum(packs) > self.bounds.bytes or is_locked:
             shutil.rmtree(self.home, ignore_errors=True)
         else:
             os.rename(self.home, rest)
