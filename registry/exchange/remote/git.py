@@ -87,15 +87,17 @@ def open_git(
         return
     rest = os.path.join(state, "git")
     git.begin(rest if known is not None else None)
-    seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
-    before = git.at(seen) if known is not None else None
-    notices: list[str] = []
-    if not git.fetch(commit, before):
-        notices.append(f"its history was rewritten: {before} is no part of it any more")
-    files, made_at = git.listed(commit, notices, part)
-    yield GitTree(git, commit, made_at, files, notices)
-    git.run("update-ref", seen, commit)
-    git.end(rest)
+    try:
+        seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
+        before = git.at(seen) if known is not None else None
+        notices: list[str] = []
+        if not git.fetch(commit, before):
+            notices.append(f"its history was rewritten: {before} is no part of it any more")
+        files, made_at = git.listed(commit, notices, part)
+        yield GitTree(git, commit, made_at, files, notices)
+        git.run("update-ref", seen, commit)
+    finally:  # what was read last, and is refused now, is known all the same
+        git.end(rest)
 
 
 def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
@@ -162,14 +164,21 @@ class Git(GitProgram):
         self.run("init", "--quiet", "--bare", "--template=", self.home, at_home=False)
 
     def end(self, rest: str) -> None:
-        """Put the bare repository to rest, unless it has grown so that it is better made anew."""
+        """Put the bare repository to rest, unless it is better made anew."""
         shutil.rmtree(rest, ignore_errors=True)
-        packs = [one.stat().st_size for one in os.scandir(f"{self.home}/objects/pack")]
-        is_locked = any(Path(self.home).rglob("*.lock"))  # by a git that was killed
-        if len(packs) > 2 * MAX_PACKS or sum(packs) > self.bounds.bytes or is_locked:
-            shutil.rmtree(self.home, ignore_errors=True)
-        else:
+        if self._is_sound():
             os.rename(self.home, rest)
+        else:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def _is_sound(self) -> bool:
+        """Tell whether it has not grown too much; where git failed, whether it is whole, too."""
+        with suppress(OSError, RemoteProblem):
+            packs = [one.stat().st_size for one in os.scandir(f"{self.home}/objects/pack")]
+            if len(packs) <= 2 * MAX_PACKS and sum(packs) <= self.bounds.bytes:
+                is_locked = self.has_failed and any(Path(self.home).rglob("*.lock"))
+                return not self.has_failed or (not is_locked and self.code("fsck") == 0)
+        return False
 
     def at(self, name: str) -> str | None:
         """Return the commit that a name in our repository stands for; None: there is none."""
@@ -279,6 +288,7 @@ class Git(GitProgram):
                 data = process.stdout.read(max(size, 0))
                 process.stdout.read(1)
                 if len(data) != size:
+                    self.has_failed = True
                     self.left()
                     raise RemoteInvalid(url=self.url, reason=f"it lacks the object {wanted}")
                 yield wanted, data
@@ -299,6 +309,7 @@ class Git(GitProgram):
             process.wait()
         self.left()
         if process.returncode != 0 or rest:
+            self.has_failed = True
             raise RemoteInvalid(url=self.url, reason="its list of files can't be read to the end")
 
 

@@ -71,6 +71,7 @@ class GitProgram:
         self.url = url
         self.home = home
         self.bounds = bounds
+        self.has_failed = False
         self._is_led = False
         self._deadline = time.monotonic() + bounds.seconds
         schemes = "https:ssh:git:file"
@@ -170,6 +171,7 @@ class GitProgram:
         """Return the seconds that are left. Raises `RemoteUnreachable` where there are none."""
         left = self._deadline - time.monotonic()
         if left <= 0:
+            self.has_failed = True
             raise RemoteUnreachable(url=self.url, reason="it takes too long")
         return left
 
@@ -219,6 +221,7 @@ class GitProgram:
             _running.discard(process)
 
     def _failure(self, code: int, said: str) -> Exception:
+        self.has_failed = True
         lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
         told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
         text = told.lower()

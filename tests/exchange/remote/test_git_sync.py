@@ -124,6 +124,36 @@ def test_a_rewritten_history_is_told(registry, upstream):
     assert registry.sync().sources[0].fetched == ()
 
 
+def test_a_rewritten_history_is_told_also_after_a_fetch_that_was_refused(registry, upstream):
+    registry.sync(upstream.url)
+    old = upstream.head()
+    shutil.rmtree(upstream.work / "skills")
+    upstream.commit()
+    assert registry.sync().sources[0].outcome == "refused"
+    upstream.git("reset", "-q", "--hard", old)
+    upstream.skill("skills/alpha", description="Rewritten.")
+    upstream.git("commit", "-q", "-a", "--amend", "-m", "Rewritten")
+    upstream.publish()
+    (told,) = registry.sync().sources[0].fetched
+    assert told == f"its history was rewritten: {old} is no part of it any more"
+
+
+@pytest.mark.parametrize("harm", ["packs cut short", "locked"])
+def test_a_repository_of_ours_that_is_damaged_is_made_anew(registry, upstream, harm):
+    registry.sync(upstream.url)
+    kept = checkout_of(registry) / "state" / "git"
+    if harm == "locked":
+        (kept / "shallow.lock").touch()
+    for pack in kept.glob("objects/pack/*.pack") if harm != "locked" else ():
+        pack.chmod(0o600)
+        pack.write_bytes(pack.read_bytes()[:50])
+    for text in ("Newer.", "And on."):
+        upstream.skill("skills/alpha", description=text)
+        upstream.commit()
+        report = registry.sync()
+    assert report.updated == ("alpha",)
+
+
 def test_a_skill_deleted_upstream_goes_with_its_folder(registry, upstream):
     registry.sync(upstream.url)
     shutil.rmtree(upstream.work / "skills/beta")
