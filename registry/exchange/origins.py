@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from typing import Final, TypeAlias, TypeVar
@@ -37,8 +37,16 @@ class Origins:
         self._core = core
         self._stack = stack
         self._is_offline = offline
+        self._expected: dict[tuple[str, str | None], set[str]] = {}
         self._origins: dict[str, Opened | RemoteProblem] = {}
         self._trees: dict[tuple[str, str | None], Tree | RemoteProblem] = {}
+
+    def expect(self, entries: Iterable[Locked]) -> None:
+        """Take note of what will be asked for: the files of a repository are fetched together."""
+        for one in entries:
+            if one.origin is not None and (url := one.origin["url"]) is not None:
+                folders = self._expected.setdefault((url, _ref(one.origin)), set())
+                folders.add(one.origin["path"] or ROOT)
 
     def files(self, entry: Locked) -> list[Entry] | None:
         """Return the files of a locked skill as its origin has them; None: it has none.
@@ -52,7 +60,7 @@ class Origins:
         folder = origin["path"] or ROOT
         if folder != ROOT and check_path(folder) is not None:
             raise AddressInvalid(address=url, reason=f"{folder!r:.100} is no folder in it")
-        tree = self._tree(url, origin["commit"] or origin["ref"])
+        tree = self._tree(url, _ref(origin))
         found = _below(tree, folder, url, self._core.settings.limits.files)
         if tree_hash(found) != entry.tree_hash:
             raise RemoteInvalid(url=url, reason=f"{folder} is not the same there any more")
@@ -62,7 +70,8 @@ class Origins:
         """Return what an origin holds at a ref; what is not to be had is asked for once."""
         address = _address(self._core, url)
         opened = _once(self._origins, url, lambda: self._opened(address, url))
-        return _once(self._trees, (url, ref), lambda: opened(ref))
+        expected = self._expected.get((url, ref), ())
+        return _once(self._trees, (url, ref), lambda: opened(ref, expected))
 
     def _opened(self, address: Address, url: str) -> "Opened":
         """Open an address; only a repository has what it held before as well."""
@@ -74,10 +83,10 @@ class Origins:
         opened = open_remote(Remote(kind, address.url), state, None, Bounds(), kinds)
         tree = self._stack.enter_context(opened)
         assert tree is not None  # noqa: S101  # nothing of it is known
-        return lambda _ref: tree
+        return lambda _ref, _folders: tree
 
 
-Opened: TypeAlias = Callable[[str | None], Tree]
+Opened: TypeAlias = Callable[[str | None, Collection[str]], Tree]
 
 Key = TypeVar("Key")
 Found = TypeVar("Found")
@@ -94,6 +103,10 @@ def _once(known: dict[Key, Found | RemoteProblem], key: Key, find: Callable[[], 
     if isinstance(found, RemoteProblem):
         raise found
     return found
+
+
+def _ref(origin: Mapping[str, str | None]) -> str | None:
+    return origin["commit"] or origin["ref"]
 
 
 def _address(core: Core, url: str) -> Address:

@@ -376,6 +376,32 @@ def test_skills_of_several_commits_of_one_repository_are_had_together(
     assert contents(mixed) == contents(project)
 
 
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_all_skills_of_a_lock_are_fetched_together_and_kept(
+    registry, office, tmp_path, elsewhere, monkeypatch, is_frozen
+):
+    for number in range(40):
+        write_skill(office / "skills" / f"one-{number}")
+    git(office, "add", "-A")
+    git(office, "commit", "-qm", "more")
+    registry.pull(registry.skills_at(f"file://{office}", every=True), str(tmp_path / "to"))
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    shutil.copy(tmp_path / "to" / "skills.lock.json", folder)
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    if is_frozen:
+        put_back(elsewhere.core, Target.folder(str(folder)))
+    else:
+        elsewhere.update_pulled(str(folder))
+    assert contents(folder) == contents(tmp_path / "to")
+    assert (tmp_path / "trace").read_text().count("built-in: git upload-pack") == 2
+    shutil.rmtree(office)
+    for one in read_lock(str(folder)):
+        shutil.rmtree(folder / one)
+    put_back(elsewhere.core, Target.folder(str(folder)), How(offline=True))
+    assert contents(folder) == contents(tmp_path / "to")
+
+
 def test_what_could_not_be_had_takes_nothing_from_what_was_fetched(mixed, elsewhere, office):
     text = (mixed / "skills.lock.json").read_text()
     lock = json.loads(text)

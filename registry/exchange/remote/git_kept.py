@@ -1,10 +1,11 @@
 """Any commits of one git repository, which is kept: what was fetched once is not fetched again."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
-from registry.errors import RemoteInvalid
+from registry.errors import RemoteInvalid, RemoteTooLarge
+from registry.exchange.remote.chosen import below
 from registry.exchange.remote.git import COMMIT, SEEN, Git, GitTree
 from registry.exchange.remote.tree import Bounds
 
@@ -12,10 +13,11 @@ from registry.exchange.remote.tree import Bounds
 @contextmanager
 def open_commits(
     url: str, state: str, bounds: Bounds, *, offline: bool
-) -> Iterator[Callable[[str | None], GitTree]]:
+) -> Iterator[Callable[[str | None, Collection[str]], GitTree]]:
     """Give what returns the tree at a commit, or at what a ref (None: the default) means now.
 
-    The trees can be read side by side. ``state``: a folder of ours for the bare repository.
+    What lies in the folders that it is given, too, is fetched all in one, to be read soon. The
+    trees can be read side by side. ``state``: a folder of ours for the bare repository.
     ``offline``: the remote is asked for nothing. Both the function and the trees raise
     `RemoteProblem`.
     """
@@ -49,7 +51,7 @@ class _Kept(Git):
         if is_offline:
             self.stay_here()
 
-    def tree(self, ref: str | None) -> GitTree:
+    def tree(self, ref: str | None, folders: Collection[str]) -> GitTree:
         """Return what a commit holds, which is fetched where it is not here."""
         commit = ref or ""
         if not self._holds(commit):
@@ -62,6 +64,10 @@ class _Kept(Git):
                 self.run("update-ref", f"{SEEN}/{commit}", commit)
         notices: list[str] = []
         files, made_at = self.listed(commit, notices)
+        soon = {files[path].id for one in folders for path in below(files, one).values()}
+        if soon:
+            with suppress(RemoteTooLarge):  # as a whole, not one by one
+                self.fetch_blobs(list(soon))
         return GitTree(self, commit, made_at, files, notices)
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
