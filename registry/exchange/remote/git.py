@@ -174,8 +174,10 @@ class Git(GitProgram):
     def _is_sound(self) -> bool:
         """Tell whether it has not grown too much; where git failed, whether it is whole, too."""
         with suppress(OSError, RemoteProblem):
-            packs = [one.stat().st_size for one in os.scandir(f"{self.home}/objects/pack")]
-            if len(packs) <= 2 * MAX_PACKS and sum(packs) <= self.bounds.bytes:
+            found = list(os.scandir(f"{self.home}/objects/pack"))  # with an index and more of each
+            packs = sum(one.name.endswith(".pack") for one in found)
+            size = sum(one.stat().st_size for one in found)
+            if packs <= 2 * MAX_PACKS and size <= self.bounds.bytes:
                 is_locked = self.has_failed and any(Path(self.home).rglob("*.lock"))
                 return not self.has_failed or (not is_locked and self.code("fsck") == 0)
         return False
