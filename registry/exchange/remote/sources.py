@@ -58,9 +58,16 @@ def sync(
             message = f"{target} is no source yet, and what lies elsewhere has to be fetched first"
             raise UsageProblem(message=f"{message}: sync it without --dry-run")
         told("fetching", 0, None)
-        source, got = _add(core, address, name=name, scope=scope, priority=0)
-        fetched[source.path] = got
-        known, name = [*known, source], None
+        try:
+            source, got = _add(core, address, name=name, scope=scope, priority=0)
+        except SourceExists:
+            known = list_sources(core.reader, counted=False)
+            source = _same(known, address)
+            if source is None:
+                raise
+        else:
+            fetched[source.path] = got
+            known, name = [*known, source], None
         chosen.append(source.name)
     remotes = [
         one
@@ -261,13 +268,20 @@ def _add(
     with new_place(telling) as (draft, home):
         got = fetch(core, remote, draft, name or address.url)
         os.rename(draft, home)
-        source = folders.add(
-            core,
-            tree_of(home),
-            name=name,
-            scope=scope or SCOPE,
-            priority=priority,
-            remote=got.remote,
-            telling=telling,
-        )
+        source = None
+        while source is None:
+            same = _same(list_sources(core.reader, counted=False), address)
+            if same is not None:  # which somebody added meanwhile
+                raise SourceExists(name=same.name, path=same.path)
+            # A name that nobody gave may be taken in this moment, too: there is another.
+            with suppress(*() if name else (SourceExists,)):
+                source = folders.add(
+                    core,
+                    tree_of(home),
+                    name=name,
+                    scope=scope or SCOPE,
+                    priority=priority,
+                    remote=got.remote,
+                    telling=telling,
+                )
     return source, got

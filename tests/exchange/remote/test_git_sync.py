@@ -2,13 +2,18 @@
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from registry.api import SkillRegistry
 from registry.errors import RemoteInvalid
+from registry.settings import Settings
 from tests.exchange.remote.upstream import (
     DAY,
     WHEN,
+    Upstream,
     all_checkouts,
     checkout_of,
     document,
@@ -35,6 +40,42 @@ def test_a_repository_becomes_a_source_with_the_skills_in_it(registry, upstream)
     ]
     assert (tree / "skills/beta/scripts/run.sh").stat().st_mode & 0o777 == 0o755
     assert (tree / "skills/alpha/SKILL.md").stat().st_mode & 0o777 == 0o644
+
+
+def test_of_several_who_add_one_address_at_once_one_makes_the_source(registry, upstream):
+    registry.core.create_database()
+    at_once = 3
+    ready = threading.Barrier(at_once)
+
+    def names(_number):
+        with SkillRegistry.open(registry.core.backend.path, settings=Settings()) as another:
+            another.sources()
+            ready.wait()
+            return [one.name for one in another.skills_at(upstream.url, every=True)]
+
+    with ThreadPoolExecutor(at_once) as pool:
+        assert list(pool.map(names, range(at_once))) == [["alpha", "beta"]] * at_once
+    assert [source.name for source in registry.sources()] == ["team"]
+    assert len(all_checkouts()) == 1
+
+
+def test_of_two_addresses_of_one_name_that_are_added_at_once_both_are_sources(
+    tmp_path, registry, upstream
+):
+    registry.core.create_database()
+    other = Upstream(tmp_path / "other", upstream)
+    ready = threading.Barrier(2)
+
+    def added(url):
+        with SkillRegistry.open(registry.core.backend.path, settings=Settings()) as another:
+            another.sources()
+            ready.wait()
+            return another.add_source(url).name
+
+    with ThreadPoolExecutor(2) as pool:
+        names = list(pool.map(added, [upstream.url, other.url]))
+    assert len(set(names)) == 2
+    assert {source.name for source in registry.sources()} == set(names)
 
 
 def test_where_nothing_is_new_the_remote_is_asked_once_and_nothing_is_fetched(
