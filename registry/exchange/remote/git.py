@@ -22,6 +22,7 @@ from typing import IO, Final
 from registry.disk.paths import check_path
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
 from registry.exchange.remote.git_program import GitProgram
+from registry.exchange.remote.paths import LeftOut
 from registry.exchange.remote.tree import Blob, Bounds
 from registry.text import folded
 
@@ -232,7 +233,7 @@ class Git(GitProgram):
         files: dict[str, Blob] = {}
         seen: dict[str, str] = {}
         folders: set[str] = set()
-        left: dict[str, int] = {}
+        left = LeftOut()
         below = ["--", f"{part}/"] if part else []
         listing = self._entries("ls-tree", "-r", "-z", "--full-tree", commit, *below)
         for number, entry in enumerate(listing):
@@ -240,10 +241,9 @@ class Git(GitProgram):
             mode, _kind, found = facts.decode("ascii", "replace").split(" ", 2)
             path = raw.decode("utf-8", "surrogateescape")
             if mode not in {"100644", "100755", "100664"}:
-                kind = {"120000": "links", "160000": "submodules"}.get(mode, "strange entries")
-                left[kind] = left.get(kind, 0) + 1
+                left.add({"120000": "link", "160000": "submodule"}.get(mode, "strange file"), path)
             elif check_path(path) is not None or (key := folded(path)) in seen:
-                left["unsafe paths"] = left.get("unsafe paths", 0) + 1
+                left.add("unsafe path", path)
             else:
                 seen[key] = path
                 files[path] = Blob(found, mode == "100755")
@@ -252,9 +252,9 @@ class Git(GitProgram):
             if number > MAX_LISTED:
                 raise RemoteTooLarge(url=self.url, reason=f"it has more than {MAX_LISTED} files")
         for key in folders.intersection(seen):
-            left["unsafe paths"] = left.get("unsafe paths", 0) + 1
+            left.add("unsafe path", seen[key])
             del files[seen[key]]  # it is a folder as well
-        notices += [f"{count} {kind} were left out" for kind, count in left.items()]
+        notices += left.said()
         made = self.made_at(commit)
         return files, made if 0 < made < time.time() + _DAY else None
 
