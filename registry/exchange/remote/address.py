@@ -72,7 +72,7 @@ class Address:
         if not path.strip("/") and "://" in self.url:
             path = urlsplit(self.url).hostname or ""
         for ending in ARCHIVES:
-            path = path.removesuffix(ending)
+            path = path[: -len(ending)] if path.lower().endswith(ending) else path
         return "/" + path.strip("/")
 
 

@@ -164,6 +164,11 @@ def test_a_file_that_is_here_is_asked_for_nowhere_else(tmp_path, monkeypatch):
     assert parse_address("skills/pdf/SKILL.md") is None
 
 
+@pytest.mark.parametrize("name", ["team.zip", "TEAM.ZIP", "team.Tar.gz", "team.skill"])
+def test_what_an_archive_is_named_after_has_no_ending(name):
+    assert parse_address(f"https://host.example/{name}").telling.lower() == "/team"
+
+
 PIECES = st.sampled_from(
     "https:// http:// ssh:// file:// git@ ext:: github: / // : :: @ # .. . - _ % %2e %00 [ ] ~ ^ ? "
     "owner repo .git .zip tree blob -/tree _git main x é 1 99999 \0 \x1b \u202e host.example".split(
