@@ -135,10 +135,14 @@ def update(
         remote = replace(source.remote, ref=ref or None)
         with Checkout.locked(home_of(source.path, source.name)) as checkout:
             checkout.check_asked(source.remote, source.name, remote)
-            checkout.ask(remote)
-        with core.writer.transaction() as connection:
-            record_remote(connection, source.id, remote)
-            note(connection, "source changed", source.name, pin=[source.remote.ref, remote.ref])
+            # What of it is refused changes no pin.
+            changed = source_changes.update(core, source.name, **change)
+            pins = [source.remote.ref, remote.ref]
+            with core.writer.transaction() as connection:
+                record_remote(connection, source.id, remote)
+                note(connection, "source changed", changed.name, pin=pins)
+                checkout.ask(remote)
+        return next(one for one in list_sources(core.reader) if one.id == source.id)
     return source_changes.update(core, source.name, **change)
 
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from registry.api import SkillRegistry
-from registry.errors import RemoteInvalid
+from registry.disk.locks import FileLock
+from registry.errors import DatabaseBusy, RemoteInvalid, SourceExists
 from registry.settings import Settings
 from tests.exchange.remote.upstream import (
     DAY,
@@ -140,6 +141,20 @@ def test_a_pin_that_is_not_there_keeps_what_was_and_says_so(registry, upstream):
     assert not report.complete
     assert "no branch, tag or commit gone" in report.sources[0].message
     assert described(registry).keys() == {"alpha", "beta"}
+
+
+def test_a_pin_that_can_not_be_written_down_stays_as_it_was(registry, upstream, root, monkeypatch):
+    registry.sync(upstream.url)
+    registry.add_source(str(root), name="taken")
+    with pytest.raises(SourceExists):
+        registry.update_source("team", ref="main", new_name="taken")
+    assert registry.resolve("alpha").origin.ref is None
+    monkeypatch.setattr("registry.db.interface.WRITE_SECONDS", 0.0)
+    with FileLock(f"{registry.core.backend.path}.lock") as lock:
+        assert lock.acquire(0)
+        with pytest.raises(DatabaseBusy):
+            registry.update_source("team", ref="main")
+    assert registry.sync().complete
 
 
 def test_a_commit_is_named_by_all_of_its_digits(registry, upstream):
