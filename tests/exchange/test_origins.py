@@ -111,6 +111,17 @@ def test_a_choice_that_fails_leaves_no_source_that_was_not_there(registry, offic
     assert [source.name for source in registry.sources()] == ["office"]
 
 
+def test_what_lies_in_the_folders_of_several_agents_is_one_skill(registry, office, tmp_path):
+    shutil.copytree(office / "skills", office / ".claude" / "skills")
+    git(office, "add", "-A")
+    git(office, "commit", "-qm", "for an agent, too")
+    found = registry.skills_at(f"file://{office}", every=True)
+    assert [one.name for one in found] == ["minutes", "slides"]
+    done = registry.pull(found, str(tmp_path / "to"))
+    assert [one.state for one in done] == ["added", "added"]
+    assert not any(one.shadowed for one in found)
+
+
 def test_where_all_is_held_back_that_is_told_and_nothing_is_pulled(registry, office):
     with pytest.raises(SkillHeld, match="'mailer'"):
         registry.skills_at(f"file://{office}#main@mailer")
