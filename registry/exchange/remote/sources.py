@@ -12,6 +12,7 @@ from registry.core import Core
 from registry.db.queries.sources import list_sources
 from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, meant
+from registry.exchange.remote.urls import bare
 from registry.model import Remote, Scope, Source
 from registry.sync import source_changes
 from registry.sync import sources as folders
@@ -249,10 +250,11 @@ def _address_of(core: Core, known: Sequence[Source], target: str) -> Address | N
 
 def _same(known: Sequence[Source], address: Address) -> Source | None:
     """Return the source that is a checkout of an address already."""
-    asked = address.url, address.ref, address.part, address.only
+    asked = address.ref, address.part, address.only
     for one in known:
         remote = one.remote
-        if remote is not None and (remote.url, remote.ref, remote.part, remote.only) == asked:
+        is_there = remote is not None and bare(remote.url) == bare(address.url)
+        if remote is not None and is_there and (remote.ref, remote.part, remote.only) == asked:
             return one
     return None
 

@@ -79,6 +79,15 @@ def test_of_two_addresses_of_one_name_that_are_added_at_once_both_are_sources(
     assert {source.name for source in registry.sources()} == set(names)
 
 
+@pytest.mark.parametrize("written", ["{}/", "{}.git"])
+def test_an_address_that_is_written_in_another_way_is_the_same_source(registry, upstream, written):
+    bare = upstream.url.removesuffix(".git")
+    registry.sync(bare if written.endswith(".git") else upstream.url)
+    again = registry.sync(written.format(bare if written.endswith(".git") else upstream.url))
+    assert (again.added, again.unchanged) == ((), 2)
+    assert [source.name for source in registry.sources()] == ["team"]
+
+
 def test_where_nothing_is_new_the_remote_is_asked_once_and_nothing_is_fetched(
     registry, upstream, traced
 ):
