@@ -27,6 +27,9 @@ from registry.exchange.remote.tree import Blob, Bounds
 from registry.text import folded
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SHA256: Final = 64
+"""Digits of a commit in a repository that names its objects so."""
+
 SEEN: Final = "refs/registry/seen"
 """In our bare repository, by what was asked for: the commit that was read last."""
 
@@ -87,7 +90,7 @@ def open_git(
         yield None
         return
     rest = os.path.join(state, "git")
-    git.begin(rest if known is not None else None)
+    git.begin(rest if known is not None else None, commit)
     try:
         seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
         before = git.at(seen) if known is not None else None
@@ -110,7 +113,7 @@ def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bo
         return True
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as state, suppress(RemoteProblem):
         git = Git(url, os.path.join(state, "git"), bounds)
-        git.begin(None)
+        git.begin(None, now)
         git.fetch(before, None)
         git.fetch(now, None)
         was = git.folder_at(before, part)
@@ -145,13 +148,14 @@ class Git(GitProgram):
         for name in wanted:
             if COMMIT.fullmatch(found.get(name, "")):
                 return found[name]
-        reason = f"it has no branch, tag or commit {ref}" if ref else "it is empty"
+        none = "it is empty, or has no default branch: #NAME names one that there is"
+        reason = f"it has no branch, tag or commit {ref}" if ref else none
         if ref is not None and re.fullmatch("[0-9a-f]{4,39}", ref):
             reason += " (of a commit all digits are needed)"
         raise RemoteInvalid(url=self.url, reason=reason)
 
-    def begin(self, rest: str | None) -> None:
-        """Take the bare repository from where it rests, else make a new one.
+    def begin(self, rest: str | None, commit: str) -> None:
+        """Take the bare repository from where it rests, else make a new one, for such commits.
 
         Where it is in use it lies elsewhere: one that a killed process left is not gone on with,
         since it may be locked, or hold half of a pack.
@@ -162,7 +166,8 @@ class Git(GitProgram):
                 os.rename(rest, self.home)
                 return
         os.makedirs(self.home, mode=0o700)
-        self.run("init", "--quiet", "--bare", "--template=", self.home, at_home=False)
+        names = ["--object-format=sha256"] if len(commit) == SHA256 else []
+        self.run("init", "--quiet", "--bare", "--template=", *names, self.home, at_home=False)
 
     def end(self, rest: str) -> None:
         """Put the bare repository to rest, unless it is better made anew."""

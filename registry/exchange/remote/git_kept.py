@@ -60,12 +60,13 @@ class _Kept(Git):
                 raise RemoteInvalid(url=self.url, reason=reason)
             commit = self.find(ref)
             if not self._holds(commit):
+                self._take(commit)
                 self.fetch(commit, None)
                 self.run("update-ref", f"{SEEN}/{commit}", commit)
         notices: list[str] = []
         files, made_at = self.listed(commit, notices)
         soon = {files[path].id for one in folders for path in below(files, one).values()}
-        if soon:
+        if soon and not self._is_offline:
             with suppress(RemoteTooLarge):  # as a whole, not one by one
                 self.fetch_blobs(list(soon))
         return GitTree(self, commit, made_at, files, notices)
@@ -75,6 +76,9 @@ class _Kept(Git):
         try:
             self.check_size(ids)
         except RemoteInvalid:  # as git has it that lacks one of them
+            if self._is_offline:
+                raise
+            self._take(ids[0])
             super().fetch_blobs(ids)
 
     def rest(self) -> None:
@@ -86,8 +90,8 @@ class _Kept(Git):
         is_one = COMMIT.fullmatch(commit) is not None and os.path.isdir(self.home)
         return is_one and self.at(commit) is not None
 
-    def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
+    def _take(self, commit: str) -> None:
+        """Take it from where it rests, to fetch something into it."""
         if self.home != self._busy:
             self.home = self._busy
-            self.begin(self._at_rest)
-        super()._fetch(*options, refspecs=refspecs, settled=settled)
+            self.begin(self._at_rest, commit)

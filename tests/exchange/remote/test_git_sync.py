@@ -11,6 +11,7 @@ from registry.api import SkillRegistry
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, RemoteInvalid, SourceExists
 from registry.settings import Settings
+from tests.conftest import write_skill
 from tests.exchange.remote.upstream import (
     DAY,
     WHEN,
@@ -164,6 +165,26 @@ def test_a_pin_that_can_not_be_written_down_stays_as_it_was(registry, upstream, 
         with pytest.raises(DatabaseBusy):
             registry.update_source("team", ref="main")
     assert registry.sync().complete
+
+
+def test_where_the_default_branch_is_none_it_is_said_how_to_name_another(registry, upstream):
+    (upstream.bare / "HEAD").write_text("ref: refs/heads/trunk\n")
+    with pytest.raises(RemoteInvalid, match="it is empty, or has no default branch: #NAME names"):
+        registry.sync(upstream.url)
+    assert registry.sync(f"{upstream.url}#main").added == ("alpha", "beta")
+
+
+def test_a_repository_may_name_its_objects_by_sha_256(registry, upstream, tmp_path):
+    home = tmp_path / "longer"
+    shutil.copytree(upstream.work / "skills", home / "skills")
+    for arguments in (["init", "-q", "--object-format=sha256"], ["add", "-A"]):
+        upstream.git(*arguments, at=home)
+    upstream.git("commit", "-qm", "One", at=home)
+    assert registry.sync(f"file://{home}").added == ("alpha", "beta")
+    write_skill(home / "skills" / "gamma")
+    upstream.git("add", "-A", at=home)
+    upstream.git("commit", "-qm", "Two", at=home)
+    assert registry.sync().added == ("gamma",)
 
 
 def test_a_commit_is_named_by_all_of_its_digits(registry, upstream):
