@@ -73,11 +73,13 @@ class _Kept(Git):
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
         """Fetch blobs, all in one, unless they all are here: then nobody is asked."""
+        failed = self.has_failed
         try:
             self.check_size(ids)
-        except RemoteInvalid:  # as git has it that lacks one of them
+        except RemoteInvalid:  # as git has it that lacks one of them, which is no harm
             if self._is_offline:
                 raise
+            self.has_failed = failed
             self._take(ids[0])
             super().fetch_blobs(ids)
 
