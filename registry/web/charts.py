@@ -40,17 +40,17 @@ def months(counts: Sequence[Facet]) -> list[Bar]:
     return bars
 
 
-def growth(counts: Sequence[Facet], width: int = 600, height: int = 120) -> str:
-    """Return the points of a line of how many there were by the end of each month."""
+def growth(counts: Sequence[Facet]) -> str:
+    """Return the points, in 600 x 120, of a line of how many there were by the end of months."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return ""
     span = _between(min(known), max(known), 240)
     before = sum(count for month, count in known.items() if month < span[0])
     totals = list(accumulate((known.get(month, 0) for month in span), initial=before))
-    step = width / max(1, len(totals) - 1)
+    step = 600 / max(1, len(totals) - 1)
     return " ".join(
-        f"{place * step:.1f},{height - total / totals[-1] * height:.1f}"
+        f"{place * step:.1f},{120 - total / totals[-1] * 120:.1f}"
         for place, total in enumerate(totals)
     )
 
