@@ -231,6 +231,9 @@ class GitProgram:
         if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
             reason = f"it has more than {self.bounds.bytes} bytes"
             return RemoteTooLarge(url=self.url, reason=reason)
+        if "dumb http transport" in text:
+            reason = "it lies on a plain web server, which gives out no part of a repository: "
+            return RemoteInvalid(url=self.url, reason=f"{reason}clone it, and sync the clone")
         if "out of memory" in text:
             return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
         if any(sign in text for sign in _AWAY):
