@@ -43,6 +43,27 @@ def test_a_single_skill_lies_at_the_root(server, take):
     assert set(take(open_archive, f"{server.url}/pdf.skill").files) == {"SKILL.md", "a.txt"}
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
+@pytest.mark.parametrize("name", ["all.tar.gz", "all.tgz"])
+def test_a_server_may_call_how_a_tar_is_packed_its_encoding(server, take, name, encoding):
+    server.put(f"/{name}", tarred(FILES), Content_Encoding=encoding)
+    assert take(open_archive, f"{server.url}/{name}").files == FILES
+
+
+def test_what_macos_adds_to_a_tar_is_passed_over(server, take):
+    added = {"._repo": b"\0\5\26\7", "repo/alpha/._SKILL.md": b"\0\5\26\7"}
+    held = {f"repo/{name}": data for name, data in FILES.items()}
+    server.put("/all", tarred({**added, **held}))
+    assert take(open_archive, f"{server.url}/all").files == FILES
+
+
+@pytest.mark.parametrize("data", [b"", b"<!doctype html>" + bytes(600), b"BZh91AY&SY", b"PK\3\4"])
+def test_what_is_no_archive_is_called_so(server, take, data):
+    server.put("/all.zip", data)
+    with pytest.raises(RemoteInvalid, match="it is neither a zip nor a tar, or only a part of one"):
+        take(open_archive, f"{server.url}/all.zip")
+
+
 @pytest.mark.parametrize("pack", [zipped, tarred])
 def test_what_could_be_executed_still_can(server, take, pack):
     files = {**FILES, "alpha/run.sh": b"#!/bin/sh\n"}

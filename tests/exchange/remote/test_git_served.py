@@ -285,3 +285,13 @@ def test_an_interrupted_fetch_ends_at_once(registry, git_http, upstream):
     let_go.set()
     git_http.answer = None
     assert registry.sync().updated == ("alpha",)
+
+
+def test_what_lies_on_a_plain_web_server_is_to_be_cloned_first(registry, upstream, server):
+    upstream.git("update-server-info", at=upstream.bare)
+    for file in upstream.bare.rglob("*"):
+        if file.is_file():
+            server.put(f"/x.git/{file.relative_to(upstream.bare)}", file.read_bytes())
+    with pytest.raises(RemoteInvalid, match="clone it, and sync the clone"):
+        registry.sync(f"{server.url}/x.git")
+    assert registry.sources() == []
