@@ -84,11 +84,9 @@ class Door:
 
     async def _visitor(self, request: Request) -> Visitor | None:
         headers = request.headers
-        given = headers.getlist("authorization")
-        if given:
-            scheme, _, token = given[0].partition(" ")
-            is_bearer = len(given) == 1 and scheme.lower() == "bearer"
-            return await self._known(token.strip()) if is_bearer else None
+        given = [one.partition(" ") for one in headers.getlist("authorization")]
+        if any(scheme.lower() == "bearer" for scheme, _, _ in given):
+            return await self._known(given[0][2].strip()) if len(given) == 1 else None
         peer = request.client.host if request.client else ""
         if self._trusted is not None:
             named = headers.getlist(self._trusted.header)
@@ -97,7 +95,9 @@ class Door:
         token = _cookie(headers)
         if token and (visitor := await self._known(token)) is not None:
             return visitor
-        if self._is_open and is_loopback(peer) and not any(name in headers for name in FORWARDED):
+        # What a browser shows a proxy is sent on to us, and opens nothing here.
+        is_near = is_loopback(peer) and not any(name in headers for name in FORWARDED)
+        if self._is_open and is_near and not given:
             return Visitor("local", is_local=True)
         return None
 

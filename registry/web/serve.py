@@ -61,7 +61,7 @@ class Address:
 
 def guarded(
     desk: Desk, address: Address, mcp: McpDoor | None, trusted: Trusted | None = None
-) -> Guard:
+) -> Headers:
     """Return the whole application: what turns strangers away, and all that stands behind it."""
     tokens = desk.registry.tokens()
 
@@ -82,7 +82,8 @@ def guarded(
         trusted=trusted,
         secure=address.url.startswith("https:"),
     )
-    return Guard(Headers(door), hosts=address.hosts, refuse=refused)
+    origins = [address.public] if address.public else []
+    return Headers(Guard(door, hosts=address.hosts, origins=origins, refuse=refused))
 
 
 def serve(

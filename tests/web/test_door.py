@@ -46,6 +46,7 @@ def test_every_answer_keeps_browsers_from_running_what_is_not_ours(site):
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "same-origin"
         assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert site.ask("/", Host="evil.example").headers["x-content-type-options"] == "nosniff"
 
 
 def test_no_page_has_a_script_or_a_style_in_it(site):
@@ -162,6 +163,34 @@ def test_who_a_trusted_proxy_names_is_let_in_and_nobody_else(registry, library):
     far = Trusted("X-User", [ipaddress.ip_network("10.0.0.0/8")])
     with serving(registry, trusted=far) as site:
         assert site.ask("/index.json", X_User="anna").status == 401
+
+
+def test_a_token_counts_more_than_the_word_of_a_proxy_and_another_scheme_for_nothing(
+    registry, tokens
+):
+    """A proxy that asks for a password hands on what it was told, as most do unless told not to."""
+    _, shown = tokens.create("ci", source="mine")
+    with serving(registry, trusted=PROXY) as site:
+        assert "anna" in site.ask("/", X_User="anna", Authorization="Basic eDp5").page.text
+        assert "ci" in site.ask("/", X_User="anna", Authorization=f"Bearer {shown}").page.text
+        assert site.ask("/", X_User="anna", Authorization="Bearer skr_wrong").status == 401
+    with serving(registry) as site:
+        assert site.ask("/", Authorization="Basic eDp5").status == 401
+        cookie = f"{COOKIE}={shown}"
+        assert "ci" in site.ask("/", Cookie=cookie, Authorization="Basic eDp5").page.text
+
+
+def test_a_browser_signs_in_through_a_proxy_that_calls_us_by_our_own_name(registry, tokens):
+    _, shown = tokens.create("anna")
+    form = {"Content-Type": "application/x-www-form-urlencoded", "X-Forwarded-For": "192.0.2.1"}
+    with serving(registry, public="https://skills.example.org") as site:
+
+        def login(origin):
+            return site.ask("/login", "POST", f"token={shown}", Origin=origin, **form).status
+
+        assert login("https://skills.example.org") == 303
+        assert login("http://skills.example.org") == 403
+        assert login("https://evil.example.org") == 403
 
 
 @pytest.mark.parametrize(
