@@ -1,11 +1,12 @@
 """Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
 
 import ipaddress
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -15,14 +16,19 @@ from registry.exchange.remote.address import is_loopback
 from registry.web.desk import Visitor
 
 COOKIE: Final = "skill_registry"
-MAX_FORM: Final = 4096
-"""Bytes of the form that signs in."""
+MAX_FORM: Final = 32 << 10
+"""Bytes of the form that signs in, with the address that was asked for."""
 
 OPEN: Final = ("/healthz", "/static/")
 """What anybody may ask for: it says nothing of any skill."""
 
 FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip")
 """Headers of proxies: who comes through one is not on this machine."""
+
+SIGNING: Final = ("/login", "/logout")
+
+_OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
+"""A path, and not what a browser takes for another host."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -49,7 +55,7 @@ class Door:
         app: Any,
         *,
         known: Callable[[str], Awaitable[Visitor | None]],
-        sign_in: Callable[[str], Response],
+        sign_in: Callable[[str, str], Response],
         is_open: bool,
         trusted: Trusted | None = None,
         secure: bool = False,
@@ -72,7 +78,7 @@ class Door:
             return
         if scope["path"] == "/logout" and scope["method"] == "POST":
             left = RedirectResponse("/login", 303)
-            left.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=self._secure)
+            left.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=self._secure)
             await left(scope, receive, send)
             return
         visitor = await self._visitor(request)
@@ -107,13 +113,15 @@ class Door:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_FORM:
-                return self._sign_in("That is no token.")
-        token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
+                return self._sign_in("That is no token.", "/")
+        form = dict(parse_qsl(body.decode("utf-8", "replace")))
+        token, wanted = form.get("token", "").strip(), _ours(form.get("wanted", "/"))
         if await self._known(token) is None:
-            return self._sign_in("That token is not known, or not valid any more.")
-        entered = RedirectResponse("/", 303)
+            return self._sign_in("That token is not known, or not valid any more.", wanted)
+        entered = RedirectResponse(wanted, 303)
+        # A link on another site brings it along, nothing else does: pages only read.
         entered.set_cookie(
-            COOKIE, token, httponly=True, samesite="strict", secure=self._secure, path="/"
+            COOKIE, token, httponly=True, samesite="lax", secure=self._secure, path="/"
         )
         return entered
 
@@ -124,10 +132,22 @@ class Door:
             and request.method == "GET"
             and not request.url.path.startswith(("/api/", "/mcp"))
         ):
-            return self._sign_in("")
+            return self._sign_in("", _ours(_asked(request)))
         return PlainTextResponse(
             "A token is needed.\n", 401, {"www-authenticate": "Bearer", "cache-control": "no-store"}
         )
+
+
+def _asked(request: Request) -> str:
+    """Return what was asked for as it was written: a path that was quoted stays so."""
+    path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
+    return f"{path}?{query}" if query else path
+
+
+def _ours(address: str) -> str:
+    """Return an address if it is one of a page here, else that of the first page."""
+    is_ours = _OURS.fullmatch(address) and not address.startswith(SIGNING)
+    return address if is_ours else "/"
 
 
 def _cookie(headers: Headers) -> str:

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from urllib.parse import urlencode
 
 import pytest
 
@@ -101,19 +102,42 @@ def test_a_browser_signs_in_with_a_token_and_out_again(registry, tokens):
         assert "sums" not in page.text
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         assert site.ask("/login", "POST", "token=skr_wrong", **form).status == 401
-        assert site.ask("/login", "POST", "token=" + "x" * 9000, **form).status == 401
+        assert site.ask("/login", "POST", "token=" + "x" * 40_000, **form).status == 401
         foreign = site.ask("/login", "POST", f"token={shown}", Origin="http://evil.example", **form)
         assert foreign.status == 403
         entered = site.ask("/login", "POST", f"token={shown}", **form)
         assert (entered.status, entered.headers["location"]) == (303, "/")
         cookie = entered.headers["set-cookie"]
         assert "HttpOnly" in cookie
-        assert "SameSite=strict" in cookie
+        assert "SameSite=lax" in cookie
         answer = site.ask("/", Cookie=cookie.partition(";")[0])
         assert "Sign out" in answer.page.text
         assert "anna" in answer.page.text
         left = site.ask("/logout", "POST")
         assert f'{COOKIE}=""' in left.headers["set-cookie"]
+
+
+def test_who_signs_in_goes_on_to_the_page_that_was_asked_for(registry, tokens):
+    _, shown = tokens.create("anna")
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    def wanted(page):
+        (field,) = [given for tag, given in page.elements if given.get("name") == "wanted"]
+        return field["value"]
+
+    with serving(registry, host="0.0.0.0") as site:
+        link = "/files/mine%2Fsums?path=scripts%2Fsum.py&x=%22%C3%A9"
+        page = site.ask(link, Accept="text/html").page
+        assert wanted(page) == link
+        body = urlencode({"token": "skr_wrong", "wanted": wanted(page)})
+        again = site.ask("/login", "POST", body, **form)
+        assert wanted(again.page) == link
+        body = urlencode({"token": shown, "wanted": wanted(again.page)})
+        assert site.ask("/login", "POST", body, **form).headers["location"] == link
+        for other in ["//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil", ""]:
+            body = urlencode({"token": shown, "wanted": other})
+            assert site.ask("/login", "POST", body, **form).headers["location"] == "/"
+        assert wanted(site.ask("/login", Accept="text/html").page) == "/"
 
 
 def test_over_tls_the_cookie_is_never_sent_in_the_clear(registry, tokens):
