@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from registry.catalog.resolve import resolve
 from registry.catalog.visibility.decisions import decisions
@@ -28,6 +28,8 @@ from registry.sync.sources import find as find_source
 
 FEW: Final = 2000
 """So many skills are gone on with by their versions."""
+
+S = TypeVar("S", bound=Skill)
 
 NOBODY: Final[Sequence[int]] = (-1,)
 """Versions that there are none of."""
@@ -78,14 +80,10 @@ class Browse:
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
     ) -> Page[Skill]:
         """Return a page of skills, as `SkillRegistry.list` does."""
-        return listing.list_skills(
-            self.core.reader,
-            self._matching(wanted),
-            sort=sort,
-            reverse=reverse,
-            limit=limit,
-            offset=offset,
-        )
+        chosen, reader = self._matching(wanted), self.core.reader
+        bounds = {"limit": limit, "offset": offset}
+        found = listing.list_skills(reader, chosen, sort=sort, reverse=reverse, **bounds)
+        return replace(found, items=tuple(map(self.told, found)))
 
     def page(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
@@ -93,13 +91,16 @@ class Browse:
         """Return what `list` does, without counting how many there are in all."""
         chosen, reader = self._matching(wanted), self.core.reader
         bounds = {"limit": limit, "offset": offset}
-        return tuple(listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds))
+        found = listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds)
+        return tuple(map(self.told, found))
 
     def search(self, queries: Sequence[str], wanted: Filters, *, limit: int, offset: int) -> Found:
         """Return a page of hits, as `SkillRegistry.search` does."""
         from registry.catalog.search.find import search
 
-        return search(self.core.reader, queries, self.filters(wanted), limit=limit, offset=offset)
+        chosen, reader = self.filters(wanted), self.core.reader
+        found = search(reader, queries, chosen, limit=limit, offset=offset)
+        return replace(found, items=tuple(map(self.told, found)))
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
         """Count what a listing, or where something is asked a search, has of each value."""
@@ -153,12 +154,20 @@ class Browse:
             return True
         if stored.within != 1 or self._source not in {None, stored.skill.source}:
             return False
-        return self._personality is None or stored.id in set(self._ids())
+        return self._personality is None or stored.id in self._known_ids()
 
     def why(self, stored: StoredSkill) -> Explanation:
         """Explain why a skill is, or isn't, listed; only who sees all is told of others."""
         found = explained(self.core, stored)
-        return found if self.is_whole else replace(found, reasons=())
+        if self.is_whole or found.skill is None:
+            return found
+        return replace(found, reasons=(), skill=self.told(found.skill))
+
+    def told(self, skill: S) -> S:
+        """Return a skill as it may be told of: with those of its copies that are shown."""
+        if self.is_whole or not skill.copies:
+            return skill
+        return replace(skill, copies=tuple(self.shown(skill.copies)))
 
     def shown(self, refs: Sequence[str]) -> Sequence[str]:
         """Return those refs that may be told."""
@@ -220,6 +229,11 @@ class Browse:
             return self.shows(resolve(self.core.reader, ref))
         except (SkillNotFound, SkillAmbiguous):
             return False
+
+    def _known_ids(self) -> frozenset[int]:
+        reader = self.core.reader
+        key = f"known to {self._personality!r} {reader.sight.sources}"
+        return reader.remembered(key, lambda _: frozenset(self._ids()))
 
     def _ids(self) -> Sequence[int]:
         """Return the stored versions that the personality sees, until the database changes."""

@@ -211,7 +211,7 @@ def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
     found = []
     for group in visit.desk.registry.copies(stored.place):
         shown = set(visit.look.shown([one.ref for one in group.skills[:SHOWN_COPIES]]))
-        if kept := tuple(one for one in group.skills if one.ref in shown):
+        if kept := tuple(visit.look.told(one) for one in group.skills if one.ref in shown):
             found.append(replace(group, skills=kept))
     return found
 

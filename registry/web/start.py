@@ -105,7 +105,8 @@ async def every_skill(request: Request) -> Response:
     try:
         asked = Asked.of(request.query_params)
         filters = await desk.run(visit.look.filters, asked.filters)
-        skills = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
+        found = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
+        skills = map(visit.look.told, found)
         first = await desk.run(_some, skills)
     except RegistryError as error:
         told = refusal(error)

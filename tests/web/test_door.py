@@ -6,7 +6,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+from registry import SkillRegistry
 from registry.mcp.guard import MAX_BYTES
+from registry.settings import GlobalIngest, Personality, Settings
 from registry.web.door import COOKIE, Trusted
 from registry.web.openapi import PATHS
 from registry.web.serve import Address
@@ -176,6 +178,33 @@ def test_a_token_of_a_source_shows_nothing_else(registry, tokens, tmp_path):
         assert ask("/download/hidden.skill").status == 404
         assert [one["name"] for one in ask("/sources.json").json["sources"]] == ["mine"]
         assert "path" not in ask("/sources.json").json["sources"][0]
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("narrowed", [{"source": "mine"}, {"personality": "coder"}])
+def test_of_copies_that_a_token_does_not_show_nothing_is_said(database, tmp_path, narrowed):
+    from tests.conftest import write_skill
+
+    for name in ("mine", "yonder"):
+        write_skill(tmp_path / name / "twin", description="Twins.", extra="tags: [t]\n")
+    coder = Personality(name="coder", team="mine", global_ingest=GlobalIngest(mode="none"))
+    settings = Settings(personalities={"coder": coder})
+    with SkillRegistry.open(database, settings=settings, upgrade=True) as registry:
+        registry.sync(str(tmp_path / "mine"), name="mine", scope="team")
+        registry.sync(str(tmp_path / "yonder"), name="yonder")
+        _, shown = registry.tokens().create("anna", **narrowed)
+        with serving(registry) as site:
+            for path in ("/index", "/skills", "/skills/twin", "/copies/twin"):
+                asked = f"{path}.json"
+                assert "yonder/twin" in site.get(asked).text, path
+                told = site.ask(asked, Authorization=f"Bearer {shown}").text
+                assert "twin" in told, path
+                assert "yonder" not in told, path
+            for path in ("/index.json?q=twins", "/why.json?q=twin", "/?tag=t", "/"):
+                told = site.ask(path, Authorization=f"Bearer {shown}").text
+                assert "twin" in told, path
+                assert "yonder" not in told, path
+                assert "also in" not in told, path
 
 
 def test_who_a_trusted_proxy_names_is_let_in_and_nobody_else(registry, library):
