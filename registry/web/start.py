@@ -1,7 +1,7 @@
 """The start page: search and facets; and the whole listing as JSON, streamed."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -11,7 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from registry.catalog.search.fit import FITS
 from registry.db.queries.facets import Facets
 from registry.db.queries.filters import Filters
-from registry.errors import RegistryError
+from registry.db.queries.listing import Facet
+from registry.errors import RegistryError, UsageProblem
 from registry.model.values import record
 from registry.web import charts
 from registry.web.answers import Told, Visit, refusal, status_of, visit_of
@@ -27,6 +28,9 @@ FACETS: Final = (
 )
 SHOWN: Final = 12
 """Values of a facet that stand there at once; the others are unfolded."""
+
+PAGED: Final = ("q", "limit", "page")
+"""What only a page can be asked for."""
 
 STREAMED: Final = 500
 """Skills that are written at once."""
@@ -75,7 +79,7 @@ def start(visit: Visit) -> Told:
             "fits": not asked.queries or found.confidence >= FITS,
             "pages": pages,
             "facets": [
-                (key, title, getattr(counts, name), getattr(asked, key, None))
+                (key, title, _further(getattr(counts, name), asked), getattr(asked, key, None))
                 for key, title, name in FACETS
             ],
             "months": [
@@ -89,6 +93,11 @@ def start(visit: Visit) -> Told:
     )
 
 
+def _further(values: Sequence[Facet], asked: Asked) -> list[Facet]:
+    """Return what narrows further: of tags several can be chosen, and those are chosen."""
+    return [one for one in values if one.value not in asked.tags]
+
+
 def _made(_what: object, load: Callable[[], Any]) -> Any:
     return load()
 
@@ -99,11 +108,14 @@ def _broken(visit: Visit) -> int:
 
 
 async def every_skill(request: Request) -> Response:
-    """Stream all skills that fit what is asked, as a JSON array; a search is a page of the best."""
+    """Stream all skills that fit what is asked, as a JSON array."""
     desk = request.app.state.desk
     visit = visit_of(request)
     try:
         asked = Asked.of(request.query_params)
+        if any(request.query_params.get(one) for one in PAGED):
+            told = f"this is the whole listing: {', '.join(PAGED)} are asked of /index.json"
+            raise UsageProblem(message=told)
         filters = await desk.run(visit.look.filters, asked.filters)
         found = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
         skills = map(visit.look.told, found)

@@ -67,6 +67,26 @@ def test_an_address_of_nothing_is_answered_in_the_way_that_was_asked(site):
     assert (plain.status, plain.text) == (404, f"{told['message']}\n")
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("/findings/?page=2", "/findings?page=2"),
+        ("/skills/mine%2Fsums/", "/skills/mine%2Fsums"),
+        ("/skills/nope/", "/skills/nope"),
+        ("/skills/sums.json/", "/skills/sums.json"),
+        ("/history/sums//", "/history/sums"),
+        ("/skills/", "/skills"),
+        ("/skills?tag=mail", "/?tag=mail"),
+        ("/static/", "/static"),
+        ("//evil.example/", "/evil.example"),
+        ("/nothing/at/all/", "/nothing/at/all"),
+    ],
+)
+def test_a_slash_too_many_leads_to_the_address_without_it_and_to_no_other_host(site, asked, found):
+    answer = site.ask(asked)
+    assert (answer.status, answer.headers["location"]) == (307, found)
+
+
 def test_of_an_ambiguous_name_the_refs_are_told(registry, root, tmp_path):
     for number in range(2):
         write_skill(root / str(number) / "twin", body=f"# {number}\n")
