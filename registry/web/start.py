@@ -114,8 +114,8 @@ async def every_skill(request: Request) -> Response:
     try:
         asked = Asked.of(request.query_params)
         if any(request.query_params.get(one) for one in PAGED):
-            told = f"this is the whole listing: {', '.join(PAGED)} are asked of /index.json"
-            raise UsageProblem(message=told)
+            message = f"this is the whole listing: {', '.join(PAGED)} are asked of /index.json"
+            raise UsageProblem(message=message)
         filters = await desk.run(visit.look.filters, asked.filters)
         found = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
         skills = map(visit.look.told, found)
