@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from registry.catalog.resolve import resolve
+from registry.catalog.resolve import not_found, resolve
 from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
-from registry.catalog.why import Explanation, explained
+from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.asked import Condition
 from registry.db.interface import Reader
@@ -18,10 +18,10 @@ from registry.db.queries.filters import Filters, Sort, where
 from registry.db.queries.findings import Finding, FindingCount
 from registry.db.queries.recent import Change
 from registry.db.queries.sizes import Size
-from registry.db.queries.skills import StoredSkill
+from registry.db.queries.skills import StoredSkill, namesakes
 from registry.db.queries.sources import list_sources
 from registry.db.queries.usage import UsageCount
-from registry.errors import SkillAmbiguous, SkillNotFound
+from registry.errors import PersonalityNotFound, SkillAmbiguous, SkillNotFound
 from registry.model import Found, Page, Skill, Source
 from registry.settings import Personality
 from registry.sync.sources import find as find_source
@@ -155,6 +155,19 @@ class Browse:
         if stored.within != 1 or self._source not in {None, stored.skill.source}:
             return False
         return self._personality is None or stored.id in self._known_ids()
+
+    def explain(self, handle: str, personality: str | None = None) -> Sequence[Explanation]:
+        """Explain all skills that a handle may mean, as `SkillRegistry.why` does; no folders.
+
+        Raises `SkillNotFound`, and `PersonalityNotFound`, also for who sees less than all.
+        """
+        reader = self.core.reader
+        if personality is not None and not self.is_whole:
+            raise PersonalityNotFound(name=personality, similar=(), known=())
+        found = [self.why(one) for one in namesakes(reader, handle) if self.shows(one)]
+        if not found:
+            raise not_found(reader, handle) if self.is_whole else SkillNotFound(handle)
+        return found if personality is None else judged(self.core, found, personality)
 
     def why(self, stored: StoredSkill) -> Explanation:
         """Explain why a skill is, or isn't, listed; only who sees all is told of others."""

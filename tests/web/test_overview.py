@@ -143,6 +143,14 @@ def test_who_sees_what_and_why_not_is_told(choosy):
         assert sorted(page.names()) == ["letters-0", "letters-1", "letters-2"]
         explained = site.get("/why", q="letters-0", personality="coder").page.text
         assert "coder does not see it" in explained
+        _, reads = choosy.tokens().create("reader")
+        asked = site.ask("/why?q=letters-0&personality=coder", Authorization=f"Bearer {reads}").page
+        assert "coder does not see it" in asked.text
+        assert ("option", {"selected": None}) in asked.elements
+        _, sees = choosy.tokens().create("coder", personality="coder")
+        told = site.ask("/why.json?q=sums&personality=coder", Authorization=f"Bearer {sees}").json
+        assert told["explanations"] == []
+        assert "coder" in told["problem"]
         assert site.ask("/personalities/nobody").status == 404
 
 

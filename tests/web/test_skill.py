@@ -259,6 +259,24 @@ def test_why_a_skill_is_not_shown_is_explained(site, library):
     assert "No skill" in site.get("/why", q="zzqq").page.text
 
 
+@pytest.mark.both
+def test_why_of_a_name_is_explained_of_all_that_have_it_to_whoever_asks(site, registry, tmp_path):
+    write_skill(tmp_path / "team" / "sums", body="# Something else\n")
+    registry.sync(str(tmp_path / "team"), name="team", scope="team")
+    told = site.get("/why.json", q="sums").json["explanations"]
+    assert {one["ref"]: one["listed"] for one in told} == {"sums": True, "mine/sums": False}
+    _, shown = registry.tokens().create("anna")
+    reader = site.ask("/why.json?q=sums", Authorization=f"Bearer {shown}")
+    assert reader.json["explanations"] == told
+    folder = site.ask(f"/why.json?q={tmp_path}", Authorization=f"Bearer {shown}").json
+    assert folder["problem"].startswith("No skill")
+    _, shown = registry.tokens().create("ben", source="mine")
+    own = site.ask("/why.json?q=sums", Authorization=f"Bearer {shown}").json["explanations"]
+    assert [(one["ref"], one["listed"], one["reasons"]) for one in own] == [
+        ("mine/sums", False, [])
+    ]
+
+
 def test_where_it_came_from_is_told(site):
     assert site.get("/skills/sums.json").json["origin"] is None
 
