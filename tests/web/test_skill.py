@@ -1,6 +1,7 @@
 """The page of a skill, its files, and what it was like."""
 
 import io
+import re
 import shutil
 import zipfile
 from urllib.parse import quote, urlsplit
@@ -249,6 +250,12 @@ def test_copies_and_near_copies_are_listed(site, registry, tmp_path):
     assert [one["relation"] for one in told] == ["differing"]
     near = site.get("/copies/letters-0").page
     assert {"letters-1", "letters-2"} <= set(near.names())
+
+
+def test_what_was_found_and_where_are_told_apart(site):
+    findings = site.get("/skills/mine/broken").text.partition('class="findings"')[2]
+    assert 'class="code"' in findings
+    assert re.search(r"</(a|span)><(a|span)|</(a|span)>line", findings) is None
 
 
 def test_why_a_skill_is_not_shown_is_explained(site, library):
