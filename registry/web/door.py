@@ -1,6 +1,7 @@
 """Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
 
 import ipaddress
+import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,12 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from registry.errors import DatabaseProblem
 from registry.exchange.remote.address import is_loopback
+from registry.web.bare import refused
 from registry.web.desk import Visitor
+
+log = logging.getLogger(__name__)
 
 COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
@@ -69,24 +74,30 @@ class Door:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, or hand it on with its visitor."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        if scope["path"] == "/login" and scope["method"] == "POST":
-            await (await self._signed_in(request))(scope, receive, send)
-            return
-        if scope["path"] == "/logout" and scope["method"] == "POST":
+        answer = self._app
+        if scope["type"] == "http":
+            request = Request(scope, receive)
+            try:
+                answer = await self._answer(request) or answer
+            except DatabaseProblem as error:
+                log.warning("Who asks can't be told: %s", error)
+                told = "Who you are can't be told at the moment"  # nor what the database is called
+                answer = refused(request.headers, 503, told, {"cache-control": "no-store"})
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response | None:
+        """Return what a request is answered with here; None: its visitor is let in."""
+        path, method = request.scope["path"], request.method
+        if path == "/login" and method == "POST":
+            return await self._signed_in(request)
+        if path == "/logout" and method == "POST":
             left = RedirectResponse("/login", 303)
             left.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=self._secure)
-            await left(scope, receive, send)
-            return
-        visitor = await self._visitor(request)
-        if visitor is None and not scope["path"].startswith(OPEN):
-            await self._refusal(request)(scope, receive, send)
-            return
-        scope["visitor"] = visitor
-        await self._app(scope, receive, send)
+            return left
+        is_open = path.startswith(OPEN)
+        visitor = None if is_open else await self._visitor(request)
+        request.scope["visitor"] = visitor
+        return None if is_open or visitor is not None else self._refusal(request)
 
     async def _visitor(self, request: Request) -> Visitor | None:
         headers = request.headers

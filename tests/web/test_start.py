@@ -214,6 +214,22 @@ def test_all_skills_are_streamed_as_json(site, skill, registry, root):
         assert "/index.json" in site.ask(f"/skills.json?{paged}").json["error"]["message"]
 
 
+def test_a_database_that_fails_is_said_by_every_face(site, registry, database, tmp_path):
+    _, shown = registry.tokens().create("anna")
+    (tmp_path / "strange.db").write_bytes(b"no database at all " * 1000)
+    (tmp_path / "strange.db").replace(database)
+    for path in ("/", "/skills/sums", "/skills.json", "/changes.atom", "/api/v1/skills"):
+        assert site.ask(path).status == 503, path
+    for path in ("", "/s/mine"):
+        assert site.ask(f"{path}/.well-known/agent-skills/index.json").status == 503, path
+    given = {"Authorization": f"Bearer {shown}"}
+    answer = site.ask("/", **given)
+    assert (answer.status, str(database) in answer.text) == (503, False)
+    assert "Who you are" in site.ask("/", Accept="text/html", **given).page.text
+    assert site.ask("/login", "POST", f"token={shown}").status == 503
+    assert site.ask("/healthz", **given).status == 200
+
+
 def test_the_first_page_is_small_and_needs_few_requests(site, skill, registry, root):
     for number in range(60):
         skill(f"many/more-{number:03}", description="Does something at length. " * 12)
