@@ -21,10 +21,9 @@ from registry.db.queries.sizes import Size
 from registry.db.queries.skills import StoredSkill, namesakes
 from registry.db.queries.sources import list_sources
 from registry.db.queries.usage import UsageCount
-from registry.errors import PersonalityNotFound, SkillAmbiguous, SkillNotFound
+from registry.errors import PersonalityNotFound, SkillAmbiguous, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, Source
 from registry.settings import Personality
-from registry.sync.sources import find as find_source
 
 FEW: Final = 2000
 """So many skills are gone on with by their versions."""
@@ -49,7 +48,11 @@ class Browse:
         self._personality: Personality | None = None
         if personality is not None:
             self._personality = personality_of(core.settings, personality)
-        self._source = None if source is None else find_source(core, source).name
+        self._source = source
+        if source is not None:
+            known = [one.name for one in list_sources(core.reader, counted=False)]
+            if source not in known:  # a path would be one of whoever started the server
+                raise SourceNotFound(name=source, known=known)
 
     @property
     def is_whole(self) -> bool:

@@ -185,7 +185,7 @@ def _shorter(request: Request) -> Response | None:
     It names no host: a proxy may call us by another name, and speak TLS where we do not.
     """
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
-    if not path.endswith("/"):
+    if not path.endswith("/") or not path.strip("/"):
         return None
     path = f"/{path.strip('/')}"
     return RedirectResponse(f"{path}?{query}" if query else path)

@@ -190,6 +190,12 @@ def test_options_that_need_each_other_are_asked_for(environment, library, argume
     assert "Traceback" not in ran.err
 
 
+def test_a_personality_that_there_is_not_is_said_before_anybody_comes(environment, library):
+    trusted = ["--trust-header", "X-User", "--from", "10.0.0.0/8", "--personality", "nobody"]
+    ran = program.run(["serve", *trusted], environ=environment)
+    assert (ran.status, "nobody" in ran.err) == (1, True)
+
+
 def test_without_the_extra_it_says_what_to_install(environment, library, tmp_path):
     (tmp_path / "hidden" / "jinja2").mkdir(parents=True)
     (tmp_path / "hidden" / "jinja2" / "__init__.py").write_text(

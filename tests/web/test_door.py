@@ -180,6 +180,28 @@ def test_a_token_of_a_source_shows_nothing_else(registry, tokens, tmp_path):
         assert "path" not in ask("/sources.json").json["sources"][0]
 
 
+def test_a_token_of_what_is_no_more_lets_nobody_in_and_names_nothing_else(
+    registry, tokens, monkeypatch, library, database
+):
+    _, shown = tokens.create("anna", source="mine")
+    given = {"Authorization": f"Bearer {shown}"}
+    monkeypatch.chdir(library.parent)
+    with serving(registry, mcp=True) as site:
+        assert site.ask("/", **given).status == 200
+        registry.update_source("mine", new_name=library.name)
+        for path in ("/", "/index.json", "/skills.json", "/api/v1/skills", "/mcp"):
+            told = site.ask(path, **given)
+            assert (told.status, library.name in told.text) == (401, False), path
+        registry.update_source(library.name, new_name="mine")
+        assert site.ask("/index.json", **given).json["total"] == 4
+        assert site.ask("/mcp", **given).status == 406  # let in, but it was no request
+    settings = Settings(personalities={"coder": Personality("coder")})
+    with SkillRegistry.open(database, settings=settings) as before:
+        _, shown = before.tokens().create("ben", personality="coder")
+    with serving(registry) as site:
+        assert site.ask("/", Authorization=f"Bearer {shown}").status == 401
+
+
 @pytest.mark.both
 @pytest.mark.parametrize("narrowed", [{"source": "mine"}, {"personality": "coder"}])
 def test_of_copies_that_a_token_does_not_show_nothing_is_said(database, tmp_path, narrowed):

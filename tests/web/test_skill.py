@@ -86,6 +86,7 @@ def test_an_address_of_nothing_is_answered_in_the_way_that_was_asked(site):
 def test_a_slash_too_many_leads_to_the_address_without_it_and_to_no_other_host(site, asked, found):
     answer = site.ask(asked)
     assert (answer.status, answer.headers["location"]) == (307, found)
+    assert site.ask("//").status == 404
 
 
 def test_of_an_ambiguous_name_the_refs_are_told(registry, root, tmp_path):
