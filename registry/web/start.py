@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from registry.catalog.search.fit import FITS
-from registry.db.queries.facets import Facets
+from registry.db.queries.facets import MOST, Facets
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import Facet
 from registry.errors import RegistryError, UsageProblem
@@ -78,10 +78,7 @@ def start(visit: Visit) -> Told:
             "missing": found.missing if asked.queries else (),
             "fits": not asked.queries or found.confidence >= FITS,
             "pages": pages,
-            "facets": [
-                (key, title, _further(getattr(counts, name), asked), getattr(asked, key, None))
-                for key, title, name in FACETS
-            ],
+            "facets": list(_facets(counts, asked)),
             "months": [
                 (key, title, charts.months(getattr(counts, key)), getattr(asked, key))
                 for key, title in (("updated", "Last changed"), ("created", "Made"))
@@ -93,9 +90,13 @@ def start(visit: Visit) -> Told:
     )
 
 
-def _further(values: Sequence[Facet], asked: Asked) -> list[Facet]:
-    """Return what narrows further: of tags several can be chosen, and those are chosen."""
-    return [one for one in values if one.value not in asked.tags]
+def _facets(counts: Facets, asked: Asked) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
+    """Yield each facet: what narrows further, whether there is more of it, and what is chosen."""
+    for key, title, name in FACETS:
+        values: Sequence[Facet] = getattr(counts, name)
+        # Of tags several can be chosen; those that are narrow no further.
+        further = [one for one in values if key != "tag" or one.value not in asked.tags]
+        yield key, title, further, len(values) == MOST, getattr(asked, key, None)
 
 
 def _made(_what: object, load: Callable[[], Any]) -> Any:

@@ -113,6 +113,17 @@ def test_counts_are_those_of_what_is_left_and_their_links_lead_there(site):
     assert "/?tag=mail&tag=mail" not in chosen.links
 
 
+def test_of_many_values_it_is_said_that_there_are_more_than_are_named(site, skill, registry, root):
+    def sync_with(tags):
+        skill("tagged", extra=f"tags: [{', '.join(f't-{one:02}' for one in range(tags))}]\n")
+        registry.sync(str(root))
+        return site.get("/").page.text
+
+    assert "25 more" in sync_with(34)  # with the three of the others; 12 are named at once
+    assert "the next 28" in sync_with(60)
+    assert len(site.get("/index.json").json["facets"]["tags"]) == 40
+
+
 def test_pages_fit_together(site, skill, registry, root):
     for number in range(40):
         skill(f"many/more-{number:02}", description=f"Number {number} does {'x' * number} alone.")
