@@ -103,6 +103,11 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
+def tag_key(tag: str) -> str:
+    """Return a tag as it is stored."""
+    return " ".join(tag.casefold().split())
+
+
 def folded(path: str) -> str:
     """Return what is equal for paths that a file system may take for one and the same."""
     if path.isascii():

@@ -1,4 +1,3 @@
-import os
 import shutil
 
 import pytest
@@ -13,7 +12,7 @@ from registry.errors import (
     SkillMissing,
 )
 from registry.settings import Limits, Settings
-from tests.conftest import OLD, write_skill
+from tests.conftest import OLD, edit_without_a_trace, write_skill
 
 
 @pytest.fixture
@@ -53,13 +52,7 @@ def test_an_edit_without_a_trace_in_the_times_is_seen_while_the_file_is_young(
 ):
     folder = skill("beta", description="one", age=None)
     registry.sync(str(root))
-    document = folder / "SKILL.md"
-    facts = document.stat()
-    with document.open("r+b") as file:
-        text = file.read().replace(b"one", b"two")
-        file.seek(0)
-        file.write(text)
-    os.utime(document, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    edit_without_a_trace(folder / "SKILL.md", b"one", b"two")
     assert registry.get("beta").description == "two"
 
 

@@ -32,13 +32,7 @@ from registry.disk.files import digest
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
-from registry.errors import (
-    ChangeRefused,
-    NotUtf8,
-    RegistryError,
-    SkillChangedOnDisk,
-    SkillMissing,
-)
+from registry.errors import ChangeRefused, NotUtf8, RegistryError, SkillChangedOnDisk, SkillMissing
 from registry.model import Parameter, SkillDetail
 from registry.sync.hashing import whole_hash
 from registry.sync.owned import check_own

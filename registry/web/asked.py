@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.filters import Filters, Sort, check_page
 from registry.errors import UsageProblem
 
 PAGE: Final = 30
@@ -19,8 +19,6 @@ MAX_PAGE: Final = 200
 MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
 """Characters of one query; what is typed beyond them is not looked at."""
-
-SORTS: Final = ("name", "created", "updated")
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
@@ -53,9 +51,7 @@ class Asked:
             _check_once(given, key)
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
         sort = given.get("sort") or "name"
-        if sort not in SORTS:
-            known = ", ".join(SORTS)
-            raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
+        check_page(sort, None, 0)
         asked = cls(
             queries=_each(" ".join(one[:MAX_QUERY].split()) for one in given.getlist("q")),
             tags=_each(given.getlist("tag")),

@@ -42,14 +42,14 @@ def months(counts: Sequence[Facet]) -> list[Bar]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line from one month to another: its points, as SVG has them."""
+    """A line from one month to another: its points, as SVG has them, in 600 x 120."""
 
     points: str
     first: str
     last: str
 
 
-def growth(counts: Sequence[Facet], width: int = 600, height: int = 120) -> Line | None:
+def growth(counts: Sequence[Facet]) -> Line | None:
     """Return the line of how many there were by the end of each month; None: of no month."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
@@ -57,9 +57,9 @@ def growth(counts: Sequence[Facet], width: int = 600, height: int = 120) -> Line
     span = _between(min(known), max(known), 240)
     before = sum(count for month, count in known.items() if month < span[0])
     totals = list(accumulate((known.get(month, 0) for month in span), initial=before))
-    step = width / max(1, len(totals) - 1)
+    step = 600 / max(1, len(totals) - 1)
     points = " ".join(
-        f"{place * step:.1f},{height - total / totals[-1] * height:.1f}"
+        f"{place * step:.1f},{120 - total / totals[-1] * 120:.1f}"
         for place, total in enumerate(totals)
     )
     return Line(points, span[0], span[-1])

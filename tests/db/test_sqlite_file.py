@@ -21,14 +21,6 @@ FTS5_MERGES = 4
 
 
 @pytest.fixture
-def filled(registry, root, skill):
-    skill("alpha")
-    skill("beta")
-    registry.sync(str(root), name="mine")
-    return registry
-
-
-@pytest.fixture
 def backend(filled):
     return filled.core.backend
 

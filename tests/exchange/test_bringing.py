@@ -18,13 +18,6 @@ from tests.conftest import write_skill
 
 
 @pytest.fixture
-def mine(registry, root):
-    """A source to bring skills into."""
-    registry.sync(str(root), name="mine")
-    return registry
-
-
-@pytest.fixture
 def repository(tmp_path):
     """A repository of three skills, one with a program."""
     home = tmp_path / "repo"

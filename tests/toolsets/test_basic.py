@@ -6,9 +6,7 @@ import shutil
 
 import pytest
 
-from registry.api import SkillRegistry
-from registry.settings import parse_settings
-from tests.conftest import write_skill
+from tests.conftest import open_with, write_skill
 from tests.refusing import refuse
 
 MIB = 1 << 20
@@ -243,8 +241,7 @@ class TestWhatIsShown:
             "team": "platform",
             "skills": {"global_ingest": {"deny": ["denied"]}},
         }
-        settings = parse_settings({"personalities": {"coder": coder}}, "config.yaml")
-        with SkillRegistry.open(database, settings=settings) as opened:
+        with open_with(database, personalities={"coder": coder}) as opened:
             yield opened
 
     @pytest.fixture

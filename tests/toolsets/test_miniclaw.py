@@ -28,9 +28,7 @@ WEATHER = {
 
 @pytest.fixture
 def workspace(registry, root):
-    (root / "none").mkdir()
     registry.sync(str(root), name="workspace")
-    (root / "none").rmdir()
     return root
 
 

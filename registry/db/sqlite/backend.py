@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 from registry.db.forks import busy
 from registry.db.interface import Backend, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
-from registry.db.sqlite.dialect import (
-    BUSY_SECONDS,
-    ERRORS,
-    copy_file,
-    has_wal_reset_bug,
-    translate,
-)
+from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, copy_file, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.stamps import NONE, Stamps

@@ -17,7 +17,8 @@ from registry.errors import (
 from registry.exchange import unpacking
 from registry.exchange.remote.archive import open_archive
 from registry.exchange.remote.tree import Bounds
-from tests.exchange.remote.conftest import document, special, tarred, zipped
+from tests.exchange.packed import special, tarred, zipped
+from tests.exchange.remote.conftest import document
 
 FILES = {"alpha/SKILL.md": document("alpha"), "beta/SKILL.md": document("beta")}
 LINKS = [

@@ -8,12 +8,7 @@ import pytest
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
 from registry.exchange.remote import fetching, git
 from registry.exchange.remote.tree import Bounds
-from tests.exchange.remote.upstream import (
-    all_checkouts,
-    checkout_of,
-    document,
-    files_of,
-)
+from tests.exchange.remote.upstream import all_checkouts, checkout_of, document, files_of
 
 FILE, PROGRAM, LINK, FOLDER, MODULE = "100644", "100755", "120000", "40000", "160000"
 
