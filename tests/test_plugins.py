@@ -76,8 +76,8 @@ def opened(database):
         registry.close()
 
 
-def codes(registry, name="parcel"):
-    return {finding.code for finding in registry.get(name).diagnostics}
+def codes(registry):
+    return {finding.code for finding in registry.get("parcel").diagnostics}
 
 
 def test_what_a_dialect_reads_is_found_like_any_skills(install, parcel, opened, root):

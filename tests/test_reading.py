@@ -39,6 +39,23 @@ def test_a_skill_is_shown_with_everything_that_is_known_of_it(registry, alpha):
 
 
 @pytest.mark.both
+def test_a_name_is_found_however_its_accents_are_written(registry, root, skill):
+    # An archive made on a Mac has letters and accents apart; who types them has them in one.
+    whole, apart = "\u00fcbung", "u\u0308bung"
+    skill(apart, name="")
+    registry.sync(str(root), name="mine")
+    for handle in (whole, apart, f"mine/{whole}"):
+        assert registry.get(handle).name == apart
+        assert (
+            "Step by step"
+            in registry.toolset("ethos").call("skill_view", {"name": handle})["value"]
+        )
+    skill("other", name=whole)
+    registry.sync()
+    assert [registry.get(handle).name for handle in (whole, apart)] == [whole, apart]
+
+
+@pytest.mark.both
 def test_an_edited_skill_is_never_shown_stale(registry, alpha):
     write_skill(alpha, description="Edited by hand.", age=OLD + 7)
     assert registry.get("alpha").description == "Edited by hand."

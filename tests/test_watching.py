@@ -49,7 +49,7 @@ def until(condition, seconds=120.0):
         time.sleep(0.02)
 
 
-def settle(watcher, monkeypatch=None):
+def settle(watcher):
     """Start, and wait until the first full pass is over."""
     watcher.start()
     until(lambda: watcher._next_full > 0)

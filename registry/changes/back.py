@@ -171,7 +171,7 @@ def bring_back(
     return back
 
 
-def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None = None) -> None:
+def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None) -> None:
     """Say what else, ``found`` having come back from the trash, could be meant by its name."""
     if isinstance(found, History):
         return

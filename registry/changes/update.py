@@ -132,9 +132,7 @@ def update_files(
     return found_after(under_lock(core, base.source_id, change), base.folder)
 
 
-def base_of(
-    core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool = False
-) -> StoredSkill:
+def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:
     """Return the stored version that a change is based on.
 
     Without a hash to compare, the change is based on what the database knew: an edit made by hand

@@ -44,7 +44,7 @@ class SourcePlan:
 
     source: Source
     walk: Walk
-    mark: str = MARK
+    mark: str
     outcome: Outcome = "ok"
     message: str | None = None
     kept: int = 0

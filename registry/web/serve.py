@@ -97,7 +97,6 @@ def serve(
     trusted: Trusted | None = None,
     watch: bool = True,
     on_start: Callable[[], object] = lambda: None,
-    bounds: Bounds | None = None,
 ) -> None:
     """Serve until a signal ends it.
 
@@ -120,7 +119,7 @@ def serve(
             if not os.access(path, os.R_OK):
                 raise UsageProblem(message=f"{path} can't be read")
     sys.setswitchinterval(TURN)
-    bounds = bounds or Bounds()
+    bounds = Bounds()
     desk = Desk(registry, address.public)
     mcp = McpDoor(registry, bounds, watch=watch) if find_spec("mcp") else None  # an extra
     tls: dict[str, Any] = {}

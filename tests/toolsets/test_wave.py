@@ -339,7 +339,11 @@ class TestOtherErrors:
 
     def test_a_folder_that_is_gone_is_not_found(self, refused, registry, places):
         shutil.rmtree(places[0] / "skill-1")
-        assert refused("skill-1")["errorDetails"]["type"] == "skill_not_found"
+        for name in ("skill-1", "personal/skill-1"):
+            answer = refused(name)
+            assert answer["errorDetails"]["type"] == "skill_not_found"
+            assert answer["errorDetails"]["availableSkills"] == ["shared", "skill-2"]
+            assert "- skill-1:" not in answer["content"]
 
     @pytest.mark.file
     def test_an_unusable_database_is_a_system_error(self, refused, registry, places):

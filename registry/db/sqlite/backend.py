@@ -86,12 +86,7 @@ class SqliteBackend(Backend):
             if not lock.acquire(wait):
                 return False
             try:
-                with (
-                    busy,
-                    closing(
-                        sqlite3.connect(self.path, timeout=wait, isolation_level=None)
-                    ) as connection,
-                ):
+                with busy, closing(self._plain(wait)) as connection:
                     connection.execute("BEGIN IMMEDIATE")
                     for sql, rows in work:
                         connection.executemany(sql, rows)
@@ -99,6 +94,9 @@ class SqliteBackend(Backend):
             except ERRORS as error:
                 raise translate(error, self.path) from error
         return True
+
+    def _plain(self, wait: float) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=wait, isolation_level=None)
 
     def info(self) -> "DatabaseInfo":
         """Collect the facts."""
@@ -127,12 +125,7 @@ class SqliteBackend(Backend):
             if not self.writable:
                 with busy, closing(self.reader.connect()) as connection:
                     return list(_problems(connection, None))
-            with (
-                busy,
-                closing(
-                    sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-                ) as connection,
-            ):
+            with busy, closing(self._plain(BUSY_SECONDS)) as connection:
                 return list(_problems(connection, self.path))
         except ERRORS as error:
             raise translate(error, self.path) from error

@@ -156,10 +156,10 @@ def test_a_redirect_elsewhere_is_not_followed(registry, git_http, to):
     assert told.value
 
 
-def _answering(body, kind="application/x-git-upload-pack-advertisement"):
+def _answering(body):
     def answer(handler):
         handler.send_response(200)
-        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
         handler.end_headers()
         body(handler.wfile)
         return True

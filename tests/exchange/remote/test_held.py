@@ -107,6 +107,42 @@ def test_a_tool_is_told_that_a_skill_waits_to_be_trusted(cli, evil):
     assert said["error"]["code"] == "skill_held"
     assert "comes from elsewhere and has security errors" in said["error"]["message"]
     assert said["error"]["message"].endswith("Only the user can trust its source.")
+    wave = cli("tools", "call", "--toolset", "wave", "Skill", '{"skill_name": "evil"}')
+    answer = json.loads(wave.stdout)
+    assert answer["errorDetails"]["type"] == "skill_inaccessible"
+    assert answer["error"] == "Skill 'evil' is not available for model invocation."
+
+
+@pytest.fixture
+def flat(upstream):
+    """A repository with two skills at its top, of which one has security errors."""
+    upstream.write("fair/SKILL.md", document("fair"))
+    upstream.write("foul/SKILL.md", document("foul", body=SHELL))
+    upstream.commit()
+    return upstream
+
+
+def test_the_toolset_of_one_folder_shows_it_no_sooner(registry, flat):
+    registry.sync(flat.url, name="team")
+    basic = registry.toolset("basic")
+    missing = {"error": "Skill 'foul' not found in skills folder"}
+    assert basic.call("list_skills", {}) == {"skills": ["fair", "skills"]}
+    assert basic.call("get_skill", {"skill_name": "foul"}) == missing
+    registry.trust_source("team")
+    assert basic.call("list_skills", {}) == {"skills": ["fair", "foul", "skills"]}
+    assert SHELL in basic.call("get_skill", {"skill_name": "foul"})["documentation"]
+
+
+def test_the_toolset_of_one_folder_shows_nothing_there_that_was_not_looked_at(registry, flat):
+    registry.sync(flat.url, name="team")
+    checkout = Path(registry.sources()[0].path)
+    basic = registry.toolset("basic")
+    assert "documentation" in basic.call("get_skill", {"skill_name": "fair"})
+    for name in ("fair", "fresh"):
+        (checkout / name).mkdir(exist_ok=True)
+        (checkout / name / "SKILL.md").write_text(document(name, body=SHELL))
+        missing = {"error": f"Skill '{name}' not found in skills folder"}
+        assert basic.call("get_skill", {"skill_name": name}) == missing
 
 
 def test_pull_says_how_to_trust_what_is_held_back(cli, evil, tmp_path):
