@@ -182,11 +182,7 @@ class SkillServer:
         self.notices.publish(*events)
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        def look() -> T:
-            self._core.look_again()
-            return work(*arguments)
-
-        return await asyncio.get_running_loop().run_in_executor(self._pool, look)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
 
     async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         offered = await self._run(
