@@ -25,6 +25,7 @@ sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 import costs  # noqa: E402
 import far  # noqa: E402
 import floors  # noqa: E402
+import waits  # noqa: E402
 from generate import write_skills  # noqa: E402
 from served import server  # noqa: E402
 
@@ -263,9 +264,10 @@ def report(sizes: list[int], seconds: float) -> Iterator[str]:
                     databases.drop(place)
                 for name in places:
                     shutil.rmtree(work / f"{name}-{size}")
-            url = databases.new()
-            yield from far.report(url, min(sizes), seconds)
-            databases.drop(url)
+            for more, skills in ((far.report, min(sizes)), (waits.report, waits.SKILLS)):
+                url = databases.new()
+                yield from more(url, skills, seconds)
+                databases.drop(url)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -209,15 +209,6 @@ class Core:
                 raise
             raise damage from error
 
-    def look_again(self) -> None:
-        """See whether a database that was not there has been made since, by another process.
-
-        Raises `DatabaseProblem` and its subclasses.
-        """
-        reader = self.reader
-        if reader.empty:
-            reader.empty = reader.state() is not State.CURRENT
-
     def create_database(self) -> None:
         """Create or upgrade the database."""
         self.reader.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from registry.errors import SettingsProblem
+from registry.text import tag_key
 
 APPLICATION = "skill-registry"
 SETTINGS_BYTES = 1 << 20
@@ -133,43 +134,25 @@ def _value_of(text: str, path: str) -> object:
     """Return the value of a YAML text. Raises `SettingsProblem`, also for a key given twice."""
     import yaml
 
-    loader = None
+    class Loader(yaml.SafeLoader):
+        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+            node = super().compose_mapping_node(anchor)
+            keys = set()
+            for key, _ in node.value:
+                if key.id == "scalar" and key.value in keys:
+                    # The first one would be lost, and with it what it forbids.
+                    message = f"line {key.start_mark.line + 1}: {key.value!r} stands twice"
+                    raise SettingsProblem(path=path, message=message)
+                keys.add(str(key.value))
+            return node
+
     try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
-        key = _twice(root)
-        if key is not None:  # the first one would be lost, and with it what it forbids
-            message = f"line {key.start_mark.line + 1}: {key.value!r} stands twice"
-            raise SettingsProblem(path=path, message=message)
-        return None if root is None else loader.construct_document(root)
+        return yaml.load(text, Loader)  # noqa: S506  # a safe one
     except (yaml.YAMLError, RecursionError, ValueError) as error:  # the last: a 30 February
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", line {mark.line + 1}"
         said = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise SettingsProblem(path=path, message=f"it is not valid YAML{where}: {said}") from error
-    finally:
-        if loader is not None:
-            loader.dispose()
-
-
-def _twice(root: Any) -> Any:
-    """Return the node of a key that stands twice in one mapping; None: there is none."""
-    left, seen = [root], {None}
-    while left:
-        node = left.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.id == "sequence":
-            left += node.value
-        elif node.id == "mapping":
-            keys = set()
-            for key, value in node.value:
-                left += key, value
-                if key.id == "scalar" and key.value in keys:
-                    return key
-                keys.add(str(key.value))
-    return None
 
 
 def parse_settings(data: object, path: str) -> Settings:
@@ -251,7 +234,7 @@ def _value(kind: Any, value: Any, key: str, where: str) -> object:
     if not is_right(value):
         raise ValueError(f"{where} must be {wanted.format(value)}")
     if key.endswith("_tags"):
-        return frozenset(" ".join(tag.casefold().split()) for tag in value)
+        return frozenset(map(tag_key, value))
     if isinstance(value, list):
         return frozenset(value) if kind == Names else tuple(value)
     return value

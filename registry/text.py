@@ -103,6 +103,19 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
+def spellings(name: str) -> list[str]:
+    """Return ``name`` and the other ways to write the same characters: NFC and NFD."""
+    if name.isascii():
+        return [name]
+    forms = (unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name))
+    return list(dict.fromkeys([name, *forms]))
+
+
+def tag_key(tag: str) -> str:
+    """Return a tag as it is stored."""
+    return " ".join(tag.casefold().split())
+
+
 def folded(path: str) -> str:
     """Return what is equal for paths that a file system may take for one and the same."""
     if path.isascii():

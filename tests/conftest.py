@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,9 +13,10 @@ from zlib import crc32
 import pytest
 
 from registry.api import SkillRegistry
+from registry.disk import beneath
 from registry.disk.agents import VARIABLES
 from registry.model import DOCUMENT_NAMES
-from registry.settings import Settings
+from registry.settings import Settings, parse_settings
 
 pytest_plugins = ("tests.collecting", "tests.backends")
 
@@ -24,6 +27,18 @@ MakeSkill = Callable[..., Path]
 
 OLD = 1_700_000_000
 """A file time (14 November 2023) long before any scan of a test, so that it can be trusted."""
+
+
+def interpreted(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run an interpreter that really starts; return how it ended and what it printed."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+        cwd=REPOSITORY,
+    )
 
 
 def hearing_interrupts() -> None:
@@ -67,6 +82,22 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def mine(registry: SkillRegistry, root: Path) -> SkillRegistry:
+    """A registry with a source of one's own, and no skill in it."""
+    registry.sync(str(root), name="mine")
+    return registry
+
+
+@pytest.fixture
+def filled(registry: SkillRegistry, root: Path) -> SkillRegistry:
+    """A registry of two skills."""
+    for name in ("alpha", "beta"):
+        write_skill(root / name)
+    registry.sync(str(root), name="mine")
+    return registry
+
+
 def write_skill(
     folder: Path,
     *,
@@ -84,6 +115,16 @@ def write_skill(
     if age is not None:
         os.utime(document, (age, age))
     return folder
+
+
+def edit_without_a_trace(document: Path, before: bytes, after: bytes) -> None:
+    """Replace as many bytes of a file in place; its size and times stay."""
+    facts = document.stat()
+    with document.open("r+b") as file:
+        text = file.read().replace(before, after)
+        file.seek(0)
+        file.write(text)
+    os.utime(document, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
 @pytest.fixture
@@ -155,6 +196,21 @@ def registry(database: Path | str, tmp_path: Path) -> Iterator[SkillRegistry]:
     """An open registry, seen from the test's own folder: its projects are here."""
     with SkillRegistry.open(database, settings=Settings(), workdir=tmp_path) as opened:
         yield opened
+
+
+def open_with(database: Path | str, **settings: object) -> SkillRegistry:
+    """Open a registry with settings as a file has them."""
+    return SkillRegistry.open(database, settings=parse_settings(settings, "config.yaml"))
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def opening(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Once by the system's own call, once without it, a handle for each part of a path."""
+    if request.param == "walk":
+        monkeypatch.setattr(beneath, "_openat2", lambda: None)
+    elif beneath._openat2() is None:
+        pytest.skip("this system has no openat2")
+    return request.param
 
 
 @pytest.fixture

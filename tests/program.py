@@ -208,14 +208,12 @@ class Script:
     What it prints goes to files, and so nobody has to read it while it runs.
     """
 
-    def __init__(
-        self, text: str, *arguments: object, environ: Mapping[str, str] = os.environ
-    ) -> None:
+    def __init__(self, text: str, *arguments: object) -> None:
         self._out, self._err = (tempfile.TemporaryFile("w+") for _ in range(2))  # noqa: SIM115
         with open(os.devnull, "rb") as nothing:
             self.process = start(
                 [text, *map(str, arguments)],
-                environ=environ,
+                environ=os.environ,
                 streams=(nothing.fileno(), self._out.fileno(), self._err.fileno()),
                 main=execute,
             )

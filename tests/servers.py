@@ -13,7 +13,6 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,8 +52,8 @@ def programs() -> Path:
 class Server:
     """A server in a folder of its own, which goes with it."""
 
-    def __init__(self, *, durable: bool = False, options: Sequence[str] = ()) -> None:
-        self._options = (*SMALL, *(() if durable else FAST), *options)
+    def __init__(self, *, durable: bool = False) -> None:
+        self._options = SMALL if durable else (*SMALL, *FAST)
         # In memory where there is a place for that: what a killed process has written stays there.
         place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self._folder = Path(tempfile.mkdtemp(prefix="skill-registry-postgres-", dir=place))

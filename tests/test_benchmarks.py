@@ -1,22 +1,13 @@
 """The benchmarks can be run: they share the tests' servers, and nothing else tries them."""
 
-import subprocess
-import sys
-
 import pytest
 
 from registry import Settings, SkillRegistry
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, interpreted
 
 
 def test_the_benchmarks_find_all_that_they_are_made_of():
-    ran = subprocess.run(
-        [sys.executable, "benchmarks/run.py", "--help"],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=REPOSITORY,
-    )
+    ran = interpreted("benchmarks/run.py", "--help")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "--server-sizes" in ran.stdout
 

@@ -175,14 +175,6 @@ def test_no_command_ends_in_an_internal_error_over_a_damaged_file(sound, tmp_pat
     assert unusable > 5
 
 
-@pytest.fixture
-def filled(registry, root, skill):
-    skill("alpha")
-    skill("beta")
-    registry.sync(str(root), name="mine")
-    return registry
-
-
 WRONG = {
     "a name that is bytes": "UPDATE skills SET name = x'ff00', ref = x'ff00'",
     "a folder that is bytes": "UPDATE skills SET folder = x'ff00' WHERE name = 'alpha'",

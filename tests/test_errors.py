@@ -10,14 +10,7 @@ import pytest
 
 import registry
 from registry.disk.files import IsLink
-from registry.errors import (
-    Conflict,
-    DatabaseProblem,
-    Invalid,
-    NotFound,
-    RegistryError,
-    Unavailable,
-)
+from registry.errors import Conflict, DatabaseProblem, Invalid, NotFound, RegistryError, Unavailable
 from registry.errors import skills as errors_of_skills
 from registry.model import Diagnostic
 from tests.conftest import write_skill

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 import pytest
 
 from registry.catalog.reading import CurrentSkill, read_bytes, read_file
-from registry.disk import beneath
 from registry.disk.files import digest
 from registry.errors import RegistryError
 from registry.exchange.content import content_of
@@ -108,17 +107,7 @@ def stored_from_outside(registry):
     return found + rows("SELECT skill_id FROM documents WHERE text LIKE ?", (f"%{OUTSIDE}%",))
 
 
-@pytest.fixture(params=["openat2", "walk"])
-def opened(request, monkeypatch):
-    """Once by the system's own call, once without it, a handle for each part of a path."""
-    if request.param == "walk":
-        monkeypatch.setattr(beneath, "_openat2", lambda: None)
-    elif beneath._openat2() is None:
-        pytest.skip("this system has no openat2")
-    return request.param
-
-
-@pytest.mark.usefixtures("opened")
+@pytest.mark.usefixtures("opening")
 @pytest.mark.parametrize("place", PLACES)
 def test_a_file_is_read_inside_or_refused(registry, shelves, place):
     current = CurrentSkill.of(registry.core, "alpha")

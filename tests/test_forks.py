@@ -14,14 +14,6 @@ from registry.errors import RegistryError
 from registry.settings import Settings
 
 
-@pytest.fixture
-def filled(registry, root, skill):
-    skill("alpha")
-    skill("beta")
-    registry.sync(str(root))
-    return registry
-
-
 @contextmanager
 def forked(work):
     """Run ``work`` in a forked child, which is waited for; it must come to its end."""

@@ -12,7 +12,7 @@ import pytest
 
 from registry.model import SkillDetail
 from registry.toolsets.open import TOOLSETS
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, interpreted
 from tests.pages import script_of, told
 
 PACKAGES = ("agents", "fastapi", "langchain_core", "pydantic_ai", "pyright")
@@ -205,12 +205,7 @@ def test_a_route_of_fastapi_returns_what_the_command_prints_and_describes_it(lib
     async def in_the_loop() -> SkillDetail:
         return await asyncio.to_thread(library.get, "haiku")
 
-    shown = subprocess.run(
-        [sys.executable, "-m", "registry", "--db", str(database), "show", "haiku", "--json"],
-        capture_output=True,
-        check=True,
-        cwd=REPOSITORY,
-    )
+    shown = interpreted("-m", "registry", "--db", database, "show", "haiku", "--json")
     with TestClient(app) as client:
         for path in ("/in-a-thread", "/in-the-loop"):
             assert client.get(path).json() == json.loads(shown.stdout)

@@ -2,13 +2,12 @@
 
 import ast
 import functools
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "registry"
+from tests.conftest import REPOSITORY, interpreted
+
+PACKAGE = REPOSITORY / "registry"
 
 ROOMS = [
     {"__main__"},
@@ -196,14 +195,8 @@ print([name for name in sys.argv[2:] if name in sys.modules])
 def test_reading_and_an_idle_sync_import_nothing_heavy(registry, root, skill, database, settled):
     skill("alpha")
     registry.sync(str(root))
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(database), *HEAVY],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=PACKAGE.parent,
-    )
-    assert run.stdout.strip() == "[]"
+    run = interpreted("-c", SCRIPT, database, *HEAVY)
+    assert run.stdout.strip() == "[]", run.stderr
 
 
 def test_no_file_grows_past_what_one_person_can_hold_in_mind():

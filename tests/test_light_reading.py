@@ -1,12 +1,10 @@
 """An agent's process that only reads starts fast and stays small: it imports nothing heavy."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from tests.conftest import interpreted
 
 HEAVY = ["sqlalchemy", "alembic", "rich", "mcp", "yaml"]
 
@@ -48,13 +46,7 @@ READS = {
 def heavy_imports(database, toolset):
     """Return what a process of its own imports to read through a toolset, of what is heavy."""
     arguments = [database, toolset, json.dumps(READS[toolset]), ",".join(HEAVY)]
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-    )
+    run = interpreted("-c", SCRIPT, *arguments)
     assert run.stderr == ""
     return run.stdout.strip()
 

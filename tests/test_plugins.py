@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.errors import DialectNotFound, DialectUnusable, SettingsProblem
 from registry.settings import Settings, load_settings, parse_settings
-from tests.conftest import REPOSITORY, write_skill
+from tests.conftest import REPOSITORY, interpreted, write_skill
 
 ACME = """
 def read(front_matter, folder):
@@ -77,8 +76,8 @@ def opened(database):
         registry.close()
 
 
-def codes(registry, name="parcel"):
-    return {finding.code for finding in registry.get(name).diagnostics}
+def codes(registry):
+    return {finding.code for finding in registry.get("parcel").diagnostics}
 
 
 def test_what_a_dialect_reads_is_found_like_any_skills(install, parcel, opened, root):
@@ -317,13 +316,7 @@ def test_who_only_reads_loads_no_dialect(install, opened, parcel, root, database
     os.utime(parcel / "SKILL.md", (1_700_000_000, 1_700_000_000))
     with opened("acme") as registry:
         registry.sync(str(root))
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(database)],
-        env={**os.environ, "PYTHONPATH": f"{REPOSITORY}:{site}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = interpreted("-c", SCRIPT, database, PYTHONPATH=f"{REPOSITORY}:{site}")
     assert (run.stdout, run.stderr) == ("[]\n", "")
 
 
@@ -334,14 +327,8 @@ def test_the_command_line_has_dialects_from_its_settings(install, parcel, root, 
 
     def run(*arguments, dialects):
         settings.write_text(f"dialects: {json.dumps(dialects)}\n")
-        command = [sys.executable, "-m", "registry", "--db", str(database)]
-        return subprocess.run(
-            [*command, "--config", str(settings), *arguments],
-            env={**os.environ, "PYTHONPATH": f"{REPOSITORY}:{site}"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = "-m", "registry", "--db", database, "--config", settings
+        return interpreted(*command, *arguments, PYTHONPATH=f"{REPOSITORY}:{site}")
 
     assert run("sync", str(root), dialects=["acme"]).returncode == 0
     (listed,) = json.loads(run("list", "--json", dialects=["acme"]).stdout)

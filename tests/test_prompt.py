@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.api import SkillRegistry
 from registry.catalog.prompt import MIN_DESCRIPTION, prompt, render_prompt
 from registry.db.queries.offered import Entry
 from registry.errors import PersonalityNotFound
 from registry.model import SCOPES
-from registry.settings import parse_settings
-from tests.conftest import write_skill
+from tests.conftest import open_with, write_skill
 
 PERSONALITIES = {
     "coder": {"toolset": ["bash"], "skills": {"global_ingest": {"deny": ["denied"]}}},
@@ -23,8 +21,7 @@ PERSONALITIES = {
 
 @pytest.fixture
 def registry(database):
-    settings = parse_settings({"personalities": PERSONALITIES}, "config.yaml")
-    with SkillRegistry.open(database, settings=settings) as opened:
+    with open_with(database, personalities=PERSONALITIES) as opened:
         yield opened
 
 

@@ -1,8 +1,6 @@
 """The Python interface, as a program that embeds it calls it: values, kinds, mistakes."""
 
 import ast
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from registry.db.queries.filters import Filters
 from registry.db.state import KNOWN_REVISIONS
 from registry.errors import RegistryError, SourceNotFound, UsageProblem
 from registry.settings import Settings
-from tests.conftest import REPOSITORY, write_skill
+from tests.conftest import REPOSITORY, interpreted, write_skill
 from tests.db.test_migrations import make_older
 
 NOW = datetime.now(UTC)
@@ -216,14 +214,8 @@ with registry.SkillRegistry.open(sys.argv[1], settings=registry.Settings()) as o
 assert "alembic.runtime.migration" in sys.modules
 logging.getLogger("alembic.runtime.migration").info("of the program's own database")
 """
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script, str(older), str(root)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=REPOSITORY,
-    )
-    assert run.stdout == ""
+    run = interpreted("-W", "error", "-c", script, older, root)
+    assert (run.returncode, run.stdout) == (0, "")
     assert run.stderr == "alembic.runtime.migration: of the program's own database\n"
 
 
@@ -247,7 +239,5 @@ def test_importing_the_package_imports_nothing_of_it():
         "registry.SkillNotFound, registry.Skill\n"
         "print('registry.api' in sys.modules)"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
+    run = interpreted("-c", script)
     assert run.stdout.splitlines() == ["['registry']", "False"]

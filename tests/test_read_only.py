@@ -150,6 +150,14 @@ READS = [
 ]
 
 
+CALLS = [
+    ("native", "read_skill", "name", "skill_invalid"),
+    ("miniclaw", "read_skill", "name", "FileReadFailed"),
+    ("ethos", "skill_view", "name", "not found or not accessible"),
+    ("wave", "Skill", "skill_name", "is invalid"),
+]
+
+
 def test_everything_that_reads_is_answered(place):
     place.close()
     for command in READS:
@@ -169,6 +177,42 @@ def test_a_skill_that_was_edited_since_is_read_as_it_is_on_disk(place, root):
     assert "Writes haiku." in ran.out
     shown = json.loads(place.run("show", "alpha", "--json").out)
     assert (shown["description"], shown["front_matter"]["description"]) == ("Writes.", "Writes.")
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"---\nname: alpha\ndescription: !!python/x y\n---\nNew.\n", "is not allowed"),
+        (b"---\nname: alpha\ndescription: caf\xe9\n---\nNew.\n", "UTF-8"),
+        (None, "the folder holds no SKILL.md"),
+    ],
+    ids=["tag", "latin-1", "none"],
+)
+def test_what_can_no_longer_be_used_is_not_served_as_it_was(place, root, document, reason):
+    place.close()
+    path = root / "alpha" / "SKILL.md"
+    path.unlink()
+    if document is not None:
+        path.write_bytes(document)
+    for toolset, tool, key, answer in CALLS:
+        ran = place.run("tools", "call", "--toolset", toolset, tool, json.dumps({key: "alpha"}))
+        assert ran.status == 1, toolset
+        assert "Fills forms." not in ran.out
+        assert answer in ran.out
+        assert reason in ran.out or toolset == "ethos"
+    shown = json.loads(place.run("show", "alpha", "--json").out)
+    assert shown["status"] == ("no_document" if document is None else "invalid")
+    assert "Fills forms." not in (shown["body"] or "")
+    assert reason in shown["diagnostics"][0]["message"]
+
+
+def test_what_hides_itself_by_now_is_not_served(place, root):
+    place.close()
+    write_skill(root / "alpha", body="# Alpha\n", extra="disable-model-invocation: true\n")
+    for toolset, tool, key, _ in CALLS:
+        ran = place.run("tools", "call", "--toolset", toolset, tool, json.dumps({key: "alpha"}))
+        assert (ran.status, "# Alpha" in ran.out) == (1, False), toolset
+    assert place.run("show", "alpha").status == 0
 
 
 def test_a_sync_that_finds_only_other_times_has_nothing_to_do(place, root):

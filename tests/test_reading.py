@@ -1,4 +1,3 @@
-import os
 import shutil
 
 import pytest
@@ -13,7 +12,7 @@ from registry.errors import (
     SkillMissing,
 )
 from registry.settings import Limits, Settings
-from tests.conftest import OLD, write_skill
+from tests.conftest import OLD, edit_without_a_trace, write_skill
 
 
 @pytest.fixture
@@ -40,6 +39,23 @@ def test_a_skill_is_shown_with_everything_that_is_known_of_it(registry, alpha):
 
 
 @pytest.mark.both
+def test_a_name_is_found_however_its_accents_are_written(registry, root, skill):
+    # An archive made on a Mac has letters and accents apart; who types them has them in one.
+    whole, apart = "\u00fcbung", "u\u0308bung"
+    skill(apart, name="")
+    registry.sync(str(root), name="mine")
+    for handle in (whole, apart, f"mine/{whole}"):
+        assert registry.get(handle).name == apart
+        assert (
+            "Step by step"
+            in registry.toolset("ethos").call("skill_view", {"name": handle})["value"]
+        )
+    skill("other", name=whole)
+    registry.sync()
+    assert [registry.get(handle).name for handle in (whole, apart)] == [whole, apart]
+
+
+@pytest.mark.both
 def test_an_edited_skill_is_never_shown_stale(registry, alpha):
     write_skill(alpha, description="Edited by hand.", age=OLD + 7)
     assert registry.get("alpha").description == "Edited by hand."
@@ -53,13 +69,7 @@ def test_an_edit_without_a_trace_in_the_times_is_seen_while_the_file_is_young(
 ):
     folder = skill("beta", description="one", age=None)
     registry.sync(str(root))
-    document = folder / "SKILL.md"
-    facts = document.stat()
-    with document.open("r+b") as file:
-        text = file.read().replace(b"one", b"two")
-        file.seek(0)
-        file.write(text)
-    os.utime(document, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    edit_without_a_trace(folder / "SKILL.md", b"one", b"two")
     assert registry.get("beta").description == "two"
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import watchfiles
@@ -18,12 +17,11 @@ from registry.model import Source
 from registry.sync import watch as watching
 from registry.sync.touched import by_source, touched_skills
 from registry.sync.watch import Watcher
-from tests.conftest import hearing_interrupts, write_skill
+from tests.changes.faults import run_in_child
+from tests.conftest import REPOSITORY, hearing_interrupts, write_skill
 
 WAIT = 120
 """Seconds after which what was waited for counts as not happening."""
-
-REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
@@ -51,7 +49,7 @@ def until(condition, seconds=120.0):
         time.sleep(0.02)
 
 
-def settle(watcher, monkeypatch=None):
+def settle(watcher):
     """Start, and wait until the first full pass is over."""
     watcher.start()
     until(lambda: watcher._next_full > 0)
@@ -408,22 +406,17 @@ class TestOfAProgram:
             entered.set()
             leave.wait(WAIT)
 
+        def child():
+            assert not watching.running
+            watching.join()
+            watching.stop()
+            filled.close()
+
         with filled.watch(tell) as watching:
             if held:
                 write_skill(root / "beta", age=None)
                 assert entered.wait(WAIT)
-            child = os.fork()
-            if child == 0:
-                code = 1
-                try:
-                    assert not watching.running
-                    watching.join()
-                    watching.stop()
-                    filled.close()
-                    code = 0
-                finally:
-                    os._exit(code)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert run_in_child(child) == 0
             leave.set()
             assert watching.running
             write_skill(root / "gamma", age=None)
@@ -438,15 +431,7 @@ class TestOfAProgram:
         watching = filled.watch(fail)
         write_skill(root / "beta", age=None)
         until(lambda: watching._failure is not None)
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                watching.stop()
-                code = 0
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert run_in_child(watching.stop) == 0
         with pytest.raises(LookupError):
             watching.stop()
 

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
-from registry.catalog.resolve import resolve
+from registry.catalog.resolve import not_found, resolve
 from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
-from registry.catalog.why import Explanation, explained
+from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.asked import Condition
 from registry.db.interface import Reader
@@ -18,16 +18,17 @@ from registry.db.queries.filters import Filters, Sort, where
 from registry.db.queries.findings import Finding, FindingCount
 from registry.db.queries.recent import Change
 from registry.db.queries.sizes import Size
-from registry.db.queries.skills import StoredSkill
+from registry.db.queries.skills import StoredSkill, namesakes
 from registry.db.queries.sources import list_sources
 from registry.db.queries.usage import UsageCount
-from registry.errors import SkillAmbiguous, SkillNotFound
+from registry.errors import PersonalityNotFound, SkillAmbiguous, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, Source
 from registry.settings import Personality
-from registry.sync.sources import find as find_source
 
 FEW: Final = 2000
 """So many skills are gone on with by their versions."""
+
+S = TypeVar("S", bound=Skill)
 
 NOBODY: Final[Sequence[int]] = (-1,)
 """Versions that there are none of."""
@@ -47,7 +48,11 @@ class Browse:
         self._personality: Personality | None = None
         if personality is not None:
             self._personality = personality_of(core.settings, personality)
-        self._source = None if source is None else find_source(core, source).name
+        self._source = source
+        if source is not None:
+            known = [one.name for one in list_sources(core.reader, counted=False)]
+            if source not in known:  # a path would be one of whoever started the server
+                raise SourceNotFound(name=source, known=known)
 
     @property
     def is_whole(self) -> bool:
@@ -78,14 +83,10 @@ class Browse:
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
     ) -> Page[Skill]:
         """Return a page of skills, as `SkillRegistry.list` does."""
-        return listing.list_skills(
-            self.core.reader,
-            self._matching(wanted),
-            sort=sort,
-            reverse=reverse,
-            limit=limit,
-            offset=offset,
-        )
+        chosen, reader = self._matching(wanted), self.core.reader
+        bounds = {"limit": limit, "offset": offset}
+        found = listing.list_skills(reader, chosen, sort=sort, reverse=reverse, **bounds)
+        return replace(found, items=tuple(map(self.told, found)))
 
     def page(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
@@ -93,13 +94,16 @@ class Browse:
         """Return what `list` does, without counting how many there are in all."""
         chosen, reader = self._matching(wanted), self.core.reader
         bounds = {"limit": limit, "offset": offset}
-        return tuple(listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds))
+        found = listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds)
+        return tuple(map(self.told, found))
 
     def search(self, queries: Sequence[str], wanted: Filters, *, limit: int, offset: int) -> Found:
         """Return a page of hits, as `SkillRegistry.search` does."""
         from registry.catalog.search.find import search
 
-        return search(self.core.reader, queries, self.filters(wanted), limit=limit, offset=offset)
+        chosen, reader = self.filters(wanted), self.core.reader
+        found = search(reader, queries, chosen, limit=limit, offset=offset)
+        return replace(found, items=tuple(map(self.told, found)))
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
         """Count what a listing, or where something is asked a search, has of each value."""
@@ -153,12 +157,33 @@ class Browse:
             return True
         if stored.within != 1 or self._source not in {None, stored.skill.source}:
             return False
-        return self._personality is None or stored.id in set(self._ids())
+        return self._personality is None or stored.id in self._known_ids()
+
+    def explain(self, handle: str, personality: str | None = None) -> Sequence[Explanation]:
+        """Explain all skills that a handle may mean, as `SkillRegistry.why` does; no folders.
+
+        Raises `SkillNotFound`, and `PersonalityNotFound`, also for who sees less than all.
+        """
+        reader = self.core.reader
+        if personality is not None and not self.is_whole:
+            raise PersonalityNotFound(name=personality, similar=(), known=())
+        found = [self.why(one) for one in namesakes(reader, handle) if self.shows(one)]
+        if not found:
+            raise not_found(reader, handle) if self.is_whole else SkillNotFound(handle)
+        return found if personality is None else judged(self.core, found, personality)
 
     def why(self, stored: StoredSkill) -> Explanation:
         """Explain why a skill is, or isn't, listed; only who sees all is told of others."""
         found = explained(self.core, stored)
-        return found if self.is_whole else replace(found, reasons=())
+        if self.is_whole or found.skill is None:
+            return found
+        return replace(found, reasons=(), skill=self.told(found.skill))
+
+    def told(self, skill: S) -> S:
+        """Return a skill as it may be told of: with those of its copies that are shown."""
+        if self.is_whole or not skill.copies:
+            return skill
+        return replace(skill, copies=tuple(self.shown(skill.copies)))
 
     def shown(self, refs: Sequence[str]) -> Sequence[str]:
         """Return those refs that may be told."""
@@ -220,6 +245,11 @@ class Browse:
             return self.shows(resolve(self.core.reader, ref))
         except (SkillNotFound, SkillAmbiguous):
             return False
+
+    def _known_ids(self) -> frozenset[int]:
+        reader = self.core.reader
+        key = f"known to {self._personality!r} {reader.sight.sources}"
+        return reader.remembered(key, lambda _: frozenset(self._ids()))
 
     def _ids(self) -> Sequence[int]:
         """Return the stored versions that the personality sees, until the database changes."""

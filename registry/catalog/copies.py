@@ -10,7 +10,7 @@ from registry.catalog.resolve import resolve
 from registry.db.interface import Reader
 from registry.db.queries.copies import listed_sketches, repeated, same_as, sketch_at, skills_of
 from registry.db.queries.skills import StoredSkill, by_place
-from registry.document.likeness import are_alike, unpacked
+from registry.document.likeness import are_alike, fit, unpacked
 from registry.model import Skill
 
 Relation = Literal["identical", "differing", "alike"]
@@ -107,7 +107,7 @@ def _alike(reader: Reader) -> Iterator[Copies]:
 
 def _like(reader: Reader, skill: Skill) -> Iterator[Skill]:
     """Yield listed skills of other names whose text is nearly the same as that of one."""
-    texts = {one: unpacked(data) for one, data in listed_sketches(reader).items()}
-    mine = unpacked(sketch_at(reader, skill))
+    texts = {one: unpacked(fit(data)) for one, data in listed_sketches(reader).items()}
+    mine = unpacked(fit(sketch_at(reader, skill)))
     like = [one for one, theirs in texts.items() if are_alike(mine, theirs)]
     return (one for one in skills_of(reader, like).values() if one.name != skill.name)

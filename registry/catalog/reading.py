@@ -28,7 +28,7 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.model import Diagnostic, Parameter, SkillDetail
+from registry.model import Diagnostic, Document, Parameter, SkillDetail, Status
 from registry.sync.owned import is_here
 from registry.sync.refresh import refresh
 
@@ -108,30 +108,36 @@ def get(core: Core, handle: str) -> SkillDetail:
 def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
     """Return everything of a skill, as it is on disk now. Raises `SkillNotFound`.
 
-    What the skill file says now takes the place of what can't be brought up to date, and what can't
-    be read is told.
+    What the skill file says now takes the place of what can't be brought up to date, also that it
+    can't be used, and what can't be read is told.
     """
     known = detail(core, current.stored)
-    if not current.is_behind or current.found is None or current.found.document is None:
+    if not current.is_behind or current.found is None:
         return known
-    from registry.document.parse import parse_document
-
     try:
-        folder_name = os.path.basename(current.stored.path)
-        data = read_bytes(core, current)
-        document = parse_document(data, folder_name=folder_name, dialects=core.dialects)
-    except RegistryError:
-        return known
-    if not document.usable:
-        return known
+        document = document_now(core, current)
+    except RegistryError as error:
+        told = error.facts.get("problems") or (Diagnostic(error.code, "error", str(error)),)
+        status: Status = "no_document" if current.found.document is None else "invalid"
+        return replace(known, status=status, body=None, front_matter={}, diagnostics=tuple(told))
     unread = [one for one in current.found.unread if one not in known.diagnostics]
+    told = known.diagnostics if document.usable else document.diagnostics
     return replace(
         known,
+        status=known.status if document.usable else "invalid",
         description=document.description,
         body=document.body,
         front_matter=document.front_matter,
-        diagnostics=(*known.diagnostics, *unread),
+        diagnostics=(*told, *unread),
     )
+
+
+def document_now(core: Core, current: CurrentSkill) -> Document:
+    """Return the skill file as it is on disk, whatever is stored. Raises as `read_bytes`."""
+    from registry.document.parse import parse_document
+
+    name = os.path.basename(current.stored.path)
+    return parse_document(read_bytes(core, current), folder_name=name, dialects=core.dialects)
 
 
 def detail(core: Core, stored: StoredSkill) -> SkillDetail:

@@ -11,6 +11,7 @@ from registry.db.interface import Reader
 from registry.db.queries.gone import latest_gone
 from registry.db.queries.skills import StoredSkill, by_handle
 from registry.errors import SkillAmbiguous, SkillGone, SkillInTrash, SkillNotFound
+from registry.text import spellings
 
 MAX_HANDLE: Final = 1 << 16
 MAX_TOLD: Final = 200
@@ -20,10 +21,12 @@ MAX_TOLD: Final = 200
 def resolve(reader: Reader, handle: str) -> StoredSkill:
     """Return the skill that ``handle`` names, as the database knows it; one query.
 
-    Raises `SkillAmbiguous` with the refs to choose from, and what `not_found` says.
+    One with accents that finds nothing is tried as it may be written, too: letter and accent as one
+    character, or as two. Raises `SkillAmbiguous` with the refs to choose from, and what `not_found`
+    says.
     """
-    if _is_storable(handle):
-        for found in _attempts(reader, handle):
+    for spelling in spellings(handle) if _is_storable(handle) else ():
+        for found in _attempts(reader, spelling):
             if len(found) == 1:
                 return found[0]
             if found:

@@ -1,7 +1,7 @@
 """The operation `why`: what is, or isn't, listed, and for which reasons."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -44,6 +44,14 @@ def explain(core: Core, subject: str, personality: str | None = None) -> list[Ex
     found = _explain(core, subject)
     if personality is None:
         return found
+    return judged(core, found, personality)
+
+
+def judged(core: Core, found: Sequence[Explanation], personality: str) -> list[Explanation]:
+    """Return explanations with what a personality's policy decides.
+
+    Raises `PersonalityNotFound`.
+    """
     chosen = personality_of(core.settings, personality)
     return [_judged(core, one, chosen) for one in found]
 

@@ -116,11 +116,11 @@ def _check_free(core: Core, found: Sequence[Found], source: str | None) -> None:
     places: set[str] = set()
     for one in found:
         if isinstance(one, History):
-            place, name = one.check_back(source), one.name
+            place = one.check_back(source)
         else:
-            place, name = join(roots[one.source], one.folder), one.name
+            place = join(roots[one.source], one.folder)
         if place in places or os.path.lexists(place):
-            raise SkillExists(name=name, path=place)
+            raise SkillExists(name=one.name, path=place)
         places.add(place)
 
 
@@ -171,7 +171,7 @@ def bring_back(
     return back
 
 
-def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None = None) -> None:
+def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None) -> None:
     """Say what else, ``found`` having come back from the trash, could be meant by its name."""
     if isinstance(found, History):
         return

@@ -47,7 +47,7 @@ class ChangeContext:
         check_ours(core, source)
         check_writable(source)
         roots = tuple(one.path for one in known if is_here(core, one.host, one.path))
-        seal = Seal.of(core, source)
+        seal = Seal.of(core, source.path)
         try:
             root = Folder.open(source.path)
         except FileNotFoundError as error:

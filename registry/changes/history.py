@@ -197,7 +197,7 @@ class History:
         home = self.stored.path
         return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
-    def check_back(self, source: str | None = None) -> str:
+    def check_back(self, source: str | None) -> str:
         """Return to which path a skill that is gone would be written back, as `restore` raises."""
         home, folder, _ = self._whole(self.current, source)
         return join(home.path, folder)

@@ -53,7 +53,7 @@ def go_on(entry: Entry, at: Ends) -> None:
     if entry.deletes:
         if is_gone(at.staged) and digest_of(at.live) == entry.base:
             rename_new(at.live, at.staged)
-    elif _is_swapped_at_once(at.staged) and _are(at.staged, entry.new, at.live, entry.base):
+    elif is_swapped_at_once(at.staged) and _are(at.staged, entry.new, at.live, entry.base):
         try:
             exchange(at.staged, at.live)
         except ExchangeUnsupported:  # `repair` goes on from here
@@ -68,7 +68,7 @@ def take_back(entry: Entry, at: Ends) -> None:
     if entry.deletes:
         if is_gone(at.live) and not is_gone(at.staged):
             rename_new(at.staged, at.live)
-    elif _is_swapped_at_once(at.staged):
+    elif is_swapped_at_once(at.staged):
         if _are(at.staged, entry.base, at.live, entry.new):
             exchange(at.staged, at.live)
     elif not is_gone(old):
@@ -78,7 +78,7 @@ def take_back(entry: Entry, at: Ends) -> None:
             rename_new(old, at.live)
 
 
-def _is_swapped_at_once(staged: Place) -> bool:
+def is_swapped_at_once(staged: Place) -> bool:
     """Tell whether there is no trace of a swap by two renames."""
     return all(is_gone(Place(staged.folder, name)) for name in (OLD, NEW))
 

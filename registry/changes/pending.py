@@ -5,10 +5,9 @@ ours, which did we sign, and does the journal still say the same of them? Howeve
 put into the journal, they are not even looked at.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields
-from typing import Any, get_args
+from dataclasses import fields
+from typing import get_args
 
 from registry.changes.signed import Seal
 from registry.changes.state import NUMBER, RECORD, TREE, StateFolder, open_if_there
@@ -39,7 +38,7 @@ def unfinished(core: Core, source: Source) -> list[Entry]:
             return []
         with state:
             numbers = state.operations()
-            seal = Seal.known(core, source) if numbers else None
+            seal = Seal.known(core, source.path) if numbers else None
             if seal is not None:
                 found = [recorded(core, source, state, seal, number) for number in numbers]
                 return [one for one in found if one is not None]
@@ -83,11 +82,6 @@ def signed_entry(
         return None
     entry = Entry(**facts)
     return entry if _is_whole(entry, source, host, number) else None
-
-
-def facts_of(entry: Entry) -> Mapping[str, Any]:
-    """Return what is signed of a change."""
-    return asdict(entry)
 
 
 def _is_whole(entry: Entry, source: Source, host: str, number: str) -> bool:

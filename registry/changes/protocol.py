@@ -4,11 +4,11 @@ import errno
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Final
 
 from registry.changes.context import ChangeContext
 from registry.changes.moves import Ends, ends
-from registry.changes.pending import facts_of
 from registry.changes.recovery import Change, finish_all
 from registry.changes.state import OLD, OWNER, RECORD, TREE, new_numbers
 from registry.db.queries.journal import Entry, Kind
@@ -153,7 +153,7 @@ def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[
 def _sign(context: ChangeContext, entry: Entry) -> None:
     """Write down what a change does before the journal tells of it: no other is ever finished."""
     with context.state.ops.folder(entry.id) as operation:
-        context.seal.write(Place(operation, RECORD), "change", entry.id, facts_of(entry))
+        context.seal.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
         operation.sync()
     context.state.ops.sync()
 

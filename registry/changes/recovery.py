@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from registry.changes.context import ChangeContext
 from registry.changes.made import made_change
-from registry.changes.moves import Ends, ends, go_on, take_back
+from registry.changes.moves import Ends, ends, go_on, is_swapped_at_once, take_back
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
 from registry.db.queries.journal import Entry
@@ -111,7 +111,7 @@ def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
         left = [(at.staged, frozenset({entry.new}))] if entry.staged.startswith("ops/") else []
     elif entry.deletes:
         _end_delete(context, entry, at.staged, at.live)
-    elif all(is_gone(Place(at.staged.folder, name)) for name in (OLD, NEW)):
+    elif is_swapped_at_once(at.staged):
         left = _end_exchange(context, entry, at.staged, at.live)
     else:
         left = _end_two_renames(context, entry, at.staged, at.live)

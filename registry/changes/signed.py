@@ -20,7 +20,6 @@ from registry.core import Core
 from registry.disk.atomic import Place, make_path, open_named, write_file
 from registry.disk.private import read_own_file, write_own_file
 from registry.errors import OwnFileUnusable
-from registry.model import Source
 from registry.settings import data_folder
 
 KEY: Final = "state.key"
@@ -41,32 +40,20 @@ class Seal:
     root: str
 
     @classmethod
-    def of(cls, core: Core, source: Source) -> Self:
-        """Return the seal for a source; the key is made where there is none.
+    def of(cls, core: Core, root: str = "") -> Self:
+        """Return the seal for the source at ``root``, or what belongs to none; the key is made.
 
         Raises `OwnFileUnusable`.
         """
         key = _key(make=True)
         assert key is not None  # noqa: S101  # it was made
-        return cls(key, core.backend.identity, source.path)
+        return cls(key, core.backend.identity, root)
 
     @classmethod
-    def known(cls, core: Core, source: Source) -> Self | None:
-        """Return the seal for a source; None: this user never signed anything.
-
-        Raises `OwnFileUnusable`.
-        """
+    def known(cls, core: Core, root: str = "") -> Self | None:
+        """Return the seal as `of`; None: this user never signed anything."""
         key = _key(make=False)
-        return None if key is None else cls(key, core.backend.identity, source.path)
-
-    @classmethod
-    def of_database(cls, core: Core, *, make: bool) -> Self | None:
-        """Return the seal for what belongs to no source; None: nothing was ever signed.
-
-        ``make``: the key is made where there is none. Raises `OwnFileUnusable`.
-        """
-        key = _key(make=make)
-        return None if key is None else cls(key, core.backend.identity, "")
+        return None if key is None else cls(key, core.backend.identity, root)
 
     def write(self, place: Place, purpose: Purpose, number: str, facts: Mapping[str, Any]) -> None:
         """Write a signed record into a new file, durably but for what is only staged."""

@@ -16,21 +16,11 @@ from registry.core import Core
 from registry.db.queries.journal import Entry, Kind
 from registry.db.queries.skills import StoredSkill
 from registry.db.writes.gone import end_gone
-from registry.disk.atomic import (
-    Place,
-    digest_of,
-    exists,
-    make_folder,
-    remove_tree,
-    rename_new,
-)
+from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
 from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
-from registry.errors import (
-    ChangeRefused,
-    SkillExists,
-)
+from registry.errors import ChangeRefused, SkillExists
 from registry.sync.sources import own_sources
 
 

@@ -94,7 +94,7 @@ def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[s
         if state is None:
             return ours, foreign
         with state:
-            seal = Seal.known(core, source)
+            seal = Seal.known(core, source.path)
             for entry in state.trash.entries():
                 facts = None if seal is None else note_of(seal, state.trash, entry.name)
                 path = state.trash.path_of(entry.name)

@@ -220,7 +220,7 @@ def _held(core: Core) -> dict[str, Trashed]:
 def _signed(core: Core, known: Mapping[str, Source]) -> list[MadeChange]:
     """Return the changes that this user made in known sources, the latest first."""
     found: list[MadeChange] = []
-    seals = {name: Seal.known(core, source) for name, source in known.items()}
+    seals = {name: Seal.known(core, source.path) for name, source in known.items()}
     for change in last_changes(core.reader, core.host):
         seal, facts = seals.get(change.source), facts_of(change)
         if seal is not None and seal.signed("undo", change.number, facts, change.signature):

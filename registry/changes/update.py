@@ -32,13 +32,7 @@ from registry.disk.files import digest
 from registry.disk.paths import ROOT, join
 from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
-from registry.errors import (
-    ChangeRefused,
-    NotUtf8,
-    RegistryError,
-    SkillChangedOnDisk,
-    SkillMissing,
-)
+from registry.errors import ChangeRefused, NotUtf8, RegistryError, SkillChangedOnDisk, SkillMissing
 from registry.model import Parameter, SkillDetail
 from registry.sync.hashing import whole_hash
 from registry.sync.owned import check_own
@@ -138,9 +132,7 @@ def update_files(
     return found_after(under_lock(core, base.source_id, change), base.folder)
 
 
-def base_of(
-    core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool = False
-) -> StoredSkill:
+def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:
     """Return the stored version that a change is based on.
 
     Without a hash to compare, the change is based on what the database knew: an edit made by hand

@@ -6,12 +6,14 @@ from codecs import lookup
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import Final, Literal, TextIO
+from typing import Final, Literal, TextIO, TypeVar
 
 from registry.cli import escape
 from registry.model import shallow_record
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "match"]
+
+T = TypeVar("T")
 
 DEFAULT_WIDTH: Final = 80
 
@@ -132,6 +134,13 @@ class Console:
     def flush(self) -> None:
         """Flush stdout."""
         self.out.flush()
+
+
+def batches(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield items so many at a time as lines are held."""
+    rest = iter(items)
+    while some := list(islice(rest, LINES_AT_ONCE)):
+        yield some
 
 
 def _nowhere() -> TextIO:

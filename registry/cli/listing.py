@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from registry.cli import escape, words
 from registry.cli.column import Column
-from registry.cli.console import LINES_AT_ONCE, Console
+from registry.cli.console import Console, batches
 from registry.db.queries.filters import Filters
 from registry.model import Skill
 from registry.text import name_key, quoted
@@ -75,8 +74,7 @@ def _array(rows: Iterable[str]) -> Iterator[str]:
 
 def _plain_lines(columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
     """Yield a line for each item: the columns, separated by tabs."""
-    rest = iter(items)
-    while some := list(islice(rest, LINES_AT_ONCE)):
+    for some in batches(items):
         cells = [column.cells(some, in_table=False) for column in columns]
         yield from map("\t".join, zip(*cells, strict=True))
 
@@ -97,8 +95,8 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
             yield f"{label.lower()}\t{escape.line(value)}"
 
 
-def tell_left_out(session: "Session", chosen: Filters, does: str) -> bool:
-    """Say on stderr how many skills of projects elsewhere are left out; False: none.
+def tell_left_out(session: "Session", chosen: Filters, does: str) -> None:
+    """Say on stderr how many skills of projects elsewhere are left out.
 
     ``does``: what ``--all`` does with them.
     """
@@ -107,7 +105,6 @@ def tell_left_out(session: "Session", chosen: Filters, does: str) -> bool:
         are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
         left = f"{words.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
         session.console.note(f"{left}; --all {does} {them}.")
-    return bool(elsewhere)
 
 
 def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:

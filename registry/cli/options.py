@@ -107,8 +107,9 @@ json_option: Final = _style_option("--json", flag_value="json", help="Print JSON
 as_admin_option: Final = click.option(
     "--as-admin", is_flag=True, help="Another role's or host's, too; for admins of the server."
 )
+yes_option: Final = click.option("--yes", is_flag=True, help="Don't ask.")
 rights_options: Final = stack(
-    click.option("--yes", is_flag=True, help="Don't ask."),
+    yes_option,
     click.option("--print", "printed", is_flag=True, help="Print the SQL, and do nothing."),
 )
 personality_option: Final = click.option(

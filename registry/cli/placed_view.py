@@ -11,6 +11,7 @@ from registry.cli.width import wrap
 
 if TYPE_CHECKING:
     from registry.catalog.search.explain import Ahead, AskedWord, Placed
+    from registry.catalog.why import Explanation
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ def _table(console: Console, columns: Sequence[Column[T]], rows: Sequence[T]) ->
         yield from table.draw(console, columns, rows)
 
 
-def handle(one: "Placed") -> str:
+def handle(one: "Placed | Explanation") -> str:
     """Return what a skill is called: its ref, else its path."""
     return one.path if one.ref is None else one.ref
 

@@ -21,7 +21,7 @@ MAX_TEXT_WIDTH: Final = 100
 
 
 def draw_skill(
-    console: Console, skill: SkillDetail, host: str = "", links: "Sequence[LinkTo]" = ()
+    console: Console, skill: SkillDetail, host: str, links: "Sequence[LinkTo]"
 ) -> Iterator[str]:
     """Yield the lines of the view; ``host`` is the machine that has the folder."""
     width = min(console.width, MAX_TEXT_WIDTH)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from time import time
 from typing import Any, Final, TypeVar
 
 from registry.cli.column import FIRST_SHARE, Column
-from registry.cli.console import LINES_AT_ONCE, Console
+from registry.cli.console import Console, batches
 from registry.cli.width import Cut, fit, pad, width_of
 
 T = TypeVar("T")
@@ -49,7 +48,7 @@ def draw(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> 
     """
     now = time() if console.is_terminal else None
     strips = [_Strip(column) for column in columns if column.only != "plain"]
-    for some in _batches(items):
+    for some in batches(items):
         for strip in strips:
             strip.measure(strip.column.cells(some, in_table=True, now=now))
     shown = _choose([strip for strip in strips if strip.is_wanted], console.width)
@@ -65,7 +64,7 @@ def draw(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> 
 
     heads = (fitted(strip, strip.column.title) for strip in shown)
     yield console.style(gap.join(heads).rstrip(), "dim")
-    for some in _batches(items):
+    for some in batches(items):
         rows = zip(*(s.column.cells(some, in_table=True, now=now) for s in shown), strict=True)
         for row in rows:
             cells = []
@@ -75,12 +74,6 @@ def draw(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> 
                     style = style.get(text)
                 cells.append(console.style(fitted(strip, text, strip.column.cut), style))
             yield gap.join(cells).rstrip()
-
-
-def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(items)
-    while some := list(islice(rest, LINES_AT_ONCE)):
-        yield some
 
 
 def _choose(strips: list[_Strip], width: int) -> list[_Strip]:

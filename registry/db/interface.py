@@ -104,8 +104,22 @@ class Reader(ABC):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.empty = False
+        self._empty = False
         self._local = threading.local()
+
+    @property
+    def empty(self) -> bool:
+        """Whether the database is not made yet; once it was, by whomever, it never is again.
+
+        Raises what `state` does.
+        """
+        if self._empty:
+            self._empty = self.state() is not State.CURRENT
+        return self._empty
+
+    @empty.setter
+    def empty(self, value: bool) -> None:
+        self._empty = value
 
     @property
     def sight(self) -> Sight:

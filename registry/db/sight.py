@@ -20,7 +20,13 @@ ARRIVING: Final = 2
 When it is complete it is 1, as of all others.
 """
 
-ARRIVED: Final = f"src.enabled <> {ARRIVING}"
+JOINING: Final = 3
+"""All of a first import is there, and is being told apart from its namesakes; nobody sees it yet.
+
+They have the refs and copies that they will have, and are hidden by nothing that isn't seen.
+"""
+
+ARRIVED: Final = f"src.enabled < {ARRIVING}"
 
 
 class ProjectSource(NamedTuple):

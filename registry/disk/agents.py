@@ -96,13 +96,13 @@ def installed_agents(project: str) -> list[Agent]:
     return [one for one in agents().values() if _is_installed(one, project)]
 
 
-def expand(place: str, project: str | None = None) -> str | None:
+def expand(place: str) -> str | None:
     """Return the path of a place of `agents.tsv`; of several the first whose parent exists.
 
-    None: it depends on a variable that is not set, or on the project, and there is none.
+    None: it depends on a variable that is not set, or on the project.
     """
     choices = filter(None, place.split(" | "))
-    found = [path for one in choices if (path := _path(one, project)) is not None]
+    found = [path for one in choices if (path := _path(one, None)) is not None]
     there = [path for path in found if os.path.isdir(os.path.dirname(path))]
     return next(iter(there or found), None)
 

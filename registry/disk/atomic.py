@@ -21,8 +21,6 @@ _NOREPLACE: Final = 1
 _EXCHANGE: Final = 2
 _UNSUPPORTED: Final = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
-CHUNK: Final = 1 << 20
-
 MAX_DEPTH: Final = 200
 """Folders inside each other that are copied or vouched for: each costs a handle meanwhile."""
 
@@ -275,13 +273,11 @@ def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: 
                 inner_mode = entry.stat(follow_symlinks=False).st_mode
                 _digest(Place(folder, entry.name), inner, inner_mode, total, depth + 1)
     elif S_ISREG(mode):
-        content = hashlib.sha256()
         with os.fdopen(place.folder.open_file(name, READ), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if not S_ISREG(mode):
                 raise OSError(errno.ESTALE, "it changed while it was read", place.path)
-            while chunk := file.read(CHUNK):
-                content.update(chunk)
+            content = hashlib.file_digest(file, "sha256")
         executable = b"x" if mode & 0o100 else b"-"
         total.update(b"f%d\0%s\0%s%s\n" % (len(label), label, executable, content.digest()))
     else:

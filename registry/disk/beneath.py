@@ -19,7 +19,6 @@ _HOW: Final = struct.Struct("=QQQ")
 """``struct open_how``: flags, mode, resolve."""
 
 _OPENAT2: Final = 437  # on every architecture of Linux
-_NO_MAGICLINKS: Final = 0x02
 _NO_SYMLINKS: Final = 0x04
 _BENEATH: Final = 0x08
 _RETRIES: Final = 8

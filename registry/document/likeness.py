@@ -66,15 +66,12 @@ def fit(data: bytes | None) -> bytes:
 
 
 def unpacked(data: bytes) -> Sketch:
-    """Return a sketch as numbers; of what is none, that of nothing."""
-    return _FORMAT.unpack(fit(data))
+    """Return a sketch as numbers; ``data``: what `fit` returns."""
+    return _FORMAT.unpack(data)
 
 
 def keys(data: bytes) -> tuple[bytes, ...]:
-    """Return what near copies have one of in common, in its place: the description, or a band.
-
-    ``data``: what `fit` returns.
-    """
+    """Return what near copies have one of in common, in its place: the description, or a band."""
     return _KEYS.unpack_from(data)
 
 

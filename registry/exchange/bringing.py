@@ -25,10 +25,11 @@ from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.chosen import by_skill, wanted_files
 from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.sources import kind_of
-from registry.exchange.remote.tree import Bounds, Tree
+from registry.exchange.remote.tree import Blob, Bounds, Tree
 from registry.model import DOCUMENT_NAMES, Remote, SkillDetail, Source
 from registry.sync.owned import check_writable
 from registry.sync.target import target_source
+from registry.text import folded, quoted
 
 
 def import_skills(
@@ -67,8 +68,13 @@ def import_skills(
     ):
         assert tree is not None  # noqa: S101  # nothing is known
         found = _files(core, tree, remote, target, every=every or bool(skills), name=name)
+    taken: set[str] = set()
     for one in found:
         _check(core, home, one)
+        if (key := folded(one.folder)) in taken:
+            reason = f"several of its skills would get the folder {quoted(one.folder)}"
+            raise ArchiveRefused(path=target, reason=reason)
+        taken.add(key)
     for one in () if trust else found:
         check_foreign(core, one.name, one.files, one.executable)
     made = [
@@ -97,7 +103,7 @@ def _files(
     core: Core, tree: Tree, remote: Remote, target: str, *, every: bool, name: str | None
 ) -> list[_Brought]:
     wanted, _notices = wanted_files(tree, remote, Bounds())
-    skills = by_skill(wanted)
+    skills = _without_copies(by_skill(wanted), wanted)
     if len(skills) > 1 and not every:
         raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])
     if len(skills) > 1 and name is not None:
@@ -119,6 +125,17 @@ def _files(
     return found
 
 
+def _without_copies(
+    skills: Mapping[str, Mapping[str, str]], wanted: Mapping[str, Blob]
+) -> dict[str, Mapping[str, str]]:
+    """Return the skills, of copies, as in the folders of several agents, the first."""
+    first: dict[object, str] = {}
+    for folder, paths in skills.items():
+        files = {(inside, *wanted[path][:2]) for inside, path in paths.items()}
+        first.setdefault((os.path.basename(folder), frozenset(files)), folder)
+    return {folder: skills[folder] for folder in first.values()}
+
+
 def _check(core: Core, home: Source, one: _Brought) -> None:
     """Raise what creating a skill would raise, before the first of several is created."""
     limits = core.settings.limits
@@ -130,5 +147,6 @@ def _check(core: Core, home: Source, one: _Brought) -> None:
         reason = f"{one.name} has {len(one.files)} files with {size} bytes: more than a skill may"
         raise ArchiveRefused(path=one.name, reason=reason)
     taken = folder_of_name(core.reader, home.id, one.name)
-    if taken is not None:
-        raise SkillExists(name=one.name, path=os.path.join(home.path, taken))
+    path = os.path.join(home.path, taken or one.folder)
+    if taken is not None or os.path.lexists(path):
+        raise SkillExists(name=one.name, path=path)

@@ -126,6 +126,11 @@ def content_as_locked(core: Core, name: str, tree: str) -> list[Entry] | None:
     return None
 
 
+def is_known(core: Core, name: str, tree: str) -> bool:
+    """Tell whether `content_as_locked` has what it could look at; no file is read."""
+    return bool(skills.same_files(core.reader, name, tree) or kept_as(core.reader, tree))
+
+
 def _kept(core: Core, revision: Revision) -> list[Entry] | None:
     """Return the files of a revision; None: not all are stored."""
     _check_files(core, revision.files, revision.name)

@@ -2,10 +2,10 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from registry.core import Core
 from registry.disk.atomic import Place, make_path, open_named
@@ -17,7 +17,7 @@ from registry.exchange.content import Entry, tree_hash
 from registry.exchange.lockfile import Locked
 from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.chosen import below
-from registry.exchange.remote.git import open_kept
+from registry.exchange.remote.git_kept import has_commits, open_commits
 from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.sources import kind_of
 from registry.exchange.remote.tree import Bounds, Tree
@@ -36,9 +36,17 @@ class Origins:
     def __init__(self, core: Core, stack: ExitStack, *, offline: bool) -> None:
         self._core = core
         self._stack = stack
-        self._ways = [_kept] if offline else [_kept, _fetched]
-        self._states: dict[str, str] = {}
-        self._trees: dict[tuple[Way, str, str | None], Tree] = {}
+        self._is_offline = offline
+        self._expected: dict[tuple[str, str | None], set[str]] = {}
+        self._origins: dict[str, Opened | RemoteProblem] = {}
+        self._trees: dict[tuple[str, str | None], Tree | RemoteProblem] = {}
+
+    def expect(self, entries: Iterable[Locked]) -> None:
+        """Take note of what will be asked for: the files of a repository are fetched together."""
+        for one in entries:
+            if one.origin is not None and (url := one.origin["url"]) is not None:
+                folders = self._expected.setdefault((url, _ref(one.origin)), set())
+                folders.add(one.origin["path"] or ROOT)
 
     def files(self, entry: Locked) -> list[Entry] | None:
         """Return the files of a locked skill as its origin has them; None: it has none.
@@ -52,49 +60,53 @@ class Origins:
         folder = origin["path"] or ROOT
         if folder != ROOT and check_path(folder) is not None:
             raise AddressInvalid(address=url, reason=f"{folder!r:.100} is no folder in it")
-        problem: RemoteProblem = RemoteInvalid(url=url, reason="it was never fetched here")
-        for way in self._ways:
-            try:
-                tree = self._tree(way, url, origin["commit"])
-                found = _below(tree, folder, url, self._core.settings.limits.files)
-            except RemoteProblem as error:
-                problem = error
-                continue
-            if tree_hash(found) == entry.tree_hash:
-                return found
-            problem = RemoteInvalid(url=url, reason=f"{folder} is not the same there any more")
-        raise problem
+        tree = self._tree(url, _ref(origin))
+        found = _below(tree, folder, url, self._core.settings.limits.files)
+        if tree_hash(found) != entry.tree_hash:
+            raise RemoteInvalid(url=url, reason=f"{folder} is not the same there any more")
+        return found
 
-    def _tree(self, way: "Way", url: str, commit: str | None) -> Tree:
-        if url not in self._states:
-            self._states[url] = self._stack.enter_context(_cache(url))
-        key = way, url, commit
-        if key not in self._trees:
-            opened = way(self._core, url, commit, self._states[url])
-            self._trees[key] = self._stack.enter_context(opened)
-        return self._trees[key]
+    def _tree(self, url: str, ref: str | None) -> Tree:
+        """Return what an origin holds at a ref; what is not to be had is asked for once."""
+        address = _address(self._core, url)
+        opened = _once(self._origins, url, lambda: self._opened(address, url))
+        expected = self._expected.get((url, ref), ())
+        return _once(self._trees, (url, ref), lambda: opened(ref, expected))
 
-
-Way: TypeAlias = Callable[[Core, str, str | None, str], AbstractContextManager[Tree]]
-
-
-def _kept(core: Core, url: str, commit: str | None, state: str) -> AbstractContextManager[Tree]:
-    """Open what was fetched of a repository before."""
-    return open_kept(_address(core, url).url, commit or "", state, Bounds())
+    def _opened(self, address: Address, url: str) -> "Opened":
+        """Open an address; only a repository has what it held before as well."""
+        state = self._stack.enter_context(_cache(url))
+        if self._is_offline or has_commits(state) or (kind := kind_of(address)) == "git":
+            commits = open_commits(address.url, state, Bounds(), offline=self._is_offline)
+            return self._stack.enter_context(commits)
+        kinds = self._core.settings.source_kinds
+        opened = open_remote(Remote(kind, address.url), state, None, Bounds(), kinds)
+        tree = self._stack.enter_context(opened)
+        assert tree is not None  # noqa: S101  # nothing of it is known
+        return lambda _ref, _folders: tree
 
 
-@contextmanager
-def _fetched(core: Core, url: str, commit: str | None, state: str) -> Iterator[Tree]:
-    """Open what an address holds, at a commit where it is a repository."""
-    address = _address(core, url)
-    kind = kind_of(address)
-    is_git = kind == "git"
-    remote = Remote(kind, address.url, commit if is_git else None)
-    known = "" if is_git else None  # what is here already is not fetched again
-    with open_remote(remote, state, known, Bounds(), core.settings.source_kinds) as tree:
-        if tree is None:
-            raise RemoteInvalid(url=url, reason="it holds nothing")
-        yield tree
+Opened: TypeAlias = Callable[[str | None, Collection[str]], Tree]
+
+Key = TypeVar("Key")
+Found = TypeVar("Found")
+
+
+def _once(known: dict[Key, Found | RemoteProblem], key: Key, find: Callable[[], Found]) -> Found:
+    """Return what was found by a key, or raise why it was not; it is looked for once."""
+    if key not in known:
+        try:
+            known[key] = find()
+        except RemoteProblem as problem:
+            known[key] = problem
+    found = known[key]
+    if isinstance(found, RemoteProblem):
+        raise found
+    return found
+
+
+def _ref(origin: Mapping[str, str | None]) -> str | None:
+    return origin["commit"] or origin["ref"]
 
 
 def _address(core: Core, url: str) -> Address:

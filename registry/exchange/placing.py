@@ -133,9 +133,7 @@ def repair(to: Folder, staging_dir: str) -> Note | None:
         if note is None:
             return None  # nothing was moved yet
         target, new = Place(to, note.folder), note.new
-        displaced = Place(staging, OLD)
-        if is_gone(displaced):
-            displaced = Place(staging, TREE)
+        displaced = _displaced(staging)
         found, live = digest_of(displaced), digest_of(target)
         if new is None:
             if live is None and found not in {None, note.base}:  # an edit slipped in: it wins
@@ -154,16 +152,12 @@ def repair(to: Folder, staging_dir: str) -> Note | None:
 
 def take_back(to: Folder, staging_dir: str) -> None:
     """Let a place be as it was before `put`, unless it was edited meanwhile."""
-    if repair(to, staging_dir) is None:
+    note = repair(to, staging_dir)
+    if note is None:
         return
     with open_own_folder(Place(to, staging_dir)) as staging:
-        note = read_note(staging)
-        if note is None:
-            return
         target, given_up = Place(to, note.folder), Place(staging, NEW)
-        displaced = Place(staging, OLD)
-        if is_gone(displaced):
-            displaced = Place(staging, TREE)
+        displaced = _displaced(staging)
         if note.new is None:
             if digest_of(displaced) == note.base:
                 rename_new(displaced, target)
@@ -174,6 +168,12 @@ def take_back(to: Folder, staging_dir: str) -> None:
         elif digest_of(displaced) == note.base:
             _swap(displaced, target, given_up)
     sync_folder(to)
+
+
+def _displaced(staging: Folder) -> Place:
+    """Return where what was in the place is, if it was moved."""
+    old = Place(staging, OLD)
+    return Place(staging, TREE) if is_gone(old) else old
 
 
 def is_in_place(to: Folder, staging_dir: str) -> Note | None:

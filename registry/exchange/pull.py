@@ -1,7 +1,7 @@
 """Put skills of a registry into a folder, or where agents look; never over an edit made there."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from registry.core import Core
 from registry.errors import LockMissing, LockNotMet, NotPulled, PullRefused, RegistryError
 from registry.exchange import lockfile
 from registry.exchange.choice import folders
-from registry.exchange.content import content_as_locked
+from registry.exchange.content import content_as_locked, is_known
 from registry.exchange.lockfile import Locked
 from registry.exchange.origins import Origins
 from registry.exchange.placed import Placed
@@ -55,6 +55,8 @@ def update(
         work = stack.enter_context(at_work(core, target, how))
         check_locked(target)  # by now a killed pull is finished, or taken back
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
+        missing = [one for one in chosen if not os.path.lexists(work.path(one))]
+        origins.expect(_unknown(core, [work.locked[one] for one in missing]))
         return [_updated(core, work, whence, origins, one, how) for one in how.told(chosen)]
 
 
@@ -92,6 +94,7 @@ def put_back(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
     with ExitStack() as stack:
         origins = Origins(core, stack, offline=how.offline)
         with at_work(core, target, replace(how, dry_run=True)) as plan:
+            origins.expect(_unknown(core, plan.locked.values()))
             for folder, entry in sorted(plan.locked.items()):
                 told = _put_back(core, plan, origins, folder, entry)
                 if told.state in {"edited", "failed"}:
@@ -100,6 +103,11 @@ def put_back(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
             raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
         with at_work(core, target, how) as work:
             return [_put_back(core, work, origins, *one) for one in sorted(work.locked.items())]
+
+
+def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
+    """Return those entries of a lock whose files have to come from where they are from."""
+    return [one for one in entries if not is_known(core, one.name, one.tree_hash)]
 
 
 def _put_back(core: Core, work: Standing, origins: Origins, folder: str, entry: Locked) -> Pulled:

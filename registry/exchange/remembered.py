@@ -107,9 +107,7 @@ def remember(
     from registry.db.writes.changes import add_change, drop_old_changes
 
     with suppress(RegistryError):
-        seal = Seal.of_database(core, make=True)
-        assert seal is not None  # noqa: S101  # it was made
-        signature = seal.sign("undo", number, facts_of(change))
+        signature = Seal.of(core).sign("undo", number, facts_of(change))
         with core.writer.transaction() as connection:
             add_change(connection, change._replace(signature=signature), core.host)
             drop_old_changes(connection, core.host)
@@ -121,7 +119,7 @@ def remembered(core: Core) -> list[MadeChange]:
     Raises `OwnFileUnusable`.
     """
     found = [one for one in last_changes(core.reader, core.host) if one.kind == KIND]
-    seal = Seal.of_database(core, make=False) if found else None
+    seal = Seal.known(core) if found else None
     if seal is None:
         return []
     return [one for one in found if seal.signed("undo", one.number, facts_of(one), one.signature)]

@@ -245,13 +245,12 @@ class Standing(Places):
         lost: list[str] = []
         for one in laid:
             found = self.found(one, folder)
-            may_be_copy = known is not None and known.mode == "link"  # where links are refused
-            if one.is_link and (found == digest_of_link(one.link) or not may_be_copy):
-                right = found == digest_of_link(one.link)
-            else:
-                right = self._is_right(one, folder, found, entry, entries)
-                kept = found if right else kept
-            if right:
+            if one.is_link and found == digest_of_link(one.link):
+                continue
+            # Links that were refused are files.
+            may_be_files = not one.is_link or (known is not None and known.mode == "link")
+            if may_be_files and self._is_right(one, folder, found, entry, entries):
+                kept = found
                 continue
             if found is not None and (known is None or found not in made(known, one)):
                 place = Place(self.folder_at(one.label), folder)

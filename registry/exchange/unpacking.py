@@ -34,7 +34,8 @@ RATIO_FREE: Final = 16 << 20
 GZIP: Final = b"\x1f\x8b"
 
 EXTRAS: Final = "__MACOSX/"
-"""Where macOS puts what it knows of the files of a zip."""
+EXTRA: Final = "._"
+"""Where macOS puts what it knows of the files of a zip, and how such files of a tar begin."""
 
 CHUNK: Final = 1 << 16
 
@@ -184,16 +185,24 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
 
 
 def _tar_entries(tape: "_Tape") -> Iterator[_Entry]:
-    with tarfile.open(fileobj=tape, mode="r:") as tar:
+    with _opened_tar(tape) as tar:
         while (entry := tar.next()) is not None:
             tar.members.clear()  # type: ignore[attr-defined]  # it would remember all of them
             if entry.size < 0:  # the next header would be one that was read already
                 raise BadArchive("it has a file of less than no bytes")
-            if entry.isdir():
+            if entry.isdir() or os.path.basename(entry.name).startswith(EXTRA):
                 continue
             problem = None if entry.isreg() else "is not a plain file"
             opened = lambda entry=entry: tar.extractfile(entry)  # noqa: E731
             yield _Entry(entry.name, problem, bool(entry.mode & stat.S_IXUSR), opened)
+
+
+def _opened_tar(tape: "_Tape") -> tarfile.TarFile:
+    try:
+        return tarfile.open(fileobj=tape, mode="r:")
+    except tarfile.ReadError as error:
+        reason = f"it is neither a zip nor a tar, or only a part of one ({error})"
+        raise BadArchive(f"it can't be unpacked: {reason}") from error
 
 
 def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:

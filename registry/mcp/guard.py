@@ -61,7 +61,8 @@ def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) 
 class Guard:
     """An ASGI application around another that turns away what should not reach it.
 
-    ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from.
+    ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from, or come
+    from one of ``origins``, as which a proxy shows it.
     ``token``: what clients have to send as a bearer token, compared in constant time. ``refuse``
     makes the answer of who is turned away: of what was asked, a status, a sentence and headers.
     """
@@ -71,6 +72,7 @@ class Guard:
         app: App,
         *,
         hosts: Iterable[str] | None,
+        origins: Iterable[str] = (),
         token: str | None = None,
         rate: float = RATE,
         burst: float = BURST,
@@ -78,6 +80,7 @@ class Guard:
     ) -> None:
         self._app = app
         self._hosts = None if hosts is None else {host.lower() for host in hosts}
+        self._origins = {origin.lower() for origin in origins}
         self._token = None if token is None else token.encode()
         self._rate, self._burst = rate, burst
         self._refuse = refuse
@@ -101,7 +104,7 @@ class Guard:
         if len(hosts) != 1 or (self._hosts is not None and hosts[0].lower() not in self._hosts):
             return self._refused(headers, 421, "This host name is not served")
         own = {scheme + hosts[0].lower() for scheme in ("http://", "https://")}
-        if any(origin.lower() not in own for origin in headers.getlist("origin")):
+        if not self._origins.union(own).issuperset(map(str.lower, headers.getlist("origin"))):
             return self._refused(headers, 403, "This origin is not allowed")
         wait = self._wait((scope.get("client") or ("",))[0])
         if wait:

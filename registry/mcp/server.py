@@ -74,11 +74,13 @@ class Serving:
 class SkillServer:
     """One registry for all clients of one server.
 
+    ``on_change`` is told what changed where it watches, by default to tell its own clients.
     Raises `UsageProblem` where two toolsets have tools of one name, and what toolsets raise.
     """
 
     def __init__(self, registry: "SkillRegistry", serving: Serving) -> None:
         self.notices = Notices()
+        self.on_change: Callable[[Changes], None] = self.tell
         self._registry = registry
         self._serving = serving
         self._roots = Roots(partial(self._run, self._look_from), asked=serving.roots)
@@ -156,7 +158,7 @@ class SkillServer:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self.notices.run)
             if self._serving.watch:
-                self._watcher = Watcher(self._core, on_change=self._tell, on_note=log.warning)
+                self._watcher = Watcher(self._core, on_change=self.on_change, on_note=log.warning)
                 self._watcher.start()
             try:
                 yield {}
@@ -166,7 +168,7 @@ class SkillServer:
                 self._pool.shutdown(wait=True, cancel_futures=True)
                 tasks.cancel_scope.cancel()
 
-    def _tell(self, changes: Changes) -> None:
+    def tell(self, changes: Changes) -> None:
         """Send notices of what changed; only the toolset wave describes the skills themselves."""
         events: list[Any] = []
         if "wave" in self._serving.toolsets:
@@ -180,11 +182,7 @@ class SkillServer:
         self.notices.publish(*events)
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        def look() -> T:
-            self._core.look_again()
-            return work(*arguments)
-
-        return await asyncio.get_running_loop().run_in_executor(self._pool, look)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
 
     async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         offered = await self._run(

@@ -94,6 +94,7 @@ def apply_plan(
     progress("publishing", total, total)
     store.keep(removed)
     store.tidy()
+    store.join()
     with writer.transaction() as connection:
         lock.assert_held(connection)
         for part in plan.sources:

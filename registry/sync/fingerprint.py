@@ -34,7 +34,7 @@ def stamp(found: ScannedFolder, mark: str = MARK) -> str:
     return mark + found.fingerprint
 
 
-def is_current(stored: str, mark: str = MARK) -> bool:
+def is_current(stored: str, mark: str) -> bool:
     """Tell whether a stored fingerprint was taken by the rules of today."""
     return stored.startswith(mark)
 

@@ -10,7 +10,6 @@ from registry.db.queries.known import RemovedSkill, removed_skills
 from registry.disk.scanned import ScannedFolder
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
-from registry.sync.fingerprint import MARK
 from registry.sync.hashing import content_now
 from registry.sync.report import Progress
 from registry.sync.scan import SourcePlan, plan_source
@@ -66,7 +65,7 @@ def make_plan(
     limits: Limits,
     options: SyncOptions,
     progress: Progress,
-    mark: str = MARK,
+    mark: str,
 ) -> Plan:
     """Scan the targets and decide what has to be done. Nothing is written."""
     parts = [

@@ -5,12 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.known import (
-    StoredFingerprint,
-    fingerprints,
-    known_hashes,
-    notice_digest,
-)
+from registry.db.queries.known import StoredFingerprint, fingerprints, known_hashes, notice_digest
 from registry.db.queries.skills import findings
 from registry.db.queries.unfit import unfit_texts
 from registry.disk.links import LINK_KNOWN
@@ -49,7 +44,7 @@ class SourcePlan:
 
     source: Source
     walk: Walk
-    mark: str = MARK
+    mark: str
     outcome: Outcome = "ok"
     message: str | None = None
     kept: int = 0

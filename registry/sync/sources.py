@@ -11,12 +11,7 @@ from registry.db.adopted import remember
 from registry.db.queries.sources import count_below, list_sources, roots
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
-from registry.errors import (
-    SourceExists,
-    SourceInvalid,
-    SourceNotFound,
-    UsageProblem,
-)
+from registry.errors import SourceExists, SourceInvalid, SourceNotFound, UsageProblem
 from registry.model import DOCUMENT_NAMES, Remote, Scope, Source
 from registry.sync.owned import check_ours, is_here, is_ours
 from registry.sync.places import MAX_NAME, project_of, resolved, suggest_name

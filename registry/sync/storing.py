@@ -13,8 +13,9 @@ from registry.core import Core
 from registry.db.queries.known import has_retired
 from registry.db.turns import SyncLock
 from registry.db.versions import NewVersion
+from registry.db.writes.names import refresh_names
 from registry.db.writes.revisions import record_revisions, store_documents
-from registry.db.writes.sources import hide_until_complete, show_all
+from registry.db.writes.sources import hide_until_complete, join, shared_names, show_all
 from registry.db.writes.versions import delete_retired, publish, stage
 from registry.sync.planning import Plan
 
@@ -119,8 +120,27 @@ class Store:
         if len(self.live) >= STATISTICS_AFTER:
             self._writer.update_statistics()
 
+    def join(self) -> None:
+        """Tell what was published in parts apart from its namesakes: in parts as well, unseen.
+
+        It was published by this sync or one that was cut off.
+        """
+        if not (self._first and self._shared):
+            return
+        with self._writer.transaction() as connection:
+            self._lock.assert_held(connection)
+            joined = join(connection, self._first)
+        if not joined:
+            return
+        with self._writer.transaction(quiet=True) as connection:
+            names = shared_names(connection, joined)
+        for start in range(0, len(names), PART):
+            with self._writer.transaction() as connection:
+                self._lock.assert_held(connection)
+                refresh_names(connection, names[start : start + PART])
+
     def show(self, connection: Connection) -> None:
-        """Show what was published in parts, by this sync or one that was cut off."""
+        """Show what was published in parts."""
         if self._first:
             show_all(connection, self._first)
 

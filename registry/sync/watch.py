@@ -157,7 +157,6 @@ class Watcher:
 
         The database is asked for nothing but its version as long as that stays the same.
         """
-        self._core.look_again()
         version = self._core.reader.version()
         if version is None or version != self._known_at:
             self._known = [

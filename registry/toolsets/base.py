@@ -83,7 +83,10 @@ def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
 
 def shown(value: object) -> str:
     """Return what a model sent, as an answer repeats it: encodable, and not for pages."""
-    text = "" if value is None else str(value)
+    try:
+        text = "" if value is None else str(value)
+    except RecursionError:
+        text = "\N{HORIZONTAL ELLIPSIS}"
     return shorten(text, MAX_SHOWN).encode("utf-8", "replace").decode()
 
 

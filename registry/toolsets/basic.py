@@ -6,21 +6,25 @@ it says of folders that are not there.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, read_bytes
 from registry.db.queries import skills
+from registry.db.queries.known import links_in
+from registry.db.queries.skills import StoredSkill
+from registry.db.queries.sources import list_sources
 from registry.db.usage import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import IsLink, digest, open_home, read_inside
 from registry.disk.links import Leads, follow
 from registry.disk.paths import is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
-from registry.model import DOCUMENT_NAMES
+from registry.model import DOCUMENT_NAMES, Source
 from registry.sync.owned import is_here
 from registry.sync.target import target_source
+from registry.text import is_encodable
 from registry.toolsets.base import Context, Json, Tool, schema, shown, text
 from registry.toolsets.toolset import Toolset
 from registry.toolsets.view import View
@@ -62,90 +66,132 @@ class BasicToolset(Toolset):
     def _run(self, tool: str, arguments: Any) -> Json:
         try:
             with self._core.explained():
-                return self._list() if tool == "list_skills" else self._get(arguments)
+                source = self._current_source()
+                listing = tool == "list_skills"
+                return self._list(source) if listing else self._get(source, arguments)
         except RegistryError as error:
             return {"error": str(error)}
 
-    def _list(self) -> Json:
-        root = self._source.path
+    def _current_source(self) -> Source:
+        """Return the source as it is registered now; one that was removed shows nothing."""
+        known = list_sources(self._core.reader, counted=False)
+        gone = replace(self._source, enabled=False)
+        return next((one for one in known if one.id == self._source.id), gone)
+
+    def _list(self, source: Source) -> Json:
+        root = source.path
         try:
-            if self._is_here:
+            if self._is_here(source):
                 os.scandir(root).close()
         except (FileNotFoundError, NotADirectoryError):
             return {"error": f"Skills folder not found at path: {root}"}
         except OSError:
             return {"error": "Permission denied reading skills folder"}
-        folders = self._view.folders(self._source)
+        folders = self._view.folders(source)
         names = {folder.partition("/")[0] for folder in folders}
+        names.update(self._links(source, frozenset(folders)))
         listed = sorted(name for name in names if name != "." and is_valid(name))
-        self._core.usage.listed([Place(self._source.name, name) for name in listed])
+        self._core.usage.listed([Place(source.name, name) for name in listed])
         return {"skills": listed}
 
-    def _get(self, arguments: Any) -> Json:
+    def _links(self, source: Source, folders: Collection[str]) -> list[str]:
+        """Return the links right below a source that lead to one of ``folders`` of it."""
+        if not self._is_here(source):
+            return []
+        names = [name for name in links_in(self._core.reader, source.id) if is_valid(name)]
+        return [name for name in names if linked(source.path, name) in folders]
+
+    def _get(self, source: Source, arguments: Any) -> Json:
         name = arguments.get("skill_name") if isinstance(arguments, Mapping) else None
         if not isinstance(name, str) or not is_valid(name):
             return {"error": f"Invalid skill name: '{shown(name)}'. {RULE}"}
         missing = {"error": f"Skill '{shown(name)}' not found in skills folder"}
-        if name == "." or is_ignored(name) or "\0" in name:
+        if name == "." or is_ignored(name) or "\0" in name or not is_encodable(name):
             return missing
-        if not self._is_here:
-            return self._stored(name, missing)
+        if not self._is_here(source):
+            return self._stored(source, name, missing)
         try:
-            return self._read(name)
+            return self._read(source, name)
         except (FileNotFoundError, IsLink, ValueError):  # a name that no file system can hold
             return missing
         except SkillInaccessible:
             return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
 
-    def _read(self, name: str) -> Json:
+    def _read(self, source: Source, name: str) -> Json:
         """Read a skill by its folder's name, which may be a link to another folder of the source.
 
         Raises as `open_home`, and FileNotFoundError for what is not shown.
         """
-        root, folder = self._source.path, name
+        root, folder = source.path, name
         try:
             home = open_home(root, folder)
         except IsLink:
-            link = follow(os.path.join(root, name), root, (root,))
-            if link.leads is not Leads.INSIDE:
+            target = linked(root, name)
+            if target is None:
                 raise
-            folder = os.path.relpath(link.target, root)
+            folder = target
             home = open_home(root, folder)
         with home:
             answer = read_document(home, name)
-        if not self._admits(answer, folder):
+        if not self._admits(source, answer, folder):
             raise FileNotFoundError(name)
         if "documentation" in answer:
-            self._core.usage.read(self._source.name, folder)
+            self._core.usage.read(source.name, folder)
         return answer
 
-    @property
-    def _is_here(self) -> bool:
-        return is_here(self._core, self._source.host, self._source.path)
+    def _is_here(self, source: Source) -> bool:
+        return is_here(self._core, source.host, source.path)
 
-    def _stored(self, name: str, missing: Json) -> Json:
+    def _stored(self, source: Source, name: str, missing: Json) -> Json:
         """Return the document of a skill whose folder is on another machine."""
-        stored = skills.by_place(self._core.reader, self._source.id, name)
+        stored = skills.by_place(self._core.reader, source.id, name)
         if stored is None:
-            return missing
-        answer = understood(read_bytes(self._core, CurrentSkill(stored, None)), name)
-        if not self._admits(answer, name):
+            holds = any(one.startswith(f"{name}/") for one in self._view.folders(source))
+            return no_document(name) if holds else missing
+        answer = self._stored_document(stored, name)
+        if not self._admits(source, answer, name):
             return missing
         if "documentation" in answer:
-            self._core.usage.read(self._source.name, name)
+            self._core.usage.read(source.name, name)
         return answer
 
-    def _admits(self, answer: Json, folder: str) -> bool:
+    def _stored_document(self, stored: StoredSkill, name: str) -> Json:
+        if stored.document is None:
+            return no_document(name)
+        files = skills.files(self._core.reader, stored.id)
+        if any(one.path == stored.document and one.size > MAX_BYTES for one in files):
+            return too_large(name)
+        try:
+            return understood(read_bytes(self._core, CurrentSkill(stored, None)), name)
+        except RegistryError as error:
+            return {"error": f"Error reading SKILL.MD: {error}"}
+
+    def _admits(self, source: Source, answer: Json, folder: str) -> bool:
         """Tell whether what was read in a folder may be shown, by what it says of itself now."""
         text = answer.get("documentation", "")
-        known = skills.by_place(self._core.reader, self._source.id, folder)
+        known = skills.by_place(self._core.reader, source.id, folder)
+        if text and source.remote is not None and not self._is_trusted(known):
+            return False
         if known is not None and known.skill.content_hash == digest(text.encode()):
-            return self._view.shows_folder(self._source, known)
+            return self._view.shows_folder(source, known)
         from registry.document.parse import parse_text
 
         name, dialects = os.path.basename(folder), self._core.dialects
         document = parse_text(text, folder_name=name, dialects=dialects)
-        return self._view.admits(self._source, document)
+        return self._view.admits(source, document)
+
+    def _is_trusted(self, known: StoredSkill | None) -> bool:
+        """Tell whether a skill of others, as it is now, was looked through and is not held back."""
+        if known is None:
+            return False
+        current = CurrentSkill.of_stored(self._core, known)
+        return not current.is_behind and not current.stored.held
+
+
+def linked(root: str, name: str) -> str | None:
+    """Return the folder of a source that the link ``name`` in it leads to; None: to none of it."""
+    link = follow(os.path.join(root, name), root, (root,))
+    return os.path.relpath(link.target, root) if link.leads is Leads.INSIDE else None
 
 
 def is_valid(name: str) -> bool:
@@ -161,13 +207,23 @@ def read_document(folder: Folder, name: str) -> Json:
         except FileNotFoundError:
             continue
         except FileTooLarge:
-            return {"error": f"SKILL.MD too large (>1MB) for skill '{name}'"}
+            return too_large(name)
         except SkillInaccessible:
             return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
         except RegistryError as error:
             return {"error": f"Error reading SKILL.MD: {error}"}
         return understood(data, name)
+    return no_document(name)
+
+
+def no_document(name: str) -> Json:
+    """Return the contract's error for a folder without a skill file."""
     return {"error": f"SKILL.MD not found for skill '{name}'"}
+
+
+def too_large(name: str) -> Json:
+    """Return the contract's error for a skill file over the limit."""
+    return {"error": f"SKILL.MD too large (>1MB) for skill '{name}'"}
 
 
 def understood(data: bytes, name: str) -> Json:

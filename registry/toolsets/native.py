@@ -170,28 +170,27 @@ class NativeToolset(Toolset):
         from registry.changes.update import update_skill
 
         stored = self._view.resolve(name)
-        before, which = self._copies(stored)
-        chosen = which if copies else None
-        done = update_skill(self._core, stored, if_hash=if_hash, copies=chosen, **_fields(given))
+        before, which = self._copies(stored, chosen=copies)
+        done = update_skill(self._core, stored, if_hash=if_hash, copies=which, **_fields(given))
         return {"skill": _changed(done), "copies": record(fate(self._core.reader, stored, before))}
 
     def _delete_skill(self, *, name: str, if_hash: str | None = None, copies: bool = False) -> Json:
         from registry.changes.trash import delete
 
         stored = self._view.resolve(name)
-        before, which = self._copies(stored)
-        chosen = which if copies else None
-        trashed = delete(self._core, stored, if_hash=if_hash, copies=chosen)
-        keys = ("name", "source", "folder")
-        gone = {key: getattr(trashed, key) for key in keys}
+        before, which = self._copies(stored, chosen=copies)
+        trashed = delete(self._core, stored, if_hash=if_hash, copies=which)
+        gone = {key: getattr(trashed, key) for key in ("name", "source", "folder")}
         done = record(fate(self._core.reader, stored, before))
         return {"deleted": {**gone, "trash_id": trashed.id}, "copies": done}
 
-    def _copies(self, stored: StoredSkill) -> tuple[list[StoredSkill], "Which"]:
-        """Return the copies of a skill that may be spoken of here, and what tells them apart."""
+    def _copies(
+        self, stored: StoredSkill, *, chosen: bool
+    ) -> tuple[list[StoredSkill], "Which | None"]:
+        """Return the copies of a skill that may be spoken of here, and which are ``chosen``."""
         found = self._view.admitted(copies_of(self._core.reader, stored))
         places = {one.place for one in found}
-        return found, lambda one: one.place in places
+        return found, (lambda one: one.place in places) if chosen else None
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
         from registry.changes.back import bring_back

@@ -3,6 +3,7 @@
 from typing import Final
 
 from registry.catalog.search.find import MAX_QUERIES
+from registry.db.queries.filters import SORTS
 from registry.toolsets import native_shapes as shapes
 from registry.toolsets.base import Tool, text
 from registry.toolsets.native_shapes import answer, arguments, flag, number, object_with, texts
@@ -17,7 +18,7 @@ TOOLS: Final = (
                 **shapes.FILTERS,
                 "sort": {
                     **text("The order; dates come newest first"),
-                    "enum": ["name", "created", "updated"],
+                    "enum": list(SORTS),
                     "default": "name",
                 },
                 "reverse": flag("The other way round: names from Z to A, dates oldest first"),

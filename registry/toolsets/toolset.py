@@ -37,17 +37,18 @@ class Toolset(ABC):
     def call(self, tool: str, arguments: Any) -> Json:
         """Run one tool and return what its contract says, errors included: nothing is raised.
 
-        ``arguments`` may be anything a model sends, also an object as JSON text; a blank text is an
-        empty object, and null for an argument that is not required is as good as leaving it out. A
-        wrong type, text that is not JSON, a missing or unknown key and a tool that is not offered
-        are answered with the contract's own error.
+        ``arguments`` may be anything a model sends, also an object as JSON text; a blank text or
+        null is an empty object, and null for an argument that is not required is as good as leaving
+        it out. A wrong type, text that is not JSON, a missing key, an unknown one where the
+        contract has no room for it, and a tool that is not offered are answered with the contract's
+        own error.
         """
         offered = self._tools.get(str(tool))
         if offered is None:
             return self._unknown(tool)
         sent = _parsed(arguments) if isinstance(arguments, str) else arguments
         with acts(f"{self.name} {offered.name}"):
-            return self._run(offered.name, given(offered.parameters, sent))
+            return self._run(offered.name, given(offered.parameters, {} if sent is None else sent))
 
     async def acall(self, tool: str, arguments: Any) -> Json:
         """Run one tool as `call` does, in a thread, so that the event loop goes on meanwhile.

@@ -13,6 +13,7 @@ from registry.catalog.resolve import resolve
 from registry.catalog.similar import near as similar
 from registry.catalog.visibility.decisions import decide_all, decide_document, decisions
 from registry.catalog.visibility.decisions import personality as personality_of
+from registry.catalog.visibility.now import shown_now
 from registry.catalog.visibility.rules import HIDDEN
 from registry.db.interface import Reader
 from registry.db.queries import offered
@@ -139,7 +140,8 @@ class View:
 
     def locate(self, handle: str) -> CurrentSkill:
         """Return the skill that `find` describes, for a read of its files."""
-        return self._choose(handle, lambda one: CurrentSkill.of(self.core, one))
+        found = self._choose(handle, lambda one: CurrentSkill.of(self.core, one))
+        return shown_now(self.core, handle, found, self._personality, self._environ)
 
     def resolve(self, handle: str, *, broken: bool = False) -> StoredSkill:
         """Return what a name or ref means here, as the database knows it; raises as `find`.
@@ -210,7 +212,7 @@ class View:
 
     def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
         """Tell whether the skill in a folder of a source is shown, as `folders` does."""
-        if not self._shows(source) or stored.hidden:
+        if not self._shows(source) or stored.hidden or stored.held:
             return False
         return self._personality is None or stored.folder in self._folders_seen(source)
 

@@ -1,6 +1,6 @@
 """The toolset `wave` (contracts/wave-Skill.md; NOTES.md, wave)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -34,6 +34,9 @@ BRIEF: Final = 100
 
 MAX_LISTED: Final = 50
 """Skills that an error lists: those with near names first, then by name."""
+
+KEPT_FROM_MODELS: Final = ("hidden", "held")
+"""Rules by which a skill is not shown to any model, though it is there."""
 
 _PARAMETERS: Final[Json] = {
     **schema(
@@ -92,7 +95,9 @@ class WaveToolset(Toolset):
         try:
             skill = self.skills.read(str(name))
         except Exception as error:  # noqa: BLE001  # the contract's "Unexpected system error"
-            return self._failed(*self._details(str(name), error))
+            details, first = self._details(str(name), error)
+            facts = error.facts if isinstance(error, RegistryError) else {}
+            return self._failed(details, first, but={str(name), facts.get("name")})
         self._view.core.usage.read(skill.source, skill.folder)
         return {
             "success": True,
@@ -105,7 +110,7 @@ class WaveToolset(Toolset):
 
     def _details(self, name: str, error: Exception) -> tuple[SkillErrorDetails, Sequence[str]]:
         """Return the contract's error, and the refs of the skills to list first."""
-        if isinstance(error, SkillNotVisible) and error.facts["rule"] == "hidden":
+        if isinstance(error, SkillNotVisible) and error.facts["rule"] in KEPT_FROM_MODELS:
             return not_available(name), ()
         there = self._in_folder(name) if isinstance(error, SkillNotFound) else None
         if there is not None:
@@ -137,9 +142,17 @@ class WaveToolset(Toolset):
         findings = stored_skills.findings(self._view.core.reader, found.stored.id)
         return misnamed(name, found.stored.skill.ref, findings)
 
-    def _failed(self, details: SkillErrorDetails, first: Sequence[str] = ()) -> Json:
-        """Answer with an error; skills of ``first`` stand first in its list."""
-        listed, names = self._listed(first)
+    def _failed(
+        self,
+        details: SkillErrorDetails,
+        first: Sequence[str] = (),
+        but: Collection[str | None] = (),
+    ) -> Json:
+        """Answer with an error; skills of ``first`` stand first in its list, and none of ``but``.
+
+        What was asked for is no alternative to itself: it may be gone since the last sync.
+        """
+        listed, names = self._listed(first, but)
         message = details.text(listed)
         content = f"Error invoking skill '{details.skill_name}': {message}"
         if not details.creatable:
@@ -157,12 +170,14 @@ class WaveToolset(Toolset):
             },
         }
 
-    def _listed(self, first: Sequence[str]) -> tuple[str, list[str]]:
+    def _listed(self, first: Sequence[str], but: Collection[str | None]) -> tuple[str, list[str]]:
         """Return the contract's block of available skills, and the refs in it."""
         try:
-            offers, total = self._view.some_offers(first, MAX_LISTED)
+            found, total = self._view.some_offers(first, MAX_LISTED)
         except RegistryError:  # the database itself is what failed
-            offers, total = [], 0
+            found, total = [], 0
+        offers = [offer for offer in found if offer.ref not in but]
+        total -= len(found) - len(offers)
         if not offers:
             return f"Available skills:\n{NONE_AVAILABLE}", []
         lines = [f"- {offer.ref}: {one_line(offer.description)}" for offer in offers]

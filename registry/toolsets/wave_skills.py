@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from registry.catalog.reading import read_text, unusable
+from registry.catalog.reading import current_detail, read_text, unusable
 from registry.db.queries.sources import list_sources
 from registry.disk.files import open_home, read_below, read_file
 from registry.disk.links import real_path
@@ -118,6 +118,8 @@ class SkillManager:
         current = self._view.locate(name)
         text = read_text(self._view.core, current)
         skill = current.stored.skill
+        if current.is_behind:
+            skill = current_detail(self._view.core, current)
         return LoadedSkill(
             skill.ref,
             skill.description,

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry import errors
 from registry.errors import RegistryError
@@ -22,10 +22,14 @@ from registry.web.desk import Desk, Edition, Visitor
 from registry.web.rendering import render
 
 OK: Final = 200
+NOT_FOUND: Final = 404
 
 COMPRESSED: Final = 1000
 """Bytes from which an answer is compressed."""
 
+VARY: Final = "Accept-Encoding, Authorization, Cookie"
+
+_GZIP: Final = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 _TAG: Final = re.compile(r'(?:W/)?"([^"]*)"')
 
 STATUS: Final[Mapping[type[RegistryError], int]] = {
@@ -143,7 +147,8 @@ def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
         with visit.desk.registry.core.explained():
             told = handler(visit)
     except RegistryError as error:
-        return _sent(visit, refusal(error), None)
+        shorter = _shorter(visit.request) if isinstance(error, errors.NotFound) else None
+        return shorter or _sent(visit, refusal(error), None)
     if not isinstance(told, Response):
         return _sent(visit, told, tag)
     if tag is not None:
@@ -163,6 +168,8 @@ def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
 
     def answer(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
+        if status == NOT_FOUND and (shorter := _shorter(request)) is not None:
+            return shorter
         visit = visit_of(request)
         is_page = visit.as_json or "text/html" in request.headers.get("accept", "")
         if request.scope["visitor"] is None or not is_page:
@@ -170,6 +177,18 @@ def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
         return _sent(visit, _refused(code, message, status), None)
 
     return answer
+
+
+def _shorter(request: Request) -> Response | None:
+    """Return the way to the address without the slash at its end, if it has one.
+
+    It names no host: a proxy may call us by another name, and speak TLS where we do not.
+    """
+    path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
+    if not path.endswith("/") or not path.strip("/"):
+        return None
+    path = f"/{path.strip('/')}"
+    return RedirectResponse(f"{path}?{query}" if query else path)
 
 
 def _refused(code: str, message: str, status: int, choices: Sequence[str] = ()) -> Told:
@@ -222,7 +241,7 @@ def compressed(
 ) -> Response:
     """Return a response, compressed where the client takes that and it is worth it."""
     given = {**headers, "content-type": kind}
-    given["vary"] = "Accept-Encoding, Authorization, Cookie"
+    given["vary"] = VARY
     if len(body) >= COMPRESSED and takes_gzip(request):
         body = gzip.compress(body, 4, mtime=0)
         given["content-encoding"] = "gzip"
@@ -231,7 +250,7 @@ def compressed(
 
 def takes_gzip(request: Request) -> bool:
     """Tell whether the client takes what is compressed."""
-    return "gzip" in request.headers.get("accept-encoding", "")
+    return _GZIP.search(request.headers.get("accept-encoding", "")) is not None
 
 
 def as_json(value: Any) -> bytes:
@@ -257,4 +276,4 @@ def _named(edition: str, visit: Visit) -> str:
 
 
 def _kept_by_client(tag: str) -> dict[str, str]:
-    return {"etag": f'W/"{tag}"', "cache-control": "private, no-cache"}
+    return {"etag": f'W/"{tag}"', "cache-control": "private, no-cache", "vary": VARY}

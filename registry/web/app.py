@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from registry.web import clawhub, feed, history, openapi, overview, raw, skill, start, well_known
@@ -24,6 +24,7 @@ def build(desk: Desk, mcp: McpDoor | None = None) -> Starlette:
     app = Starlette(
         routes=[
             *both("/", "/index.json", page(start.start)),
+            Route("/skills", _all_skills),
             Route("/skills.json", start.every_skill),
             Route("/skills/{ref:path}", page(skill.skill, of_disk=True)),
             Route("/files/{ref:path}", page(skill.file, of_disk=True)),
@@ -54,6 +55,7 @@ def build(desk: Desk, mcp: McpDoor | None = None) -> Starlette:
             500: failed("failed", "This failed for a reason of its own; the server's log has it."),
         },
     )
+    app.router.redirect_slashes = False  # see `failed`
     app.state.desk = desk
     return app
 
@@ -78,6 +80,12 @@ def _clawhub() -> list[Route]:
 def both(path: str, json_path: str, endpoint: Callable[[Request], Any]) -> list[Route]:
     """Return the routes of a page and of the same facts as JSON."""
     return [Route(path, endpoint), Route(json_path, endpoint)]
+
+
+async def _all_skills(request: Request) -> Response:
+    """Lead who cut a skill's address short to where they are listed."""
+    query = request.url.query
+    return RedirectResponse(f"/?{query}" if query else "/")
 
 
 async def _static(request: Request) -> Response:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from registry.db.queries.filters import Filters, Sort
+from registry.db.queries.filters import Filters, Sort, check_page
 from registry.errors import UsageProblem
 
 PAGE: Final = 30
@@ -20,9 +20,8 @@ MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
 """Characters of one query; what is typed beyond them is not looked at."""
 
-SORTS: Final = ("name", "created", "updated")
-
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
+_FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
 _SINGLE: Final = ("kind", "category", "source", "scope", "status", "created", "updated")
 
 
@@ -52,15 +51,13 @@ class Asked:
             _check_once(given, key)
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
         sort = given.get("sort") or "name"
-        if sort not in SORTS:
-            known = ", ".join(SORTS)
-            raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
+        check_page(sort, None, 0)
         asked = cls(
             queries=_each(" ".join(one[:MAX_QUERY].split()) for one in given.getlist("q")),
             tags=_each(given.getlist("tag")),
             sort=cast("Sort", sort),
-            reverse=given.get("reverse") in {"1", "true"},
-            all=given.get("all") in {"1", "true"},
+            reverse=_flag(given, "reverse"),
+            all=_flag(given, "all"),
             limit=_number(given, "limit", PAGE, MAX_PAGE),
             page=_number(given, "page", 1, MAX_OFFSET),
             **single,
@@ -153,6 +150,14 @@ def number_of(given: QueryParams, key: str) -> int | None:
     if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:  # noqa: PLR2004
         raise UsageProblem(message=f"{key} must be a number from 1, not {text!r:.60}")
     return int(text)
+
+
+def _flag(given: QueryParams, key: str) -> bool:
+    """Return whether something is asked for; what is neither would be taken for a no unnoticed."""
+    text = given.get(key, "").lower()
+    if text not in _FLAGS:
+        raise UsageProblem(message=f"{key} must be 1 or 0, not {text!r:.60}")
+    return _FLAGS[text]
 
 
 def _each(values: Iterable[str]) -> tuple[str, ...]:

@@ -11,9 +11,13 @@ from registry.web.rendering import render
 HTML = "text/html"
 
 
-def sign_in(problem: str) -> Response:
-    """Return the page that asks for a token; ``problem`` is what was wrong with the last try."""
-    return _page("sign_in.html", {"problem": problem}, 401, {"cache-control": "no-store"})
+def sign_in(problem: str, wanted: str) -> Response:
+    """Return the page that asks for a token.
+
+    ``problem`` is what was wrong with the last try, ``wanted`` the address to go on to.
+    """
+    facts = {"problem": problem, "wanted": wanted}
+    return _page("sign_in.html", facts, 401, {"cache-control": "no-store"})
 
 
 def refused(asked: Headers, status: int, text: str, headers: Mapping[str, str]) -> Response:

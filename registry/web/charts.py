@@ -40,19 +40,29 @@ def months(counts: Sequence[Facet]) -> list[Bar]:
     return bars
 
 
-def growth(counts: Sequence[Facet], width: int = 600, height: int = 120) -> str:
-    """Return the points of a line of how many there were by the end of each month."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line from one month to another: its points, as SVG has them, in 600 x 120."""
+
+    points: str
+    first: str
+    last: str
+
+
+def growth(counts: Sequence[Facet]) -> Line | None:
+    """Return the line of how many there were by the end of each month; None: of no month."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
-        return ""
+        return None
     span = _between(min(known), max(known), 240)
     before = sum(count for month, count in known.items() if month < span[0])
     totals = list(accumulate((known.get(month, 0) for month in span), initial=before))
-    step = width / max(1, len(totals) - 1)
-    return " ".join(
-        f"{place * step:.1f},{height - total / totals[-1] * height:.1f}"
+    step = 600 / max(1, len(totals) - 1)
+    points = " ".join(
+        f"{place * step:.1f},{120 - total / totals[-1] * 120:.1f}"
         for place, total in enumerate(totals)
     )
+    return Line(points, span[0], span[-1])
 
 
 def _is_month(text: str) -> bool:

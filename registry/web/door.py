@@ -1,28 +1,39 @@
 """Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
 
 import ipaddress
+import logging
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from registry.errors import DatabaseProblem
 from registry.exchange.remote.address import is_loopback
+from registry.web.bare import refused
 from registry.web.desk import Visitor
 
+log = logging.getLogger(__name__)
+
 COOKIE: Final = "skill_registry"
-MAX_FORM: Final = 4096
-"""Bytes of the form that signs in."""
+MAX_FORM: Final = 32 << 10
+"""Bytes of the form that signs in, with the address that was asked for."""
 
 OPEN: Final = ("/healthz", "/static/")
 """What anybody may ask for: it says nothing of any skill."""
 
 FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip")
 """Headers of proxies: who comes through one is not on this machine."""
+
+SIGNING: Final = ("/login", "/logout")
+
+_OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
+"""A path, and not what a browser takes for another host."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -49,7 +60,7 @@ class Door:
         app: Any,
         *,
         known: Callable[[str], Awaitable[Visitor | None]],
-        sign_in: Callable[[str], Response],
+        sign_in: Callable[[str, str], Response],
         is_open: bool,
         trusted: Trusted | None = None,
         secure: bool = False,
@@ -63,32 +74,36 @@ class Door:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, or hand it on with its visitor."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        if scope["path"] == "/login" and scope["method"] == "POST":
-            await (await self._signed_in(request))(scope, receive, send)
-            return
-        if scope["path"] == "/logout" and scope["method"] == "POST":
+        answer = self._app
+        if scope["type"] == "http":
+            request = Request(scope, receive)
+            try:
+                answer = await self._answer(request) or answer
+            except DatabaseProblem as error:
+                log.warning("Who asks can't be told: %s", error)
+                told = "Who you are can't be told at the moment"  # nor what the database is called
+                answer = refused(request.headers, 503, told, {"cache-control": "no-store"})
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response | None:
+        """Return what a request is answered with here; None: its visitor is let in."""
+        path, method = request.scope["path"], request.method
+        if path == "/login" and method == "POST":
+            return await self._signed_in(request)
+        if path == "/logout" and method == "POST":
             left = RedirectResponse("/login", 303)
-            left.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=self._secure)
-            await left(scope, receive, send)
-            return
-        visitor = await self._visitor(request)
-        if visitor is None and not scope["path"].startswith(OPEN):
-            await self._refusal(request)(scope, receive, send)
-            return
-        scope["visitor"] = visitor
-        await self._app(scope, receive, send)
+            left.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=self._secure)
+            return left
+        is_open = path.startswith(OPEN)
+        visitor = None if is_open else await self._visitor(request)
+        request.scope["visitor"] = visitor
+        return None if is_open or visitor is not None else self._refusal(request)
 
     async def _visitor(self, request: Request) -> Visitor | None:
         headers = request.headers
-        given = headers.getlist("authorization")
-        if given:
-            scheme, _, token = given[0].partition(" ")
-            is_bearer = len(given) == 1 and scheme.lower() == "bearer"
-            return await self._known(token.strip()) if is_bearer else None
+        given = [one.partition(" ") for one in headers.getlist("authorization")]
+        if any(scheme.lower() == "bearer" for scheme, _, _ in given):
+            return await self._known(given[0][2].strip()) if len(given) == 1 else None
         peer = request.client.host if request.client else ""
         if self._trusted is not None:
             named = headers.getlist(self._trusted.header)
@@ -97,7 +112,9 @@ class Door:
         token = _cookie(headers)
         if token and (visitor := await self._known(token)) is not None:
             return visitor
-        if self._is_open and is_loopback(peer) and not any(name in headers for name in FORWARDED):
+        # What a browser shows a proxy is sent on to us, and opens nothing here.
+        is_near = is_loopback(peer) and not any(name in headers for name in FORWARDED)
+        if self._is_open and is_near and not given:
             return Visitor("local", is_local=True)
         return None
 
@@ -107,13 +124,15 @@ class Door:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_FORM:
-                return self._sign_in("That is no token.")
-        token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
+                return self._sign_in("That is no token.", "/")
+        form = dict(parse_qsl(body.decode("utf-8", "replace")))
+        token, wanted = form.get("token", "").strip(), _ours(form.get("wanted", "/"))
         if await self._known(token) is None:
-            return self._sign_in("That token is not known, or not valid any more.")
-        entered = RedirectResponse("/", 303)
+            return self._sign_in("That token is not known, or not valid any more.", wanted)
+        entered = RedirectResponse(wanted, 303)
+        # A link on another site brings it along, nothing else does: pages only read.
         entered.set_cookie(
-            COOKIE, token, httponly=True, samesite="strict", secure=self._secure, path="/"
+            COOKIE, token, httponly=True, samesite="lax", secure=self._secure, path="/"
         )
         return entered
 
@@ -124,10 +143,22 @@ class Door:
             and request.method == "GET"
             and not request.url.path.startswith(("/api/", "/mcp"))
         ):
-            return self._sign_in("")
+            return self._sign_in("", _ours(_asked(request)))
         return PlainTextResponse(
             "A token is needed.\n", 401, {"www-authenticate": "Bearer", "cache-control": "no-store"}
         )
+
+
+def _asked(request: Request) -> str:
+    """Return what was asked for as it was written: a path that was quoted stays so."""
+    path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
+    return f"{path}?{query}" if query else path
+
+
+def _ours(address: str) -> str:
+    """Return an address if it is one of a page here, else that of the first page."""
+    is_ours = _OURS.fullmatch(address) and not address.startswith(SIGNING)
+    return address if is_ours else "/"
 
 
 def _cookie(headers: Headers) -> str:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.mcp.bounds import Bounds
     from registry.mcp.server import SkillServer
+    from registry.sync.watch import Changes
 
 Limits = tuple[str | None, str | None, bool]
 
@@ -57,6 +58,7 @@ class McpDoor:
         }
         serving = Serving(limits=limits, watch=self.watches and not self._apps)
         server = SkillServer(self._registry, serving)
+        server.on_change = self._tell
         app = http_app(server, self._bounds)
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -75,6 +77,11 @@ class McpDoor:
         await begun
         self._servers.append(server)
         return Sessions(app, self._bounds)
+
+    def _tell(self, changes: "Changes") -> None:
+        """Tell the clients of all servers what the one that watches has seen."""
+        for server in self._servers:
+            server.tell(changes)
 
     def stop_listening(self) -> None:
         """End the streams of clients that listen, which would not end by themselves."""

@@ -127,8 +127,6 @@ def stats(visit: Visit) -> Told:
             "total": total,
             "stats": totals,
             "growth": charts.growth(counts.created),
-            "first": counts.created[0].value if counts.created else "",
-            "last": counts.created[-1].value if counts.created else "",
             "months": charts.months(counts.updated),
             "tables": [(title, key, values) for title, key, values in tables if values],
             "sizes": sizes,

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from registry.errors import UsageProblem
+from registry.errors import NotFound, UsageProblem
 from registry.exchange.remote.address import is_loopback
 from registry.mcp.bounds import Bounds
 from registry.mcp.guard import Guard, allowed_hosts
@@ -61,13 +61,17 @@ class Address:
 
 def guarded(
     desk: Desk, address: Address, mcp: McpDoor | None, trusted: Trusted | None = None
-) -> Guard:
+) -> Headers:
     """Return the whole application: what turns strangers away, and all that stands behind it."""
     tokens = desk.registry.tokens()
 
     def visitor(shown: str) -> Visitor | None:
         token = tokens.known(shown)
         if token is None:
+            return None
+        try:
+            desk.registry.browse(token.personality, token.source)
+        except NotFound:  # it was renamed, or went; what else there is is no answer
             return None
         return Visitor(token.name, token.personality, token.source, token.write)
 
@@ -82,7 +86,8 @@ def guarded(
         trusted=trusted,
         secure=address.url.startswith("https:"),
     )
-    return Guard(Headers(door), hosts=address.hosts, refuse=refused)
+    origins = [address.public] if address.public else []
+    return Headers(Guard(door, hosts=address.hosts, origins=origins, refuse=refused))
 
 
 def serve(
@@ -92,13 +97,14 @@ def serve(
     trusted: Trusted | None = None,
     watch: bool = True,
     on_start: Callable[[], object] = lambda: None,
-    bounds: Bounds | None = None,
 ) -> None:
     """Serve until a signal ends it.
 
     Raises `UsageProblem` for an address that can't be had, or that others reach while there is
-    neither a token nor a proxy that says who asks.
+    neither a token nor a proxy that says who asks, and `PersonalityNotFound`.
     """
+    if trusted is not None:
+        registry.browse(trusted.personality)
     if registry.core.reader.empty:
         registry.create_database()  # what others fill later is seen then
     tokens = registry.tokens()
@@ -113,7 +119,7 @@ def serve(
             if not os.access(path, os.R_OK):
                 raise UsageProblem(message=f"{path} can't be read")
     sys.setswitchinterval(TURN)
-    bounds = bounds or Bounds()
+    bounds = Bounds()
     desk = Desk(registry, address.public)
     mcp = McpDoor(registry, bounds, watch=watch) if find_spec("mcp") else None  # an extra
     tls: dict[str, Any] = {}

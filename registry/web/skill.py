@@ -211,7 +211,7 @@ def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
     found = []
     for group in visit.desk.registry.copies(stored.place):
         shown = set(visit.look.shown([one.ref for one in group.skills[:SHOWN_COPIES]]))
-        if kept := tuple(one for one in group.skills if one.ref in shown):
+        if kept := tuple(visit.look.told(one) for one in group.skills if one.ref in shown):
             found.append(replace(group, skills=kept))
     return found
 
@@ -228,7 +228,7 @@ def why(visit: Visit) -> Told:
             if visitor.is_local:
                 found = registry.why(subject, personality)
             else:
-                found = [visit.look.why(visit.look.locate(subject))]
+                found = visit.look.explain(subject, personality)
         except RegistryError as error:
             problem = str(error)
     return Told(
@@ -239,7 +239,7 @@ def why(visit: Visit) -> Told:
             "found": found,
             "problem": problem,
             "personality": personality,
-            "personalities": sorted(registry.settings.personalities) if visitor.is_local else (),
+            "personalities": sorted(registry.settings.personalities) if visit.look.is_whole else (),
         },
         lambda: {"subject": subject, "explanations": record(list(found)), "problem": problem},
     )

@@ -1,7 +1,7 @@
 """The start page: search and facets; and the whole listing as JSON, streamed."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from registry.catalog.search.fit import FITS
-from registry.db.queries.facets import Facets
+from registry.db.queries.facets import MOST, Facets
 from registry.db.queries.filters import Filters
-from registry.errors import RegistryError
+from registry.db.queries.listing import Facet
+from registry.errors import RegistryError, UsageProblem
 from registry.model.values import record
 from registry.web import charts
 from registry.web.answers import Told, Visit, refusal, status_of, visit_of
@@ -27,6 +28,9 @@ FACETS: Final = (
 )
 SHOWN: Final = 12
 """Values of a facet that stand there at once; the others are unfolded."""
+
+PAGED: Final = ("q", "limit", "page")
+"""What only a page can be asked for."""
 
 STREAMED: Final = 500
 """Skills that are written at once."""
@@ -74,10 +78,7 @@ def start(visit: Visit) -> Told:
             "missing": found.missing if asked.queries else (),
             "fits": not asked.queries or found.confidence >= FITS,
             "pages": pages,
-            "facets": [
-                (key, title, getattr(counts, name), getattr(asked, key, None))
-                for key, title, name in FACETS
-            ],
+            "facets": list(_facets(counts, asked)),
             "months": [
                 (key, title, charts.months(getattr(counts, key)), getattr(asked, key))
                 for key, title in (("updated", "Last changed"), ("created", "Made"))
@@ -87,6 +88,15 @@ def start(visit: Visit) -> Told:
         },
         lambda: said | {"skills": [one.to_dict() for one in found], "facets": record(counts)},
     )
+
+
+def _facets(counts: Facets, asked: Asked) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
+    """Yield each facet: what narrows further, whether there is more of it, and what is chosen."""
+    for key, title, name in FACETS:
+        values: Sequence[Facet] = getattr(counts, name)
+        # Of tags several can be chosen; those that are narrow no further.
+        further = [one for one in values if key != "tag" or one.value not in asked.tags]
+        yield key, title, further, len(values) == MOST, getattr(asked, key, None)
 
 
 def _made(_what: object, load: Callable[[], Any]) -> Any:
@@ -99,13 +109,17 @@ def _broken(visit: Visit) -> int:
 
 
 async def every_skill(request: Request) -> Response:
-    """Stream all skills that fit what is asked, as a JSON array; a search is a page of the best."""
+    """Stream all skills that fit what is asked, as a JSON array."""
     desk = request.app.state.desk
     visit = visit_of(request)
     try:
         asked = Asked.of(request.query_params)
+        if any(request.query_params.get(one) for one in PAGED):
+            message = f"this is the whole listing: {', '.join(PAGED)} are asked of /index.json"
+            raise UsageProblem(message=message)
         filters = await desk.run(visit.look.filters, asked.filters)
-        skills = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
+        found = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
+        skills = map(visit.look.told, found)
         first = await desk.run(_some, skills)
     except RegistryError as error:
         told = refusal(error)

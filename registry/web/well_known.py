@@ -21,7 +21,7 @@ from registry.exchange.content import Entry, content_of
 from registry.exchange.export import FOLDER, INDEX, SCHEMA, archive
 from registry.model import Skill
 from registry.web import addresses
-from registry.web.answers import Visit, visit_of
+from registry.web.answers import Visit, status_of, visit_of
 from registry.web.clawhub_shapes import DOCUMENT, renamed
 from registry.web.raw import sent
 
@@ -37,8 +37,8 @@ async def index(request: Request) -> Response:
     desk = visit.desk
     try:
         skills = await desk.run(_meant, visit)
-    except NotFound as error:
-        return PlainTextResponse(f"{error}\n", 404)
+    except RegistryError as error:
+        return PlainTextResponse(f"{error}\n", status_of(error), {"cache-control": "no-store"})
 
     async def write() -> AsyncIterator[bytes]:
         yield f'{{"$schema": {json.dumps(SCHEMA)}, "skills": ['.encode()

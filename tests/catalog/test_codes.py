@@ -2,7 +2,6 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,9 @@ from registry.document.mend import MENDABLE
 from registry.errors import FindingUnknown
 from registry.model import SECURITY_CODES, SEVERITIES
 from registry.settings import Limits, Settings
+from tests.conftest import REPOSITORY
 
-PACKAGE = Path(__file__).resolve().parent.parent.parent / "registry"
+PACKAGE = REPOSITORY / "registry"
 CODE = re.compile(r"[a-z][a-z0-9-]+")
 MADE_BY = ("Diagnostic", "finding", "_finding", "_Finding", "_tidy", "note", "Place", "Text")
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from registry.disk import atomic
 from tests.conftest import write_skill
 
 
@@ -10,3 +11,11 @@ def alpha(registry, root):
     folder = write_skill(root / "alpha")
     registry.sync(str(root), name="mine")
     return folder
+
+
+@pytest.fixture(params=["exchange", "two renames"])
+def swap(request, monkeypatch):
+    """An update swaps with the system call for it, and without."""
+    if request.param == "two renames":
+        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    return request.param

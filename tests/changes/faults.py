@@ -138,12 +138,12 @@ class World:
     def open(self) -> SkillRegistry:
         return SkillRegistry.open(self.database, settings=Settings())
 
-    def save(self, name: str = "saved") -> None:
-        shutil.copytree(self.base, self.base.with_name(name), symlinks=True, dirs_exist_ok=False)
+    def save(self) -> None:
+        shutil.copytree(self.base, self.base.with_name("saved"), symlinks=True)
 
-    def reset(self, name: str = "saved") -> "World":
+    def reset(self) -> "World":
         shutil.rmtree(self.base)
-        shutil.copytree(self.base.with_name(name), self.base, symlinks=True)
+        shutil.copytree(self.base.with_name("saved"), self.base, symlinks=True)
         return self
 
     def put(self, picture: Path) -> "World":

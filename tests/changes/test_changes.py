@@ -1,5 +1,6 @@
 import os
 import shutil
+from functools import partial
 
 import pytest
 
@@ -17,6 +18,7 @@ from registry.errors import (
     SkillExists,
     SkillNotFound,
 )
+from tests.changes.dying import dies, slipping_in
 from tests.conftest import OLD, write_skill
 
 DOCUMENT = b"---\nname: alpha\ndescription: One.\ncreated_at: 2024-05-06\n---\n\n# Alpha\n"
@@ -152,21 +154,12 @@ class TestUpdates:
 
     @pytest.mark.parametrize("several", [False, True])
     def test_an_edit_between_the_comparison_and_the_rename_wins(
-        self, registry, root, alpha, monkeypatch, several
+        self, registry, root, alpha, several
     ):
-        from registry.changes import protocol
-
-        real = protocol.add_entry
-
-        def edit(connection, entry):
-            (alpha / "SKILL.md").write_bytes(DOCUMENT.replace(b"One.", b"By hand."))
-            real(connection, entry)
-
-        monkeypatch.setattr(protocol, "add_entry", edit)
+        edit = partial((alpha / "SKILL.md").write_bytes, DOCUMENT.replace(b"One.", b"By hand."))
         edits = {"SKILL.md": b"mine"} | ({"x": b"x"} if several else {})
-        with pytest.raises(SkillChangedOnDisk):
+        with slipping_in(edit), pytest.raises(SkillChangedOnDisk):
             update_files(registry.core, resolve(registry.core.reader, "alpha"), edits)
-        monkeypatch.undo()
         assert b"By hand." in (alpha / "SKILL.md").read_bytes()
         assert registry.list()[0].description == "By hand."
         settled(registry, root)
@@ -252,20 +245,11 @@ class TestDeleteAndRestore:
         assert (alpha / "notes.txt").read_text() == "mine"
 
     def test_an_edit_between_the_comparison_and_the_rename_is_given_back(
-        self, registry, root, alpha, monkeypatch
+        self, registry, root, alpha
     ):
-        from registry.changes import protocol
-
-        real = protocol.add_entry
-
-        def edit(connection, entry):
-            (alpha / "late.txt").write_text("late")
-            real(connection, entry)
-
-        monkeypatch.setattr(protocol, "add_entry", edit)
-        with pytest.raises(SkillChangedOnDisk):
+        edit = partial((alpha / "late.txt").write_text, "late")
+        with slipping_in(edit), pytest.raises(SkillChangedOnDisk):
             registry.delete("alpha")
-        monkeypatch.undo()
         assert (alpha / "late.txt").read_text() == "late"
         assert registry.trash() == []
         settled(registry, root)
@@ -337,17 +321,7 @@ def test_opening_the_registry_finishes_what_a_dead_process_left(
     from registry.api import SkillRegistry
     from registry.settings import Settings
 
-    class Dead(BaseException):
-        pass
-
-    def die(*_, **__):
-        raise Dead
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("registry.changes.protocol.roll_forward_or_back", die)
-        with pytest.raises(Dead):
-            registry.delete("alpha")
-    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(1,)]
+    dies(registry, lambda it: it.delete("alpha"))
     with SkillRegistry.open(database, settings=Settings()) as opened:
         assert opened.list().total == 0
         settled(opened, root)

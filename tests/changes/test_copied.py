@@ -12,7 +12,6 @@ from registry.changes import copied, moves, protocol, recovery
 from registry.changes.locking import under_locks
 from registry.changes.update import update_files
 from registry.db.queries.filters import Filters
-from registry.disk import atomic
 from registry.errors import (
     ChangePending,
     ChangeRefused,
@@ -21,13 +20,10 @@ from registry.errors import (
     SkillMissing,
     UsageProblem,
 )
+from tests.changes.dying import Dead, die
 from tests.conftest import write_skill
 
 BEFORE, AFTER = "Does one thing well.", "Does another."
-
-
-class Dead(BaseException):
-    """The process ends here."""
 
 
 @pytest.fixture
@@ -44,14 +40,6 @@ def places(registry, tmp_path):
         registry.sync(str(tmp_path / name), name=name)
     assert len(registry.resolve("pdf").copies) == 2
     return folders
-
-
-@pytest.fixture(params=["exchange", "two renames"])
-def swap(request, monkeypatch):
-    """An update swaps with the system call for it, and without."""
-    if request.param == "two renames":
-        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
-    return request.param
 
 
 def others(registry):
@@ -179,9 +167,6 @@ def die_at(monkeypatch, number):
             raise Dead
         passed.append(entry)
         real(entry, at, name)
-
-    def die(*_, **__):
-        raise Dead
 
     with monkeypatch.context() as patch:
         patch.setattr(protocol, "publish", publish)

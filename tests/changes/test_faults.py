@@ -92,25 +92,29 @@ def each_step(world, change, kinds=EFFECTS, edited=None):
         yield step, world.reset()
 
 
+def killed_at_each_step(world, change):
+    """Yield the steps at which a change is killed, and what the next open leaves broken of it."""
+    for step, here in each_step(world, change):
+        assert killed(here, change, step)
+        faults.recover(here)
+        yield step, broken_promises(here, change)
+
+
 KILLED = sorted(CHANGES) if faults.every_step or faults.every_line else ["create", "delete_copies"]
 """Changes whose process is really killed; for the others a picture stands for that, see below."""
 
 
 @pytest.mark.parametrize("change", KILLED)
 def test_killed_at_every_step_the_next_open_leaves_all_or_nothing(world, change):
-    for step, here in each_step(world, change):
-        assert killed(here, change, step)
-        faults.recover(here)
-        assert broken_promises(here, change) == [], step
+    for step, broken in killed_at_each_step(world, change):
+        assert broken == [], step
 
 
 @pytest.mark.parametrize("change", ["update_copies", "update_many"])
 def test_killed_at_every_step_of_two_renames_it_holds_too(world, change, monkeypatch):
     monkeypatch.setattr(atomic, "_renameat2", lambda: None)
-    for step, here in each_step(world, change):
-        assert killed(here, change, step)
-        faults.recover(here)
-        assert broken_promises(here, change) == [], step
+    for step, broken in killed_at_each_step(world, change):
+        assert broken == [], step
 
 
 @every_change
@@ -276,13 +280,7 @@ class TestControls:
     @pytest.mark.parametrize("change", ["update_copies"])
     def test_without_going_on_some_kill_leaves_copies_by_half(self, world, change, monkeypatch):
         monkeypatch.setattr(recovery, "go_on", lambda *_: None)
-
-        def fails(step, here):
-            assert killed(here, change, step)
-            faults.recover(here)
-            return broken_promises(here, change)
-
-        assert any(fails(step, here) for step, here in each_step(world, change))
+        assert any(broken for _, broken in killed_at_each_step(world, change))
 
     @pytest.mark.parametrize("change", ["update_copies"])
     def test_without_taking_back_some_error_leaves_copies_by_half(self, world, change, monkeypatch):
@@ -299,13 +297,7 @@ class TestControls:
     @pytest.mark.parametrize("change", ["update"])
     def test_without_a_journal_some_kill_breaks_the_promise(self, world, change, monkeypatch):
         monkeypatch.setattr(protocol, "add_entry", lambda *_: None)
-
-        def fails(step, here):
-            assert killed(here, change, step)
-            faults.recover(here)
-            return broken_promises(here, change)
-
-        assert any(fails(step, here) for step, here in each_step(world, change))
+        assert any(broken for _, broken in killed_at_each_step(world, change))
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_the_check_after_the_rename_some_edit_is_lost(self, world, change, monkeypatch):

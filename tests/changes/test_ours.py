@@ -2,24 +2,16 @@
 
 import os
 import shutil
+from functools import partial
 
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import protocol
-from registry.disk import atomic
 from registry.errors import ChangeRefused
 from registry.settings import Settings
+from tests.changes.dying import dies, dies_between_two_renames
 from tests.changes.planted import NUMBER, digest, plant_row, rows, seen, state_of
 from tests.conftest import OLD, write_skill
-
-
-class Dead(BaseException):
-    """The process ends here."""
-
-
-def die(*_, **__):
-    raise Dead
 
 
 @pytest.fixture
@@ -33,15 +25,6 @@ def outside(tmp_path):
 
 def opened(database):
     return SkillRegistry.open(database, settings=Settings())
-
-
-def dies(registry, change, at=(protocol, "roll_forward_or_back")):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "roll_forward_or_back", die)
-        patch.setattr(*at, die)
-        with pytest.raises(Dead):
-            change(registry)
-    assert rows(registry) == 1
 
 
 def update(registry):
@@ -130,15 +113,8 @@ def test_a_row_that_says_something_else_than_we_signed_is_left_alone(
 
 @pytest.mark.both
 def test_where_somebody_struck_the_row_out_an_edit_is_not_lost(registry, root, alpha, database):
-    real = protocol.add_entry
-
-    def edit(connection, entry):
-        write_skill(alpha, description="By hand.", age=OLD + 9)
-        real(connection, entry)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "add_entry", edit)
-        dies(registry, update)
+    edit = partial(write_skill, alpha, description="By hand.", age=OLD + 9)
+    dies(registry, update, edit=edit)
     with registry.core.writer.transaction() as connection:
         connection.exec_driver_sql("DELETE FROM journal")
     with opened(database) as again:
@@ -152,18 +128,7 @@ def test_between_two_renames_no_row_can_say_that_it_was_an_exchange(
     registry, root, alpha, database, monkeypatch
 ):
     """The only copy of the skill lies in the state folder then."""
-    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
-    real, renames = protocol.rename_new, []
-
-    def rename(before, after):
-        if renames:
-            raise Dead
-        renames.append(before)
-        real(before, after)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "rename_new", rename)
-        dies(registry, update, at=(protocol, "sync_folder"))
+    dies_between_two_renames(monkeypatch, registry, update)
     assert not alpha.exists()
     for said in (1, 0):
         with registry.core.writer.transaction() as connection:

@@ -8,21 +8,15 @@ import pytest
 from registry.api import SkillRegistry
 from registry.changes import protocol, recovery
 from registry.db.sqlite.lock import WriterLock
-from registry.disk import atomic
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy
 from registry.settings import Settings
+from tests.changes.dying import Dead, die, dies, dies_between_two_renames
+from tests.changes.planted import rows
+from tests.changes.planted import state_of as state
 from tests.conftest import OLD, write_skill
 
 BEFORE = "Does one thing well."
-
-
-class Dead(BaseException):
-    """The process ends here."""
-
-
-def die(*_, **__):
-    raise Dead
 
 
 @pytest.fixture
@@ -30,18 +24,6 @@ def alpha(registry, root):
     folder = write_skill(root / "alpha", extra="created_at: 2020-01-01\n")
     registry.sync(str(root), name="mine")
     return folder
-
-
-@pytest.fixture(params=["exchange", "two renames"])
-def swap(request, monkeypatch):
-    """An update swaps with the system call for it, and without."""
-    if request.param == "two renames":
-        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
-    return request.param
-
-
-def state(root, *below):
-    return root.parent.joinpath(f".{root.name}.skill-registry", *below)
 
 
 def describe(folder, description):
@@ -56,29 +38,11 @@ def kept(root):
     )
 
 
-def dies(registry, change, *, at=(protocol, "roll_forward_or_back"), edit=None):
-    """Make a change whose process dies; ``edit`` slips in before the rename."""
-    real = protocol.add_entry
-
-    def add_entry(connection, entry):
-        if edit is not None:
-            edit()
-        real(connection, entry)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "add_entry", add_entry)
-        patch.setattr(protocol, "roll_forward_or_back", die)
-        patch.setattr(*at, die)
-        with pytest.raises(Dead):
-            change(registry)
-    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(1,)]
-
-
 def recovered(registry, root):
     """Finish everything; return what is listed. Nothing may be left over."""
     assert registry.finish_changes() == 1
     assert registry.finish_changes() == 0
-    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    assert rows(registry) == 0
     assert registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 0") == [(0,)]
     assert list(state(root, "ops").iterdir()) == []
     assert registry.check_database() == []
@@ -114,35 +78,14 @@ class TestUpdate:
         assert kept(root) == []
 
     def test_between_two_renames_it_is_made(self, registry, root, alpha, monkeypatch, change):
-        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
-        real, renames = protocol.rename_new, []
-
-        def rename(before, after):
-            if renames:
-                raise Dead
-            renames.append(before)
-            real(before, after)
-
-        monkeypatch.setattr(protocol, "rename_new", rename)
-        dies(registry, change, at=(protocol, "sync_folder"))
-        assert len(renames) == 1
+        dies_between_two_renames(monkeypatch, registry, change)
         assert recovered(registry, root) == {"alpha": "New."}
 
     def test_an_edit_between_two_renames_is_given_back(
         self, registry, root, alpha, monkeypatch, change
     ):
-        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
-        real, renames = protocol.rename_new, []
-
-        def rename(before, after):
-            if renames:
-                raise Dead
-            renames.append(before)
-            real(before, after)
-
-        monkeypatch.setattr(protocol, "rename_new", rename)
         edit = partial(describe, alpha, "By hand.")
-        dies(registry, change, at=(protocol, "sync_folder"), edit=edit)
+        dies_between_two_renames(monkeypatch, registry, change, edit=edit)
         assert recovered(registry, root) == {"alpha": "By hand."}
         assert kept(root) == []
 

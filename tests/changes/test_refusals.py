@@ -2,6 +2,7 @@
 
 import errno
 import os
+from functools import partial
 
 import pytest
 
@@ -22,6 +23,9 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.settings import Settings
+from tests.changes.dying import slipping_in
+from tests.changes.planted import rows
+from tests.changes.planted import state_of as state
 from tests.conftest import OLD, write_skill
 from tests.refusing import refuse
 
@@ -35,12 +39,8 @@ def alpha(registry, root):
     return folder
 
 
-def state(root, *below):
-    return root.parent.joinpath(f".{root.name}.skill-registry", *below)
-
-
 def untouched(registry, root):
-    assert registry.core.reader.rows("SELECT count(*) FROM journal") == [(0,)]
+    assert rows(registry) == 0
     if state(root).exists():
         assert list(state(root, "ops").iterdir()) == []
     report = registry.sync(verify=True)
@@ -261,17 +261,10 @@ def test_what_the_disk_neither_confirms_nor_denies_is_not_called_undone(
     assert untouched(registry, root)
 
 
-def test_a_folder_that_somebody_makes_in_this_moment_is_theirs(registry, root, alpha, monkeypatch):
-    real = protocol.add_entry
-
-    def add_entry(connection, entry):
-        write_skill(root / "beta", description="By hand.")
-        real(connection, entry)
-
-    monkeypatch.setattr(protocol, "add_entry", add_entry)
-    with pytest.raises(SkillExists):
+def test_a_folder_that_somebody_makes_in_this_moment_is_theirs(registry, root, alpha):
+    edit = partial(write_skill, root / "beta", description="By hand.")
+    with slipping_in(edit), pytest.raises(SkillExists):
         registry.create("beta", description="New.")
-    monkeypatch.undo()
     assert {skill.description for skill in registry.list()} >= {"By hand."}
     assert untouched(registry, root)
 

@@ -14,20 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
-from registry.changes import protocol, signed
+from registry.changes import signed
 from registry.cli.app import root as program
 from registry.db.queries.filters import Filters
 from registry.db.schema import journal
 from registry.errors import RegistryError
 from registry.settings import Settings
+from tests.changes.dying import dies
 from tests.changes.planted import NUMBER, seen, state_of
 from tests.conftest import write_skill
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J"
-
-
-class Dead(BaseException):
-    """The process ends here."""
 
 
 class Home:
@@ -48,16 +45,9 @@ class Home:
             registry.sync(str(self.root), name="mine")
             self.kept = registry.delete("gamma")
             self.uid = self.kept.uid
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(protocol, "roll_forward_or_back", self.die)
-                with suppress(Dead):
-                    registry.update("beta", description="New.", files={"x": b"x"})
+            dies(registry, lambda it: it.update("beta", description="New.", files={"x": b"x"}))
             rows = registry.core.reader.rows("SELECT id FROM journal")
         ((self.pending,),) = rows
-
-    @staticmethod
-    def die(*_: object, **__: object) -> None:
-        raise Dead
 
     def open(self) -> SkillRegistry:
         return SkillRegistry.open(self.database, settings=Settings())

@@ -13,6 +13,7 @@ from registry.changes.update import update_files
 from registry.errors import ChangePending, ChangeRefused
 from registry.settings import Settings
 from tests.changes.faults import NEW, OLD
+from tests.changes.planted import rows
 from tests.conftest import write_skill
 from tests.refusing import refuse
 
@@ -30,10 +31,6 @@ def alpha(registry, root):
 @pytest.fixture
 def source(registry, alpha):
     return registry.sources()[0]
-
-
-def journal(registry):
-    return registry.core.reader.rows("SELECT count(*) FROM journal")[0][0]
 
 
 def failing_on(monkeypatch, function, path, *, module=os):
@@ -78,10 +75,10 @@ def test_a_created_folder_that_can_not_be_read_stays_in_the_journal(
         patch.setattr(recovery, "record", record)
         with pytest.raises(ChangePending, match="Input/output error"):
             create_files(registry.core, source, "beta", "beta", {"SKILL.md": BETA})
-        assert journal(registry) == 1
+        assert rows(registry) == 1
     with SkillRegistry.open(database, settings=Settings()) as again:
         assert again.get("beta").description == "New."
-        assert journal(again) == 0
+        assert rows(again) == 0
 
 
 def test_an_updated_document_that_can_not_be_read_buries_nothing(
@@ -100,7 +97,7 @@ def test_an_updated_document_that_can_not_be_read_buries_nothing(
         assert registry.core.reader.rows("SELECT count(*) FROM skills WHERE live = 1") == [(1,)]
     with SkillRegistry.open(database, settings=Settings()) as again:
         assert again.get("alpha").description == "New."
-        assert journal(again) == 0
+        assert rows(again) == 0
 
 
 @pytest.mark.both

@@ -1,6 +1,7 @@
 """The last change is taken back: what this user did, while it is as that left it."""
 
 import shutil
+from functools import partial
 
 import pytest
 
@@ -10,11 +11,8 @@ from registry.changes.undo import Undo
 from registry.db.writes import changes
 from registry.errors import ChangeNotUndone, NothingToUndo, SkillChangedOnDisk, SkillExists
 from registry.settings import Settings
+from tests.changes.dying import dies, slipping_in
 from tests.conftest import write_skill
-
-
-class Dead(BaseException):
-    """The process died here."""
 
 
 @pytest.fixture
@@ -116,18 +114,9 @@ def test_an_edit_made_by_hand_since_then_is_left_alone(registry, alpha, is_synce
 def test_an_edit_that_slips_in_is_left_alone(registry, alpha):
     registry.update("alpha", description="Two.")
     found = Undo.of(registry.core)
-    real = protocol.add_entry
-    edits = []
-
-    def add_entry(connection, entry):
-        edits.append((alpha / "SKILL.md").write_text("By hand.\n"))
-        real(connection, entry)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "add_entry", add_entry)
-        with pytest.raises(SkillChangedOnDisk):
-            found.carry_out()
-    assert edits
+    edit = partial((alpha / "SKILL.md").write_text, "By hand.\n")
+    with slipping_in(edit), pytest.raises(SkillChangedOnDisk):
+        found.carry_out()
     assert (alpha / "SKILL.md").read_text() == "By hand.\n"
 
 
@@ -362,30 +351,15 @@ def test_a_sync_forgets_all_but_the_last_hundred(registry, root, alpha, monkeypa
 
 def test_a_change_that_was_refused_or_undone_is_not_remembered(registry, alpha):
     registry.update("alpha", description="Two.")
-    real = protocol.add_entry
-    edits = []
-
-    def add_entry(connection, entry):
-        edits.append((alpha / "SKILL.md").write_text("By hand.\n"))
-        real(connection, entry)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "add_entry", add_entry)
-        with pytest.raises(SkillChangedOnDisk):
-            registry.update("alpha", description="Three.")
-    assert edits
+    edit = partial((alpha / "SKILL.md").write_text, "By hand.\n")
+    with slipping_in(edit), pytest.raises(SkillChangedOnDisk):
+        registry.update("alpha", description="Three.")
     assert len(registry.core.reader.rows("SELECT id FROM changes")) == 1
 
 
 @pytest.mark.both
 def test_a_change_whose_process_died_is_remembered_when_it_is_finished(registry, alpha, database):
-    def die(*_, **__):
-        raise Dead
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "roll_forward_or_back", die)
-        with pytest.raises(Dead):
-            registry.update("alpha", description="Two.")
+    dies(registry, lambda it: it.update("alpha", description="Two."))
     assert registry.core.reader.rows("SELECT id FROM changes") == []
     with SkillRegistry.open(database, settings=Settings()) as opened:
         assert opened.get("alpha").description == "Two."

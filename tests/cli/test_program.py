@@ -13,7 +13,7 @@ import pytest
 from registry import __version__, errors
 from registry.cli.run import exit_status
 from tests.cli.conftest import REPOSITORY
-from tests.conftest import OLD
+from tests.conftest import OLD, interpreted
 
 HEAVY = ["sqlalchemy", "alembic", "rich", "mcp", "yaml"]
 READING = [
@@ -49,14 +49,9 @@ for command in json.loads(sys.argv[2]):
 
 def imported(database, heavy, *commands):
     """Run commands one after the other; return what they print, and each with what it imports."""
-    ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT, ",".join(heavy), json.dumps(commands)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "SKILL_REGISTRY_DB": str(database)},
-        cwd=REPOSITORY,
-    )
+    asked = SCRIPT, ",".join(heavy), json.dumps(commands)
+    ran = interpreted("-c", *asked, SKILL_REGISTRY_DB=str(database))
+    assert ran.returncode == 0, ran.stderr
     told = [line for line in ran.stderr.splitlines() if line.startswith("[")]
     return ran.stdout, [ast.literal_eval(line) for line in told]
 
@@ -97,10 +92,8 @@ def test_help_imports_no_command_and_no_service():
         "print([m for m in sys.modules if m.startswith(('registry.cli.commands.', "
         "'registry.api', 'registry.catalog'))], file=sys.stderr)"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
-    assert ran.stderr == "[]\n"
+    ran = interpreted("-c", script)
+    assert (ran.returncode, ran.stderr) == (0, "[]\n")
 
 
 def test_version(interpreter):
@@ -218,9 +211,7 @@ def test_the_details_of_an_unexpected_error_are_for_those_who_ask(database, proc
         "from registry.cli.app import root\n"
         "root.main(['--verbose', 'stats'])"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=REPOSITORY
-    )
+    ran = interpreted("-c", script)
     assert ran.returncode == 1
     assert "RuntimeError: inner" in ran.stderr
     assert "broken" in ran.stderr

@@ -17,15 +17,7 @@ from registry.cli.progress import PATIENCE, SyncProgress
 from registry.cli.session import Session
 from registry.cli.table import draw
 from registry.cli.width import fit, pad, width_of, wrap
-from registry.model import (
-    Diagnostic,
-    Parameter,
-    SearchHit,
-    Skill,
-    SkillDetail,
-    Source,
-    record,
-)
+from registry.model import Diagnostic, Parameter, SearchHit, Skill, SkillDetail, Source, record
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,18 @@ class BackendTests:
         run.sync(Core(backend, Settings()), [str(tmp_path / "skills")], name="mine")
         return backend
 
+    def test_what_was_opened_before_the_database_was_made_reads_what_others_put_there(
+        self, connect: Connect, address: str
+    ) -> None:
+        early = Core.open(address, Settings())
+        with closing(early.backend):
+            assert early.reader.rows("SELECT name FROM sources") == []
+            made = connect()
+            made.make_current()
+            add(made, "one")
+            assert early.reader.rows("SELECT name FROM sources") == [("one",)]
+            assert not early.reader.empty
+
     def test_a_database_is_empty_until_it_is_made_current(self, connect):
         backend = connect()
         assert backend.reader.state() is State.EMPTY

@@ -15,10 +15,10 @@ STAYS = {"journal", "changes", "alembic_version", "data_version", "leases"}
 TABLES = [table for table in schema.metadata.sorted_tables if table.name not in STAYS]
 
 
-def rows(backend):
+def rows(backend, tables=TABLES):
     """Everything that readers see, as it is stored; where it is belongs to the machine."""
     found = {}
-    for table in TABLES:
+    for table in tables:
         columns = [column.name for column in table.columns if column.name != "host"]
         keys = ", ".join(column.name for column in table.primary_key.columns)
         sql = f"SELECT {', '.join(columns)} FROM {table.name} ORDER BY {keys}"

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from registry.db.queries.filters import Filters
+from registry.db.sight import ARRIVING, JOINING
 from registry.db.writes import versions
 from registry.db.writes.names import refresh_names
 from tests.conftest import OLD, write_skill
@@ -60,6 +61,17 @@ def test_a_priority_counts_within_a_scope_only_however_high(registry, tmp_path):
     (shown,) = registry.list()
     assert (shown.ref, shown.source) == ("review", "high")
     assert refs(registry, EVERYTHING) == ["low/review", "review"]
+
+
+@pytest.mark.parametrize("state", [ARRIVING, JOINING])
+def test_what_a_copy_has_of_a_first_import_cut_off_is_shown_by_the_next_sync(two, state):
+    before = [(one.ref, one.shadowed, one.copies) for one in two.list(EVERYTHING)]
+    with two.core.writer.transaction() as connection:
+        connection.exec_driver_sql(f"UPDATE sources SET enabled = {state}, last_sync_at = NULL")
+        refresh_names(connection, None)
+    assert refs(two) == []
+    two.sync()
+    assert [(one.ref, one.shadowed, one.copies) for one in two.list(EVERYTHING)] == before
 
 
 def test_an_invalid_skill_hides_nothing(two, tmp_path):

@@ -12,15 +12,7 @@ from tests.conftest import OLD, write_skill
 
 
 @pytest.fixture
-def synced(registry, root, skill):
-    skill("alpha")
-    skill("beta")
-    registry.sync(str(root), name="mine")
-    return registry
-
-
-@pytest.fixture
-def sync_while(synced, database):
+def sync_while(filled, database):
     """Sync, and make a change of another process when all is staged and nothing is published."""
 
     def run(change):
@@ -31,10 +23,10 @@ def sync_while(synced, database):
                 with SkillRegistry.open(database, settings=Settings()) as other:
                     done.append(change(other))
 
-        report = synced.sync(progress=progress)
+        report = filled.sync(progress=progress)
         assert len(done) == 1
-        assert synced.check_database() == []
-        assert synced.core.reader.rows("SELECT count(*) FROM skills WHERE live = 0") == [(0,)]
+        assert filled.check_database() == []
+        assert filled.core.reader.rows("SELECT count(*) FROM skills WHERE live = 0") == [(0,)]
         return report
 
     return run
@@ -44,24 +36,24 @@ def described(registry):
     return {skill.folder: skill.description for skill in registry.list()}
 
 
-def test_a_change_made_while_a_sync_reads_wins(synced, root, sync_while):
+def test_a_change_made_while_a_sync_reads_wins(filled, root, sync_while):
     write_skill(root / "alpha", description="By hand.", age=OLD + 5)
     write_skill(root / "beta", description="By hand.", age=OLD + 5)
     report = sync_while(lambda other: other.update("alpha", description="Later.", force=True))
-    assert described(synced) == {"alpha": "Later.", "beta": "By hand."}
+    assert described(filled) == {"alpha": "Later.", "beta": "By hand."}
     assert report.updated == ("beta",)
-    assert synced.sync().unchanged == 2
+    assert filled.sync().unchanged == 2
 
 
-def test_a_skill_deleted_while_a_sync_reads_stays_deleted(synced, root, sync_while):
+def test_a_skill_deleted_while_a_sync_reads_stays_deleted(filled, root, sync_while):
     write_skill(root / "alpha", description="By hand.", age=OLD + 5)
     report = sync_while(lambda other: other.delete("alpha", force=True))
-    assert described(synced) == {"beta": "Does one thing well."}
+    assert described(filled) == {"beta": "Does one thing well."}
     assert report.updated == ()
-    assert synced.restore("alpha").description == "By hand."
+    assert filled.restore("alpha").description == "By hand."
 
 
-def test_a_skill_created_while_a_sync_reads_is_there_once_and_new(synced, root, skill, sync_while):
+def test_a_skill_created_while_a_sync_reads_is_there_once_and_new(filled, root, skill, sync_while):
     skill("gamma", description="By hand.")
 
     def create(other):
@@ -69,11 +61,11 @@ def test_a_skill_created_while_a_sync_reads_is_there_once_and_new(synced, root, 
         other.create("gamma", description="Created.")
 
     report = sync_while(create)
-    assert described(synced)["gamma"] == "Created."
-    assert (report.added, len(synced.list())) == ((), 3)
+    assert described(filled)["gamma"] == "Created."
+    assert (report.added, len(filled.list())) == ((), 3)
 
 
-def test_a_place_taken_while_a_moved_skill_is_read_stays_taken(synced, root, sync_while):
+def test_a_place_taken_while_a_moved_skill_is_read_stays_taken(filled, root, sync_while):
     (root / "alpha").rename(root / "gamma")
 
     def create(other):
@@ -81,20 +73,20 @@ def test_a_place_taken_while_a_moved_skill_is_read_stays_taken(synced, root, syn
         other.create("gamma", description="Created.")
 
     report = sync_while(create)
-    assert described(synced) == {"beta": "Does one thing well.", "gamma": "Created."}
+    assert described(filled) == {"beta": "Does one thing well.", "gamma": "Created."}
     assert report.moved == ()
 
 
-def test_skills_that_change_places_do_so_in_one_sync(synced, root):
+def test_skills_that_change_places_do_so_in_one_sync(filled, root):
     """Each folder has a live version while the new one of it is published."""
     (root / "alpha").rename(root / "gamma")
     (root / "beta").rename(root / "alpha")
-    synced.sync()
-    assert {skill.name: skill.folder for skill in synced.list()} == {
+    filled.sync()
+    assert {skill.name: skill.folder for skill in filled.list()} == {
         "alpha": "gamma",
         "beta": "alpha",
     }
-    assert synced.check_database() == []
+    assert filled.check_database() == []
 
 
 def test_findings_of_one_source_are_replaced_and_those_of_another_stay(registry, tmp_path):
@@ -115,15 +107,15 @@ def test_findings_of_one_source_are_replaced_and_those_of_another_stay(registry,
     assert notice_digest(reader, two) == broken
 
 
-def test_files_that_were_only_touched_are_known_by_their_new_times(synced, root):
-    reader, document = synced.core.reader, root / "alpha" / "SKILL.md"
-    (known,) = (one for one in fingerprints(reader, synced.sources()[0].id) if "alpha" in one)
+def test_files_that_were_only_touched_are_known_by_their_new_times(filled, root):
+    reader, document = filled.core.reader, root / "alpha" / "SKILL.md"
+    (known,) = (one for one in fingerprints(reader, filled.sources()[0].id) if "alpha" in one)
     os.utime(document, (OLD + 77, OLD + 77))
-    assert synced.sync().unchanged == 2
-    (now,) = (one for one in fingerprints(reader, synced.sources()[0].id) if "alpha" in one)
+    assert filled.sync().unchanged == 2
+    (now,) = (one for one in fingerprints(reader, filled.sources()[0].id) if "alpha" in one)
     assert (now.id, now.fingerprint != known.fingerprint) == (known.id, True)
     facts, _ = known_hashes(reader, now.id)["SKILL.md"]
     stat = document.stat()
     assert facts == (stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
-    beta = next(one for one in fingerprints(reader, synced.sources()[0].id) if "beta" in one)
+    beta = next(one for one in fingerprints(reader, filled.sources()[0].id) if "beta" in one)
     assert known_hashes(reader, beta.id)["SKILL.md"][0][2] == OLD * 10**9

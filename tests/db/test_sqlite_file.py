@@ -24,14 +24,6 @@ FTS5_MERGES = 4
 
 
 @pytest.fixture
-def filled(registry, root, skill):
-    skill("alpha")
-    skill("beta")
-    registry.sync(str(root), name="mine")
-    return registry
-
-
-@pytest.fixture
 def backend(filled):
     return filled.core.backend
 
@@ -66,6 +58,26 @@ def test_a_file_that_is_removed_as_a_write_begins_is_said(backend, database, mon
         monkeypatch.setattr(sqlite3, "connect", connect)
         with pytest.raises(DatabaseProblem, match="removed meanwhile"), writer.transaction():
             pass
+
+
+def test_what_takes_the_files_place_is_read_once_it_is_a_registry(filled, database, tmp_path):
+    """A registry that was put back from a copy, or thrown away and built anew."""
+    filled.backup(tmp_path / "copy.db")
+    old = filled.browse().version
+    filled.delete("beta")
+    assert [one.name for one in filled.list()] == ["alpha"]
+    database.rename(tmp_path / "aside.db")
+    assert [one.name for one in filled.list()] == ["alpha"]
+    database.touch()
+    assert [one.name for one in filled.list()] == ["alpha"]
+    os.replace(tmp_path / "copy.db", database)
+    assert [one.name for one in filled.list()] == ["alpha", "beta"]
+    assert filled.browse().version != old
+    database.unlink()
+    (tmp_path / "strange.db").write_bytes(b"no database at all " * 1000)
+    os.replace(tmp_path / "strange.db", database)
+    with pytest.raises(DatabaseCorrupt):
+        filled.list()
 
 
 def test_connections_of_threads_that_ended_are_closed(backend, database):

@@ -10,12 +10,8 @@ from registry.disk import beneath
 from registry.disk.beneath import READ, WRITE_NEW, Folder, open_beneath
 
 
-@pytest.fixture(params=["openat2", "walk"])
-def home(request, tmp_path, monkeypatch):
-    if request.param == "walk":
-        monkeypatch.setattr(beneath, "_openat2", lambda: None)
-    elif beneath._openat2() is None:
-        pytest.skip("this system has no openat2")
+@pytest.fixture
+def home(opening, tmp_path):
     inside = tmp_path / "home"
     (inside / "a" / "b").mkdir(parents=True)
     (inside / "a" / "b" / "c.txt").write_text("inside")

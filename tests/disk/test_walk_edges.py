@@ -6,20 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from registry.disk.scanned import ScannedFolder
 from registry.disk.walk import DEPTH_SEEN, Walk
-from registry.settings import Limits
 from tests.conftest import write_skill
+from tests.disk.test_walk import codes
+from tests.disk.test_walk import walk as walked
 from tests.refusing import meant
-
-
-def walked(root, *roots, **limits):
-    walk = Walk(os.path.realpath(root), Limits(**limits), [os.path.realpath(r) for r in roots])
-    return {found.folder: found for found in walk}, walk
-
-
-def codes(found: ScannedFolder) -> list[str]:
-    return [problem.code for problem in found.problems]
 
 
 def told(walk: Walk) -> list[tuple[str, str, bool]]:

@@ -27,8 +27,8 @@ def mended(text, folder="tea", wanted=everything):
     return (text, ()) if found is None else (found.data.decode(), found.codes)
 
 
-def codes(data, folder="tea"):
-    document = parse_document(data, folder_name=folder)
+def codes(data):
+    document = parse_document(data, folder_name="tea")
     found = [*document.diagnostics, *untidy(data, document)]
     return {finding.code for finding in found}
 

@@ -9,10 +9,10 @@ from registry.document.shapes import MAX_TAG_LENGTH, MAX_TAGS
 from registry.model import Parameter
 
 
-def parse(front, body="Body\n"):
+def parse(front):
     head = "" if "\nname" in f"\n{front}".lower() else "name: tea\n"
     head += "" if "\ndescription" in f"\n{front}".lower() else "description: Makes tea.\n"
-    return parse_text(f"---\n{head}{front}\n---\n{body}", folder_name="tea")
+    return parse_text(f"---\n{head}{front}\n---\nBody\n", folder_name="tea")
 
 
 def codes(document):

@@ -11,10 +11,10 @@ from registry.document.repair import MAX_ENTRIES, _Repair, repair, salvage
 from registry.document.yaml_text import Reading, Refused, read_mapping
 
 
-def force(front, line=1):
+def force(front):
     """Repair ``front`` although it may be valid."""
     reading = Reading()
-    _Repair(reading, set()).mapping(front.removesuffix("\n").split("\n"), line, depth=1)
+    _Repair(reading, set()).mapping(front.removesuffix("\n").split("\n"), 1, depth=1)
     return reading
 
 

@@ -1,6 +1,7 @@
 """Skills come in from archives with many of them, and from repositories, as one's own."""
 
 import io
+import shutil
 import subprocess
 import tarfile
 
@@ -15,13 +16,6 @@ from registry.errors import (
     UsageProblem,
 )
 from tests.conftest import write_skill
-
-
-@pytest.fixture
-def mine(registry, root):
-    """A source to bring skills into."""
-    registry.sync(str(root), name="mine")
-    return registry
 
 
 @pytest.fixture
@@ -44,6 +38,12 @@ def tarball(repository, tmp_path):
     with tarfile.open(path, "w:gz") as tar:
         tar.add(repository, arcname="repo-main")
     return path
+
+
+def commit(repository):
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *arguments], check=True)
 
 
 def test_of_several_skills_none_is_taken_unless_it_is_chosen(mine, tarball, root):
@@ -72,6 +72,36 @@ def test_all_come_or_none_does(mine, tarball, root, repository, skill):
     assert len(mine.import_skills(str(tarball), every=True)) == 3
 
 
+def test_a_folder_that_is_in_the_way_of_one_keeps_all_away(mine, tarball, root):
+    (root / "gamma").mkdir()
+    with pytest.raises(SkillExists):
+        mine.import_skills(str(tarball), every=True)
+    assert {path.name for path in root.iterdir()} == {"gamma"}
+
+
+def test_what_lies_in_the_folders_of_several_agents_is_one_skill(mine, repository, root):
+    shutil.copytree(repository / "skills", repository / ".claude" / "skills")
+    commit(repository)
+    made = mine.import_skills(f"file://{repository}", skills=["alpha"])
+    assert [one.ref for one in made] == ["alpha"]
+    mine.delete("alpha")
+    assert len(mine.import_skills(f"file://{repository}", every=True)) == 3
+    for name in ("beta", "gamma"):
+        shutil.rmtree(repository / "skills" / name)
+        shutil.rmtree(repository / ".claude" / "skills" / name)
+    commit(repository)
+    mine.delete("alpha")
+    assert [one.ref for one in mine.import_skills(f"file://{repository}")] == ["alpha"]
+
+
+def test_of_several_of_one_name_none_is_created_and_no_other(mine, repository, root):
+    write_skill(repository / "skills" / "other" / "beta", description="Another.")
+    commit(repository)
+    with pytest.raises(ArchiveRefused, match=r"several of its skills .* 'beta'"):
+        mine.import_skills(f"file://{repository}", every=True)
+    assert list(root.iterdir()) == []
+
+
 def test_one_that_cannot_be_used_keeps_all_away(mine, tmp_path, repository, root):
     write_skill(repository / "skills" / "broken", description="", body="")
     with tarfile.open(tmp_path / "x.tar", "w") as tar:
@@ -82,9 +112,7 @@ def test_one_that_cannot_be_used_keeps_all_away(mine, tmp_path, repository, root
 
 
 def test_a_repository_can_be_taken_from_by_its_address(mine, repository, root):
-    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
-        subprocess.run([*git, *arguments], check=True)
+    commit(repository)
     (made,) = mine.import_skills(f"file://{repository}", skills=["beta"])
     assert (made.source, made.path) == ("mine", str(root / "beta"))
     with pytest.raises(RemoteInvalid, match="no skill of the name nothing"):

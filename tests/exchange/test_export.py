@@ -8,6 +8,7 @@ import tarfile
 import pytest
 
 from registry.errors import ExportRefused
+from tests.exchange.places import tree
 
 
 @pytest.fixture
@@ -49,14 +50,6 @@ def test_the_same_skills_give_the_same_bytes(library, tmp_path):
     skills = list(library.list())
     library.export(skills, str(tmp_path / "one"))
     library.export(skills[::-1], str(tmp_path / "two"))
-
-    def tree(folder):
-        return {
-            str(path.relative_to(folder)): path.read_bytes()
-            for path in folder.rglob("*")
-            if path.is_file()
-        }
-
     assert tree(tmp_path / "one") == tree(tmp_path / "two")
 
 

@@ -15,44 +15,31 @@ from registry.api import SkillRegistry
 from registry.errors import ArchiveRefused, InvalidName, RegistryError, SkillExists, SkillInvalid
 from registry.exchange import archives as bringing
 from registry.settings import Limits, Settings
+from tests.exchange import packed
 
 DOCUMENT = b"---\nname: packed\ndescription: Came in a box.\n---\n\n# Packed\n"
 FILES = {"SKILL.md": DOCUMENT, "scripts/run.py": b"print(1)\n"}
 
 
 def zipped(path, files):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
+    path.write_bytes(packed.zipped(files))
     return str(path)
 
 
 def tarred(path, files):
-    with tarfile.open(path, "w:gz") as archive:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
+    path.write_bytes(packed.tarred(files))
     return str(path)
 
 
 @pytest.fixture
-def home(registry, root):
-    (root / "none").mkdir()
-    registry.sync(str(root), name="mine")
-    (root / "none").rmdir()
-    return registry
-
-
-@pytest.fixture
-def refused(home, root):
+def refused(mine, root):
     """Return why an archive is refused; nothing is left of it."""
 
     def run(path):
         with pytest.raises(ArchiveRefused) as caught:
-            home.import_archive(path)
+            mine.import_archive(path)
         assert list(root.iterdir()) == []
-        assert home.list().total == 0
+        assert mine.list().total == 0
         return caught.value.facts["reason"]
 
     return run
@@ -62,24 +49,24 @@ def refused(home, root):
 @pytest.mark.parametrize(
     ("pack", "suffix"), [(zipped, "skill"), (zipped, "zip"), (tarred, "tar.gz"), (tarred, "tgz")]
 )
-def test_both_layouts_of_all_kinds_are_accepted(home, root, tmp_path, pack, suffix, wrap):
+def test_both_layouts_of_all_kinds_are_accepted(mine, root, tmp_path, pack, suffix, wrap):
     files = {wrap + name: data for name, data in FILES.items()}
-    made = home.import_archive(pack(tmp_path / f"box.{suffix}", files))
+    made = mine.import_archive(pack(tmp_path / f"box.{suffix}", files))
     assert (made.ref, made.description) == ("packed", "Came in a box.")
     for name, data in FILES.items():
         assert (root / "packed" / name).read_bytes() == data
 
 
 @pytest.mark.both
-def test_the_folder_may_have_another_name(home, root, tmp_path):
-    home.import_archive(zipped(tmp_path / "a.zip", FILES), name="elsewhere")
+def test_the_folder_may_have_another_name(mine, root, tmp_path):
+    mine.import_archive(zipped(tmp_path / "a.zip", FILES), name="elsewhere")
     assert (root / "elsewhere" / "SKILL.md").exists()
 
 
-def test_a_skill_that_is_there_is_left_alone(home, root, tmp_path):
-    home.import_archive(zipped(tmp_path / "a.zip", FILES))
+def test_a_skill_that_is_there_is_left_alone(mine, root, tmp_path):
+    mine.import_archive(zipped(tmp_path / "a.zip", FILES))
     with pytest.raises(SkillExists):
-        home.import_archive(zipped(tmp_path / "b.zip", {"SKILL.md": DOCUMENT + b"Other.\n"}))
+        mine.import_archive(zipped(tmp_path / "b.zip", {"SKILL.md": DOCUMENT + b"Other.\n"}))
     assert (root / "packed" / "SKILL.md").read_bytes() == DOCUMENT
 
 
@@ -125,9 +112,7 @@ def test_a_zip_with_two_of_one_name_is_refused(refused, tmp_path):
 def test_bombs_are_not_unpacked(database, root, tmp_path):
     limits = Limits(skill_bytes=100_000, files=10)
     with SkillRegistry.open(database, settings=Settings(limits=limits)) as registry:
-        (root / "none").mkdir()
         registry.sync(str(root))
-        (root / "none").rmdir()
         for pack in (zipped, tarred):
             bomb = pack(tmp_path / "bomb", {**FILES, "zeros": bytes(5_000_000)})
             with pytest.raises(
@@ -157,8 +142,8 @@ def test_a_name_is_not_cut_off_at_a_nul(refused, tmp_path):
     assert "is not the name of a file" in refused(str(path))
 
 
-def test_what_macos_adds_to_a_zip_is_passed_over(home, root, tmp_path):
-    home.import_archive(zipped(tmp_path / "a.zip", {**FILES, "__MACOSX/._SKILL.md": b"x"}))
+def test_what_macos_adds_to_a_zip_is_passed_over(mine, root, tmp_path):
+    mine.import_archive(zipped(tmp_path / "a.zip", {**FILES, "__MACOSX/._SKILL.md": b"x"}))
     assert sorted(path.name for path in (root / "packed").iterdir()) == ["SKILL.md", "scripts"]
 
 
@@ -193,29 +178,29 @@ def test_what_is_no_archive_or_not_there_is_said(refused, tmp_path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(place=st.integers(0, 400), byte=st.integers(0, 255), kind=st.sampled_from(["zip", "tgz"]))
-def test_no_broken_byte_fails_unspoken(home, root, tmp_path, place, byte, kind):
+def test_no_broken_byte_fails_unspoken(mine, root, tmp_path, place, byte, kind):
     path = tmp_path / f"a.{kind}"
     (zipped if kind == "zip" else tarred)(path, FILES)
     data = bytearray(path.read_bytes())
     data[place % len(data)] = byte
     path.write_bytes(data)
     with contextlib.suppress(RegistryError):
-        home.delete(home.import_archive(str(path)).ref)
+        mine.delete(mine.import_archive(str(path)).ref)
     assert list(root.iterdir()) == []
 
 
-def test_a_skill_that_cannot_be_used_is_refused_with_its_problems(home, root, tmp_path):
+def test_a_skill_that_cannot_be_used_is_refused_with_its_problems(mine, root, tmp_path):
     with pytest.raises(SkillInvalid, match="empty"):
-        home.import_archive(zipped(tmp_path / "a.zip", {"SKILL.md": b""}))
+        mine.import_archive(zipped(tmp_path / "a.zip", {"SKILL.md": b""}))
     bad = b"---\nname: ../evil\ndescription: D.\n---\n"
     with pytest.raises(InvalidName, match="--name"):
-        home.import_archive(zipped(tmp_path / "a.zip", {"SKILL.md": bad}))
+        mine.import_archive(zipped(tmp_path / "a.zip", {"SKILL.md": bad}))
     assert list(root.iterdir()) == []
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(names=st.lists(st.text(min_size=1, max_size=30), max_size=4, unique=True))
-def test_no_name_of_a_member_gets_out_or_fails_unspoken(home, root, tmp_path, names):
+def test_no_name_of_a_member_gets_out_or_fails_unspoken(mine, root, tmp_path, names):
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("SKILL.md", DOCUMENT)
@@ -226,22 +211,22 @@ def test_no_name_of_a_member_gets_out_or_fails_unspoken(home, root, tmp_path, na
                 return
     before = set(tmp_path.iterdir())
     try:
-        home.import_archive(str(path))
-        home.delete("packed")
+        mine.import_archive(str(path))
+        mine.delete("packed")
     except RegistryError:
         pass
     assert set(tmp_path.iterdir()) - before <= {tmp_path / ".skills.skill-registry"}
     assert list(root.iterdir()) == []
 
 
-def test_what_could_be_executed_still_can(home, root, tmp_path):
+def test_what_could_be_executed_still_can(mine, root, tmp_path):
     path = tmp_path / "packed.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name, data in FILES.items():
             member = tarfile.TarInfo(f"packed/{name}")
             member.size, member.mode = len(data), 0o755 if name.endswith(".py") else 0o600
             archive.addfile(member, io.BytesIO(data))
-    home.import_archive(str(path))
+    mine.import_archive(str(path))
     modes = {name: stat.S_IMODE((root / "packed" / name).stat().st_mode) for name in FILES}
     assert modes == {"SKILL.md": 0o644, "scripts/run.py": 0o755}
     box = tmp_path / "boxed.zip"
@@ -250,7 +235,7 @@ def test_what_could_be_executed_still_can(home, root, tmp_path):
             info = zipfile.ZipInfo(name)
             info.external_attr = (stat.S_IFREG | 0o755) << 16
             archive.writestr(info, data.replace(b"packed", b"boxed"))
-    home.import_archive(str(box))
+    mine.import_archive(str(box))
     assert os.access(root / "boxed" / "scripts" / "run.py", os.X_OK)
 
 
@@ -279,6 +264,6 @@ def test_a_file_that_is_also_a_folder_is_refused(refused, tmp_path):
     assert "'a' is both a file and a folder" in refused(zipped(tmp_path / "odd.zip", files))
 
 
-def test_an_archive_may_be_reached_through_a_link(home, tmp_path):
+def test_an_archive_may_be_reached_through_a_link(mine, tmp_path):
     (tmp_path / "link.skill").symlink_to(zipped(tmp_path / "real.skill", FILES))
-    assert home.import_archive(str(tmp_path / "link.skill")).name == "packed"
+    assert mine.import_archive(str(tmp_path / "link.skill")).name == "packed"

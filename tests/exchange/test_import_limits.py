@@ -3,7 +3,6 @@
 import io
 import os
 import stat
-import tarfile
 import zipfile
 
 import pytest
@@ -12,29 +11,10 @@ from registry.api import SkillRegistry
 from registry.errors import ArchiveRefused, SkillExists
 from registry.exchange import archives, unpacking
 from registry.settings import Limits, Settings
+from tests.exchange.packed import tarred, zipped
 
 DOCUMENT = b"---\nname: packed\ndescription: Came in a box.\n---\n\n# Packed\n"
 MORE = b"x" * 100
-
-
-def zipped(files):
-    box = io.BytesIO()
-    with zipfile.ZipFile(box, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return box.getvalue()
-
-
-def tarred(files):
-    box = io.BytesIO()
-    with tarfile.open(fileobj=box, mode="w") as archive:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            if name.endswith("/"):
-                member.type = tarfile.DIRTYPE
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    return box.getvalue()
 
 
 @pytest.fixture
@@ -113,7 +93,7 @@ class TestExactly:
 def test_a_packed_tar_is_unpacked_up_to_what_its_files_and_headers_need(bring, monkeypatch):
     import gzip
 
-    data = tarred(FILES)
+    data = tarred(FILES, packed=False)
     monkeypatch.setattr(unpacking, "TAR_HEADERS", (len(data) - SIZE) // 4 - 1)
     fits = len(data) - 4 * unpacking.TAR_HEADERS
     refused = bring(gzip.compress(data), skill_bytes=fits - 1, files=4)

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -160,6 +161,15 @@ def test_where_folders_can_not_be_locked_it_works_without_and_other_errors_are_t
     assert caught.value.facts == {"path": str(to), "reason": "Permission denied"}
 
 
+def failures(to):
+    """Yield what fails, and the path and the words by which it is told."""
+    for failing, *expected in (
+        (OSError(errno.EIO, "Input/output error", "/a/place"), "/a/place", "Input/output error"),
+        (OSError("odd"), str(to), "odd"),
+    ):
+        yield Mock(side_effect=failing), tuple(expected)
+
+
 def test_what_fails_is_named_with_its_own_path_and_in_words(library, to, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     with pytest.raises(PullRefused) as caught:
@@ -169,14 +179,7 @@ def test_what_fails_is_named_with_its_own_path_and_in_words(library, to, tmp_pat
         library.export([library.resolve("alpha")], str(tmp_path / "file"))
     assert refused.value.facts["path"] == str(tmp_path / "file")
     assert refused.value.facts["reason"] == "Not a directory"
-    for failing, expected in (
-        (OSError(errno.EIO, "Input/output error", "/a/place"), ("/a/place", "Input/output error")),
-        (OSError("odd"), (str(to), "odd")),
-    ):
-
-        def fail(*_, failing=failing):
-            raise failing
-
+    for fail, expected in failures(to):
         monkeypatch.setattr(placing, "stage", fail)
         monkeypatch.setattr("registry.exchange.export.replace_file", fail)
         with pytest.raises(PullRefused) as caught:
@@ -193,14 +196,7 @@ def test_what_fails_is_named_with_its_own_path_and_in_words(library, to, tmp_pat
 
 def test_a_check_that_fails_is_named_with_its_own_path(library, to, monkeypatch):
     pull(library, to, "alpha")
-    for failing, expected in (
-        (OSError(errno.EIO, "Input/output error", "/a/place"), ("/a/place", "Input/output error")),
-        (OSError("odd"), (str(to), "odd")),
-    ):
-
-        def fail(*_, failing=failing):
-            raise failing
-
+    for fail, expected in failures(to):
         monkeypatch.setattr(places, "digest_of", fail)
         with pytest.raises(PullRefused) as caught:
             library.check_pulled(str(to))

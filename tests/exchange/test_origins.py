@@ -111,6 +111,17 @@ def test_a_choice_that_fails_leaves_no_source_that_was_not_there(registry, offic
     assert [source.name for source in registry.sources()] == ["office"]
 
 
+def test_what_lies_in_the_folders_of_several_agents_is_one_skill(registry, office, tmp_path):
+    shutil.copytree(office / "skills", office / ".claude" / "skills")
+    git(office, "add", "-A")
+    git(office, "commit", "-qm", "for an agent, too")
+    found = registry.skills_at(f"file://{office}", every=True)
+    assert [one.name for one in found] == ["minutes", "slides"]
+    done = registry.pull(found, str(tmp_path / "to"))
+    assert [one.state for one in done] == ["added", "added"]
+    assert not any(one.shadowed for one in found)
+
+
 def test_where_all_is_held_back_that_is_told_and_nothing_is_pulled(registry, office):
     with pytest.raises(SkillHeld, match="'mailer'"):
         registry.skills_at(f"file://{office}#main@mailer")
@@ -319,6 +330,22 @@ def test_a_lock_gives_what_it_says_and_not_what_there_is_by_now(project, clone, 
     assert contents(clone) == contents(project)
 
 
+def test_where_a_lock_says_a_ref_and_no_commit_it_is_what_the_ref_means(
+    project, clone, elsewhere, office
+):
+    git(office, "tag", "pulled")
+    with (office / "skills" / "slides" / "SKILL.md").open("a") as document:
+        document.write("Newer.\n")
+    git(office, "commit", "-qam", "newer")
+    lock = json.loads((clone / "skills.lock.json").read_text())
+    for one in lock["skills"].values():  # as what another installer put in place is taken over
+        one["origin"] |= {"commit": None, "ref": "pulled"}
+    (clone / "skills.lock.json").write_text(json.dumps(lock))
+    put_back(elsewhere.core, Target.folder(str(clone)))
+    for name in ("minutes", "slides"):
+        assert contents(clone / name) == contents(project / name)
+
+
 def test_what_was_fetched_once_is_had_without_the_remote(project, clone, elsewhere, office):
     put_back(elsewhere.core, Target.folder(str(clone)))
     shutil.rmtree(office)
@@ -329,6 +356,85 @@ def test_what_was_fetched_once_is_had_without_the_remote(project, clone, elsewhe
     shutil.rmtree(clone / "slides")
     put_back(elsewhere.core, Target.folder(str(clone)), How(offline=True))
     assert contents(clone) == contents(project)
+
+
+@pytest.fixture
+def mixed(registry, project, office, tmp_path):
+    """A clone of the project after one of its skills alone was brought up to date."""
+    for name in ("minutes", "slides"):
+        with (office / "skills" / name / "SKILL.md").open("a") as document:
+            document.write("Newer.\n")
+    git(office, "commit", "-qam", "newer")
+    registry.sync()
+    registry.pull([registry.resolve("slides")], str(project))
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    shutil.copy(project / "skills.lock.json", folder)
+    return folder
+
+
+def test_skills_of_several_commits_of_one_repository_are_had_together(
+    project, mixed, elsewhere, office
+):
+    commits = {one.origin["commit"] for one in read_lock(str(mixed)).values()}
+    assert len(commits) == 2
+    put_back(elsewhere.core, Target.folder(str(mixed)))
+    assert contents(mixed) == contents(project)
+    shutil.rmtree(office)
+    for name in ("minutes", "slides"):
+        shutil.rmtree(mixed / name)
+    put_back(elsewhere.core, Target.folder(str(mixed)), How(offline=True))
+    assert contents(mixed) == contents(project)
+
+
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_all_skills_of_a_lock_are_fetched_together_and_kept(
+    registry, office, tmp_path, elsewhere, monkeypatch, is_frozen
+):
+    for number in range(40):
+        write_skill(office / "skills" / f"one-{number}")
+    git(office, "add", "-A")
+    git(office, "commit", "-qm", "more")
+    registry.pull(registry.skills_at(f"file://{office}", every=True), str(tmp_path / "to"))
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    shutil.copy(tmp_path / "to" / "skills.lock.json", folder)
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    if is_frozen:
+        put_back(elsewhere.core, Target.folder(str(folder)))
+    else:
+        elsewhere.update_pulled(str(folder))
+    assert contents(folder) == contents(tmp_path / "to")
+    assert (tmp_path / "trace").read_text().count("built-in: git upload-pack") == 2
+    shutil.rmtree(office)
+    for one in read_lock(str(folder)):
+        shutil.rmtree(folder / one)
+    put_back(elsewhere.core, Target.folder(str(folder)), How(offline=True))
+    assert contents(folder) == contents(tmp_path / "to")
+
+
+def test_what_could_not_be_had_takes_nothing_from_what_was_fetched(mixed, elsewhere, office):
+    text = (mixed / "skills.lock.json").read_text()
+    lock = json.loads(text)
+    lock["skills"]["slides"]["origin"]["commit"] = "0" * 40
+    (mixed / "skills.lock.json").write_text(json.dumps(lock))
+    with pytest.raises(LockNotMet, match="slides"):
+        put_back(elsewhere.core, Target.folder(str(mixed)))
+    shutil.rmtree(office)
+    del lock["skills"]["slides"]
+    (mixed / "skills.lock.json").write_text(json.dumps(lock))
+    (told,) = put_back(elsewhere.core, Target.folder(str(mixed)), How(offline=True))
+    assert (told.ref, told.state) == ("minutes", "added")
+
+
+def test_a_remote_that_is_away_is_asked_once_for_all_of_its_skills(
+    clone, elsewhere, office, tmp_path, monkeypatch
+):
+    office.rename(office.with_name("away"))
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    with pytest.raises(LockNotMet, match=r"minutes \(.*slides \("):
+        put_back(elsewhere.core, Target.folder(str(clone)))
+    assert (tmp_path / "trace").read_text().count("built-in: git fetch") == 1
 
 
 def test_offline_nothing_is_asked_of_the_remote(clone, elsewhere):

@@ -4,14 +4,14 @@ import json
 import re
 import sys
 import tomllib
-from pathlib import Path
 
 import anyio
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.conftest import REPOSITORY
+
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 SECTION = README.split("## For agents", 1)[1].split("\n## ", 1)[0]
 

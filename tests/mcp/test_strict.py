@@ -9,12 +9,12 @@ import sqlite3
 
 import pytest
 
-from registry.api import SkillRegistry
 from registry.mcp.resources import SkillResources
 from registry.mcp.strict import cut
-from registry.settings import Settings, parse_settings
+from registry.settings import Settings
 from registry.toolsets.base import Context
 from registry.toolsets.view import View
+from tests.conftest import open_with
 
 LONG = "Fill in forms. " * 100
 EMOJI = "\N{GRINNING FACE}"
@@ -135,8 +135,7 @@ def test_a_skill_that_obeys_is_listed_word_for_word(registry, root, skill):
 
 
 def test_switched_off_front_matter_is_listed_as_it_is(registry, library, database):
-    settings = parse_settings({"strict": False}, "config.yaml")
-    with SkillRegistry.open(database, settings=settings) as other:
+    with open_with(database, strict=False) as other:
         found, _ = SkillResources(View(Context(other.core))).skills(None)
     raw = {one["frontmatter"]["name"]: one["frontmatter"] for one in found}
     assert raw["nested"]["metadata"]["tags"] == ["a", "b"]

@@ -9,7 +9,9 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
+from registry.db.queries.audit import audited
 from registry.db.queries.filters import Filters
+from registry.db.sight import JOINING
 from registry.errors import DatabaseProblem, SkillNotFound
 from registry.settings import Settings
 from registry.sync import apply, storing
@@ -100,6 +102,13 @@ def test_nothing_of_it_is_seen_until_all_is_there(library, large, monkeypatch, d
         whole.sync(str(root), name="mine", scope="team")
         whole.sync(str(large), name="large")
         assert seen(whole) == seen(library) > before
+
+
+def test_that_it_is_hidden_for_a_while_is_no_change_of_the_source(library, large, monkeypatch):
+    sizes = each_part(monkeypatch, lambda: None)
+    library.sync(str(large), name="large")
+    assert len(sizes) > 1
+    assert {line.what for line in audited(library.core.reader, 99)} == {"source added"}
 
 
 def test_the_server_knows_what_is_there_from_the_first_part_on(
@@ -210,6 +219,42 @@ def test_what_was_killed_before_it_was_shown_is_shown_by_a_sync_that_finds_nothi
     report = library.sync("large")
     assert report.added == ()
     assert library.list().total == SKILLS + 3
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_killed_while_it_is_told_apart_from_others_it_hides_nothing(
+    library, server_database, large, monkeypatch, goes_on
+):
+    before = seen(library)
+
+    def work():
+        left, real = iter((1, 0)), storing.refresh_names
+
+        def refresh_names(*given):
+            next(left) or os.kill(os.getpid(), signal.SIGKILL)
+            real(*given)
+
+        with SkillRegistry.open(server_database, settings=Settings()) as registry:
+            registry.update_source("mine", scope="personal", priority=-1)  # it will be hidden
+            monkeypatch.setattr(storing, "PART", 1)
+            monkeypatch.setattr(storing, "refresh_names", refresh_names)
+            registry.sync(str(large), name="large")
+
+    assert run_in_child(work) == -signal.SIGKILL
+    monkeypatch.undo()
+    (state,) = library.core.reader.rows("SELECT enabled FROM sources WHERE name = 'large'")
+    assert state == (JOINING,)
+    assert {one.name for one in library.list()} == {"alpha", "beta", "one-3"}
+    assert library.resolve("one-3").source == "mine"
+    assert [one.skills for one in library.sources() if one.name == "large"] == [0]
+    if goes_on:
+        library.sync("large")
+        assert library.resolve("one-3").source == "large"
+        assert library.list().total == SKILLS + 3
+    else:
+        library.remove_source("large")
+        assert seen(library) == before
+    assert library.check_database() == []
 
 
 def test_what_is_seen_of_a_source_before_its_first_sync_stays_seen(library, large, monkeypatch):

@@ -1,7 +1,6 @@
 """Several machines, one catalogue: who has a folder publishes it, everybody reads it."""
 
 import shutil
-from contextlib import ExitStack
 
 import pytest
 
@@ -19,18 +18,6 @@ from registry.settings import Settings
 from tests.conftest import write_skill
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture
-def machine(server_database):
-    """Open the registry as the machine of a name: ``machine("laptop")``."""
-    with ExitStack() as stack:
-
-        def open_as(host, **settings):
-            opened = SkillRegistry.open(server_database, settings=Settings(host=host, **settings))
-            return stack.enter_context(opened)
-
-        yield open_as
 
 
 @pytest.fixture

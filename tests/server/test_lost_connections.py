@@ -3,7 +3,6 @@
 import threading
 import time
 
-import psycopg
 import pytest
 
 from registry.api import SkillRegistry
@@ -11,22 +10,15 @@ from registry.db.remote.session import Session
 from registry.errors import DatabaseUnreachable
 from registry.settings import Settings
 from tests.conftest import write_skill
+from tests.server.test_server import driver, end_connections
 
 pytestmark = [pytest.mark.server, pytest.mark.usefixtures("new_connections")]
-
-
-def end_connections(url):
-    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
 
 
 def until_ended(url, application):
     """Return when the server has ended the connections that call themselves so."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
-    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+    with driver(url) as connection:
         while connection.execute(query, (application,)).fetchone() != (0,):
             time.sleep(0.02)
 

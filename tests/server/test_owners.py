@@ -6,13 +6,7 @@ import psycopg
 import pytest
 
 from registry.db.queries.filters import Filters
-from registry.errors import (
-    AdminNeeded,
-    HostTaken,
-    RightMissing,
-    RoleNotFound,
-    SourceNotYours,
-)
+from registry.errors import AdminNeeded, HostTaken, RightMissing, RoleNotFound, SourceNotYours
 from tests.conftest import write_skill
 from tests.program import run
 from tests.server.roles import World

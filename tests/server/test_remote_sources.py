@@ -1,28 +1,12 @@
 """Skills from elsewhere on a server: one machine fetches, all read, and rows of others are hints."""
 
-from contextlib import ExitStack
-
 import pytest
 from sqlalchemy import text
 
-from registry.api import SkillRegistry
 from registry.errors import RegistryError, SourceElsewhere, SourceReadOnly
-from registry.settings import Settings
 from tests.exchange.remote.upstream import Upstream, all_checkouts, document, files_of
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture
-def machine(server_database):
-    """Open the registry as the machine of a name: ``machine("laptop")``."""
-    with ExitStack() as stack:
-
-        def open_as(host):
-            opened = SkillRegistry.open(server_database, settings=Settings(host=host))
-            return stack.enter_context(opened)
-
-        yield open_as
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from registry.errors import DatabaseProblem
 from registry.settings import Limits
 from registry.sync import apply, helper, storing
 from registry.sync.helper import Helper
-from tests.conftest import REPOSITORY, write_skill
+from tests.conftest import interpreted, write_skill
 
 COUNT = 60
 
@@ -199,10 +199,7 @@ def test_a_process_whose_parent_is_gone_ends(library):
 
 def test_another_process_begins_without_what_writes_to_a_database():
     script = "import sys, registry.sync.helper; print('sqlalchemy' in sys.modules)"
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
-    assert ran.stdout == "False\n"
+    assert interpreted("-c", script).stdout == "False\n"
 
 
 def test_another_process_imports_nothing_from_where_it_was_started(

@@ -22,6 +22,19 @@ def alpha(registry, root, skill):
     return folder
 
 
+@pytest.fixture
+def reads(monkeypatch):
+    """Note which files are read."""
+    noted, real = [], hashing.read_inside
+
+    def read(home, path, *more):
+        noted.append(path)
+        return real(home, path, *more)
+
+    monkeypatch.setattr(hashing, "read_inside", read)
+    return noted
+
+
 def stored(registry, name="alpha"):
     return [(f.code, f.severity, f.path, f.line) for f in registry.get(name).diagnostics]
 
@@ -29,16 +42,9 @@ def stored(registry, name="alpha"):
 FOUND = ("reverse-shell", "error", "run.sh", 2)
 
 
-def test_a_script_is_read_once_and_what_it_does_is_stored(registry, root, skill, monkeypatch):
+def test_a_script_is_read_once_and_what_it_does_is_stored(registry, root, skill, reads):
     folder = skill("alpha")
     (folder / "run.sh").write_text(ATTACK)
-    reads, real = [], hashing.read_inside
-
-    def read(home, path, *more):
-        reads.append(path)
-        return real(home, path, *more)
-
-    monkeypatch.setattr(hashing, "read_inside", read)
     registry.sync(str(root))
     assert sorted(reads) == ["SKILL.md", "run.sh"]
     assert stored(registry) == [FOUND]
@@ -64,15 +70,8 @@ def test_why_names_it_first(registry, alpha):
 
 @pytest.mark.usefixtures("settled")
 class TestUnchanged:
-    def test_a_file_that_stays_keeps_its_finding_unread(self, registry, alpha, monkeypatch):
+    def test_a_file_that_stays_keeps_its_finding_unread(self, registry, alpha, reads):
         write_skill(alpha, description="Does another thing well.", age=OLD + 5)
-        reads, real = [], hashing.read_inside
-
-        def read(home, path, *more):
-            reads.append(path)
-            return real(home, path, *more)
-
-        monkeypatch.setattr(hashing, "read_inside", read)
         assert registry.sync().updated == ("alpha",)
         assert "SKILL.md" in reads
         assert "run.sh" not in reads

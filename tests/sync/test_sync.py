@@ -6,7 +6,7 @@ import pytest
 from registry.db.queries.filters import Filters
 from registry.disk.locks import FileLock
 from registry.errors import SourceInvalid, SourceNotFound, SyncRunning, UsageProblem
-from tests.conftest import OLD, write_skill
+from tests.conftest import OLD, edit_without_a_trace, write_skill
 
 EVERYTHING = Filters(all=True)
 
@@ -113,13 +113,7 @@ def test_a_touched_file_is_no_change(synced, root):
 def test_an_edit_that_keeps_size_and_time_is_seen(registry, root, skill):
     folder = skill("alpha", description="one", age=None)
     registry.sync(str(root))
-    document = folder / "SKILL.md"
-    facts = document.stat()
-    with document.open("r+b") as file:
-        text = file.read().replace(b"one", b"two")
-        file.seek(0)
-        file.write(text)
-    os.utime(document, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    edit_without_a_trace(folder / "SKILL.md", b"one", b"two")
     assert registry.sync().updated == ("alpha",)
     assert registry.list()[0].description == "two"
 

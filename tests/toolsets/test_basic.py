@@ -6,9 +6,7 @@ import shutil
 
 import pytest
 
-from registry.api import SkillRegistry
-from registry.settings import parse_settings
-from tests.conftest import write_skill
+from tests.conftest import open_with, write_skill
 from tests.refusing import refuse
 
 MIB = 1 << 20
@@ -109,6 +107,34 @@ class TestListSkills:
         assert call("list_skills")["skills"][0] == ".hidden"
         assert len(call("list_skills")["skills"]) == 4
 
+    def test_a_link_to_another_skill_of_the_folder_is_listed_as_it_is_read(
+        self, call, registry, folder
+    ):
+        write_skill(folder / "suite" / "review")
+        (folder / "review").symlink_to(folder / "suite" / "review")
+        (folder / "gone").symlink_to(folder / "suite" / "nothing")
+        registry.sync()
+        assert call("list_skills")["skills"] == [
+            "calculator",
+            "review",
+            "suite",
+            "weather",
+            "web_search",
+        ]
+        assert "documentation" in call("get_skill", skill_name="review")
+        shutil.rmtree(folder / "suite")
+        registry.sync()
+        assert "review" not in call("list_skills")["skills"]
+
+    def test_a_link_out_of_the_folder_is_not_listed_as_it_is_not_read(
+        self, call, registry, folder, tmp_path
+    ):
+        (folder / "link").symlink_to(write_skill(tmp_path / "outside" / "link"))
+        registry.sync()
+        assert "link" not in call("list_skills")["skills"]
+        registry.sync(str(tmp_path / "outside"), name="other")
+        assert "link" not in call("list_skills")["skills"]
+
     def test_skills_that_cannot_be_parsed_count_too(self, call, registry, folder):
         (folder / "broken").mkdir()
         (folder / "broken" / "SKILL.md").write_bytes(b"\xff\xfe")
@@ -166,6 +192,12 @@ class TestGetSkill:
             assert call("get_skill", skill_name=name)["error"].endswith(
                 "' not found in skills folder"
             )
+
+    def test_a_name_that_no_answer_can_repeat_is_not_found(self, call, folder):
+        os.mkdir(os.fsencode(folder) + b"/caf\xe9")
+        assert call("get_skill", skill_name=os.fsdecode(b"caf\xe9"))["error"].endswith(
+            "' not found in skills folder"
+        )
 
     def test_both_spellings_are_found(self, call, folder):
         document = folder / "weather" / "SKILL.md"
@@ -227,6 +259,37 @@ class TestGetSkill:
         assert "not found" in call("get_skill", skill_name="weather")["error"]
 
 
+def test_a_folder_on_another_machine_is_answered_in_the_same_words(call, registry, folder):
+    (folder / "empty").mkdir()
+    write_skill(folder / "suite" / "inner")
+    for name, data in {
+        "latin": b"caf\xe9",
+        "full": b"# Full\n\n".ljust(MIB, b"x"),
+        "large": b"# Large\n\n".ljust(MIB + 1, b"x"),
+    }.items():
+        (folder / name).mkdir()
+        (folder / name / "SKILL.md").write_bytes(data)
+    registry.sync()
+    names = call("list_skills")["skills"]
+    assert {"empty", "suite", "latin", "full", "large"} < set(names)
+    here = {name: call("get_skill", skill_name=name) for name in [*names, "nothing"]}
+    with registry.core.writer.transaction() as connection:
+        connection.exec_driver_sql("UPDATE sources SET host = 'elsewhere'")
+    assert call("list_skills")["skills"] == names
+    assert {name: call("get_skill", skill_name=name) for name in here} == here
+
+
+def test_what_is_neither_here_nor_in_the_database_is_an_error_of_reading(database, root, skill):
+    (skill("latin") / "SKILL.md").write_bytes(b"caf\xe9")
+    with open_with(database, store_files=False) as registry:
+        registry.sync(str(root), name="mine")
+        with registry.core.writer.transaction() as connection:
+            connection.exec_driver_sql("UPDATE sources SET host = 'elsewhere'")
+        answer = registry.toolset("basic").call("get_skill", {"skill_name": "latin"})
+        assert answer["error"].startswith("Error reading SKILL.MD: ")
+        assert "its folder is on another machine" in answer["error"]
+
+
 def test_an_unknown_tool_is_an_error(call):
     assert call("delete_skill") == {
         "error": "Unknown tool: 'delete_skill'. There are list_skills and get_skill"
@@ -243,8 +306,7 @@ class TestWhatIsShown:
             "team": "platform",
             "skills": {"global_ingest": {"deny": ["denied"]}},
         }
-        settings = parse_settings({"personalities": {"coder": coder}}, "config.yaml")
-        with SkillRegistry.open(database, settings=settings) as opened:
+        with open_with(database, personalities={"coder": coder}) as opened:
             yield opened
 
     @pytest.fixture
@@ -270,6 +332,34 @@ class TestWhatIsShown:
         skill("quiet/inner")
         registry.sync(str(root), name="mine")
         assert shown() == ["open"]
+
+    def test_a_link_to_what_hides_itself_is_not(self, registry, root, skill, shown):
+        skill("open")
+        skill("quiet", extra="disable-model-invocation: true\n")
+        os.symlink("quiet", root / "alias")
+        registry.sync(str(root), name="mine")
+        assert shown() == ["open"]
+
+    def test_what_became_of_the_source_since_the_toolset_was_made_counts(
+        self, registry, root, skill
+    ):
+        skill("alpha")
+        registry.sync(str(root), name="mine", scope="team")
+        toolset = registry.toolset("basic", scope="team")
+
+        def answers():
+            listed = toolset.call("list_skills", {})["skills"]
+            read = toolset.call("get_skill", {"skill_name": "alpha"})
+            assert ("documentation" in read) == (listed == ["alpha"])
+            return listed
+
+        assert answers() == ["alpha"]
+        registry.update_source("mine", scope="personal")
+        assert answers() == []
+        registry.update_source("mine", scope="team", new_name="ours")
+        assert answers() == ["alpha"]
+        registry.remove_source("ours")
+        assert answers() == []
 
     def test_what_hides_itself_since_the_last_sync_is_not_read(self, registry, root, skill):
         skill("open")

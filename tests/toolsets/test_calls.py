@@ -65,8 +65,14 @@ class TestText:
         for arguments in ({"name": "haiku"}, '{"name": "haiku"}', ' {"name":"haiku"}\n'):
             assert native.call("read_skill", arguments)["skill"]["ref"] == "haiku"
 
-    def test_no_text_at_all_is_an_object_without_keys(self, native):
-        assert native.call("list_skills", "")["total"] == 2
+    @pytest.mark.parametrize("nothing", [None, "", " ", "null"])
+    def test_nothing_at_all_is_an_object_without_keys_to_every_contract(
+        self, registry, library, nothing
+    ):
+        for name in TOOLSETS:
+            toolset = registry.toolset(name)
+            for tool in toolset.tools():
+                assert toolset.call(tool.name, nothing) == toolset.call(tool.name, {})
 
     def test_what_is_no_json_object_gets_the_contracts_own_error(self, registry, library):
         for text in ["{", "name=haiku", '"haiku"', "[" * 100_000, "9" * 10_000]:
@@ -85,6 +91,17 @@ class TestText:
                     assert other["error"]["code"] == "invalid_arguments"
                 else:
                     assert answer == other
+
+    def test_what_is_nested_too_deeply_to_be_repeated_is_an_error_like_any_other(
+        self, registry, library
+    ):
+        deep = {}
+        for _ in range(5_000):
+            deep = {"name": deep, "skill_name": "haiku"}
+        for name in TOOLSETS:
+            toolset = registry.toolset(name)
+            for tool in toolset.tools():
+                assert isinstance(toolset.call(tool.name, {"name": deep, "skill_name": deep}), dict)
 
     def test_it_says_that_it_is_no_json(self, native):
         assert native.call("read_skill", "{")["error"]["message"] == (

@@ -13,7 +13,7 @@ from registry.errors import PersonalityNotFound
 from registry.settings import parse_settings
 from registry.toolsets import ethos
 from registry.toolsets.base import Context
-from tests.conftest import OLD, write_skill
+from tests.conftest import OLD, open_with, write_skill
 
 TOOLS = ["skills_list", "skill_view"]
 
@@ -47,8 +47,7 @@ BODY = "# Plan\n\n## When to use\n\nAlways.\n\n## Workflow\n\n1. Plan.\n\n## Ant
 
 @pytest.fixture
 def registry(database):
-    settings = parse_settings({"personalities": PERSONALITIES}, "config.yaml")
-    with SkillRegistry.open(database, settings=settings) as opened:
+    with open_with(database, personalities=PERSONALITIES) as opened:
         yield opened
 
 
@@ -352,8 +351,7 @@ def test_capabilities_are_empty_on_both_tools_and_they_belong_to_the_toolset_ski
 
 @pytest.mark.parametrize("has", [[], ["skills_list"], ["skill_view"], TOOLS], ids=str)
 def test_a_personality_whose_toolset_omits_a_tool_does_not_have_it(database, root, skill, has):
-    settings = parse_settings({"personalities": {"p": {"toolset": ["bash", *has]}}}, "config.yaml")
-    with SkillRegistry.open(database, settings=settings) as registry:
+    with open_with(database, personalities={"p": {"toolset": ["bash", *has]}}) as registry:
         skill("plan")
         registry.sync(str(root))
         toolset = registry.toolset("ethos", personality="p")

@@ -28,9 +28,7 @@ WEATHER = {
 
 @pytest.fixture
 def workspace(registry, root):
-    (root / "none").mkdir()
     registry.sync(str(root), name="workspace")
-    (root / "none").rmdir()
     return root
 
 
@@ -258,8 +256,22 @@ class TestCreate:
         answer = registry.toolset("miniclaw").call("create_skill", single)
         json.dumps(answer, ensure_ascii=False).encode()
 
-    def test_what_a_sync_would_pass_over_or_could_not_read_is_not_created(self, refused, workspace):
-        assert refused("create_skill", WEATHER, name="node_modules")[0] == "InvalidName"
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("con", "Windows keeps this name for a device"),
+            ("com1", "Windows keeps this name for a device"),
+            ("node_modules", "skills are not looked for in folders of this name"),
+        ],
+    )
+    def test_a_name_that_no_folder_of_a_skill_can_have_is_invalid_with_the_reason(
+        self, refused, workspace, name, reason
+    ):
+        message = f"Invalid skill name '{name}': {reason}"
+        assert refused("create_skill", WEATHER, name=name) == ("InvalidName", message)
+        assert list(workspace.iterdir()) == []
+
+    def test_what_could_not_be_read_is_not_created(self, refused, workspace):
         kind, message = refused("create_skill", WEATHER, implementation="x" * (1 << 20))
         assert kind == "InvalidSchema"
         assert "are allowed" in message
@@ -611,7 +623,7 @@ def test_every_variant_displays_as_the_contract_has_it():
 
 def test_wrong_arguments_are_the_contracts_errors(registry, workspace):
     for tool in ["create_skill", "list_skills", "read_skill", "delete_skill", "x"]:
-        for arguments in [None, [], 5, "x", {"name": 5}, {"name": None}, {"name": ["a"]}]:
+        for arguments in [[], 5, "x", {"name": 5}, {"name": None}, {"name": ["a"]}]:
             answer = registry.toolset("miniclaw").call(tool, arguments)
             if tool != "list_skills" or not isinstance(arguments, dict):
                 assert answer["error"]["type"] in {"InvalidName", "InvalidSchema"}

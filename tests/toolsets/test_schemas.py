@@ -26,26 +26,9 @@ from registry.toolsets.open import TOOLSETS
 from registry.toolsets.schemas import STYLES
 from tests.conftest import keep_library, write_skill
 
-STRICT_KEYS = {
-    "type",
-    "description",
-    "enum",
-    "properties",
-    "required",
-    "items",
-    "additionalProperties",
-}
-GEMINI_KEYS = {
-    "type",
-    "description",
-    "enum",
-    "properties",
-    "required",
-    "items",
-    "nullable",
-    "minimum",
-    "maximum",
-}
+KEYS = {"type", "description", "enum", "properties", "required", "items"}
+STRICT_KEYS = KEYS | {"additionalProperties"}
+GEMINI_KEYS = KEYS | {"nullable", "minimum", "maximum"}
 NAMES = {"openai": "function", "anthropic": "input_schema", "mcp": "inputSchema"}
 
 

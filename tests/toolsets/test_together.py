@@ -53,21 +53,13 @@ READERS = {
 }
 
 
-@pytest.fixture
-def home(registry, root):
-    (root / "none").mkdir()
-    registry.sync(str(root), name="mine")
-    (root / "none").rmdir()
-    return registry
-
-
 @pytest.mark.parametrize(
     "maker", ["python", pytest.param("native", marks=pytest.mark.both), "miniclaw"]
 )
 @pytest.mark.parametrize("reader", READERS)
-def test_what_one_makes_the_others_list_and_read(home, maker, reader):
-    MAKERS[maker](home, "hello")
-    toolset = home.toolset(reader)
+def test_what_one_makes_the_others_list_and_read(mine, maker, reader):
+    MAKERS[maker](mine, "hello")
+    toolset = mine.toolset(reader)
     names, call, text = READERS[reader]
     if names is None:
         assert "**hello** (personal): Says hello." in toolset.tools()[0].description
@@ -76,20 +68,20 @@ def test_what_one_makes_the_others_list_and_read(home, maker, reader):
     assert "# Hi" in text(toolset.call(*call("hello")))
 
 
-def test_a_name_that_only_one_contract_allows_is_read_by_all(home):
-    MAKERS["miniclaw"](home, "say_hello")
+def test_a_name_that_only_one_contract_allows_is_read_by_all(mine):
+    MAKERS["miniclaw"](mine, "say_hello")
     for reader, (_, call, text) in READERS.items():
-        assert "# Hi" in text(home.toolset(reader).call(*call("say_hello"))), reader
+        assert "# Hi" in text(mine.toolset(reader).call(*call("say_hello"))), reader
 
 
-def test_an_unknown_toolset_source_or_personality_is_refused_when_it_is_asked_for(home):
+def test_an_unknown_toolset_source_or_personality_is_refused_when_it_is_asked_for(mine):
     with pytest.raises(ToolsetNotFound, match="Did you mean 'native'"):
-        home.toolset("natve")
+        mine.toolset("natve")
     for name in ("native", "basic", "wave", "ethos", "miniclaw"):
         with pytest.raises(SourceNotFound):
-            home.toolset(name, source="nowhere")
+            mine.toolset(name, source="nowhere")
     with pytest.raises(PersonalityNotFound):
-        home.toolset("ethos", personality="nobody")
+        mine.toolset("ethos", personality="nobody")
 
 
 def test_the_toolset_of_one_folder_needs_to_know_which(registry, root):
@@ -125,9 +117,9 @@ KEYS = st.sampled_from(
 @pytest.mark.parametrize("toolset", TOOLSETS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(arguments=JSON | st.dictionaries(KEYS, JSON, max_size=4), data=st.data())
-def test_no_arguments_raise_and_every_answer_can_be_sent(home, toolset, arguments, data):
+def test_no_arguments_raise_and_every_answer_can_be_sent(mine, toolset, arguments, data):
     tools = [tool.name for tool in tools_of(toolset) if tool.read_only]
     tool = data.draw(st.sampled_from([*tools, "no_such_tool"]))
-    answer = home.toolset(toolset).call(tool, arguments)
+    answer = mine.toolset(toolset).call(tool, arguments)
     assert isinstance(answer, dict)
     json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()

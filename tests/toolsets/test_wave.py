@@ -9,10 +9,10 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.errors import FileTooLarge, SkillInaccessible
-from registry.settings import Limits, Settings, parse_settings
+from registry.settings import Limits, Settings
 from registry.toolsets import wave
 from registry.toolsets.wave_skills import parse_skill_file
-from tests.conftest import write_skill
+from tests.conftest import open_with, write_skill
 
 HEAD = "Invoke skills based on available skill metadata. Skills: "
 
@@ -339,7 +339,11 @@ class TestOtherErrors:
 
     def test_a_folder_that_is_gone_is_not_found(self, refused, registry, places):
         shutil.rmtree(places[0] / "skill-1")
-        assert refused("skill-1")["errorDetails"]["type"] == "skill_not_found"
+        for name in ("skill-1", "personal/skill-1"):
+            answer = refused(name)
+            assert answer["errorDetails"]["type"] == "skill_not_found"
+            assert answer["errorDetails"]["availableSkills"] == ["shared", "skill-2"]
+            assert "- skill-1:" not in answer["content"]
 
     @pytest.mark.file
     def test_an_unusable_database_is_a_system_error(self, refused, registry, places):
@@ -415,8 +419,7 @@ class TestAFolderThatExists:
 
     def test_what_the_personality_does_not_see_is_not_told_of(self, database, root, skill):
         coder = {"skills": {"global_ingest": {"deny": ["other"]}}}
-        settings = parse_settings({"personalities": {"coder": coder}}, "config.yaml")
-        with SkillRegistry.open(database, settings=settings) as registry:
+        with open_with(database, personalities={"coder": coder}) as registry:
             skill("folder", name="other")
             registry.sync(str(root))
             toolset = registry.toolset("wave", personality="coder")
@@ -550,7 +553,6 @@ class TestParsing:
 
 
 def test_names_of_other_contracts_are_invoked_too(registry, root, call):
-    (root / "none").mkdir()
     registry.sync(str(root))
     registry.toolset("miniclaw").call(
         "create_skill", {"name": "say_hello", "description": "Hi.", "implementation": "Say it."}

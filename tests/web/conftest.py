@@ -157,14 +157,14 @@ class Site:
 
 
 @contextmanager
-def serving(registry, *, trusted=None, mcp=False, host="127.0.0.1", public=None):
+def serving(registry, *, trusted=None, mcp=False, watch=False, host="127.0.0.1", public=None):
     """Serve a registry on a free port, in a thread."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
         desk = Desk(registry, public)
-        door = McpDoor(registry, Bounds(), watch=False) if mcp else None
+        door = McpDoor(registry, Bounds(), watch=watch) if mcp else None
         app = guarded(desk, Address(host, port, public), door, trusted)
         config = uvicorn.Config(app, log_config=None, lifespan="on", ws="none", proxy_headers=False)
         server = uvicorn.Server(config)

@@ -178,6 +178,8 @@ def test_it_serves_https_with_a_certificate(environment, library, certificate):
         ["--trust-header", "X", "--from", "nowhere"],
         ["--tls-cert", "x"],
         ["--public-url", "skills.example.org"],
+        ["--public-url", "https://example.org/skills"],
+        ["--public-url", "https://example.org?q=1"],
         ["--personality", "coder"],
         ["--port", "0"],
     ],
@@ -186,6 +188,12 @@ def test_options_that_need_each_other_are_asked_for(environment, library, argume
     ran = program.run(["serve", *arguments], environ=environment)
     assert ran.status == 2
     assert "Traceback" not in ran.err
+
+
+def test_a_personality_that_there_is_not_is_said_before_anybody_comes(environment, library):
+    trusted = ["--trust-header", "X-User", "--from", "10.0.0.0/8", "--personality", "nobody"]
+    ran = program.run(["serve", *trusted], environ=environment)
+    assert (ran.status, "nobody" in ran.err) == (1, True)
 
 
 def test_without_the_extra_it_says_what_to_install(environment, library, tmp_path):

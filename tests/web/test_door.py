@@ -2,10 +2,13 @@
 
 import ipaddress
 import re
+from urllib.parse import urlencode
 
 import pytest
 
+from registry import SkillRegistry
 from registry.mcp.guard import MAX_BYTES
+from registry.settings import GlobalIngest, Personality, Settings
 from registry.web.door import COOKIE, Trusted
 from registry.web.openapi import PATHS
 from registry.web.serve import Address
@@ -46,6 +49,7 @@ def test_every_answer_keeps_browsers_from_running_what_is_not_ours(site):
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "same-origin"
         assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert site.ask("/", Host="evil.example").headers["x-content-type-options"] == "nosniff"
 
 
 def test_no_page_has_a_script_or_a_style_in_it(site):
@@ -100,19 +104,42 @@ def test_a_browser_signs_in_with_a_token_and_out_again(registry, tokens):
         assert "sums" not in page.text
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         assert site.ask("/login", "POST", "token=skr_wrong", **form).status == 401
-        assert site.ask("/login", "POST", "token=" + "x" * 9000, **form).status == 401
+        assert site.ask("/login", "POST", "token=" + "x" * 40_000, **form).status == 401
         foreign = site.ask("/login", "POST", f"token={shown}", Origin="http://evil.example", **form)
         assert foreign.status == 403
         entered = site.ask("/login", "POST", f"token={shown}", **form)
         assert (entered.status, entered.headers["location"]) == (303, "/")
         cookie = entered.headers["set-cookie"]
         assert "HttpOnly" in cookie
-        assert "SameSite=strict" in cookie
+        assert "SameSite=lax" in cookie
         answer = site.ask("/", Cookie=cookie.partition(";")[0])
         assert "Sign out" in answer.page.text
         assert "anna" in answer.page.text
         left = site.ask("/logout", "POST")
         assert f'{COOKIE}=""' in left.headers["set-cookie"]
+
+
+def test_who_signs_in_goes_on_to_the_page_that_was_asked_for(registry, tokens):
+    _, shown = tokens.create("anna")
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    def wanted(page):
+        (field,) = [given for tag, given in page.elements if given.get("name") == "wanted"]
+        return field["value"]
+
+    with serving(registry, host="0.0.0.0") as site:
+        link = "/files/mine%2Fsums?path=scripts%2Fsum.py&x=%22%C3%A9"
+        page = site.ask(link, Accept="text/html").page
+        assert wanted(page) == link
+        body = urlencode({"token": "skr_wrong", "wanted": wanted(page)})
+        again = site.ask("/login", "POST", body, **form)
+        assert wanted(again.page) == link
+        body = urlencode({"token": shown, "wanted": wanted(again.page)})
+        assert site.ask("/login", "POST", body, **form).headers["location"] == link
+        for other in ["//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil", ""]:
+            body = urlencode({"token": shown, "wanted": other})
+            assert site.ask("/login", "POST", body, **form).headers["location"] == "/"
+        assert wanted(site.ask("/login", Accept="text/html").page) == "/"
 
 
 def test_over_tls_the_cookie_is_never_sent_in_the_clear(registry, tokens):
@@ -153,6 +180,55 @@ def test_a_token_of_a_source_shows_nothing_else(registry, tokens, tmp_path):
         assert "path" not in ask("/sources.json").json["sources"][0]
 
 
+def test_a_token_of_what_is_no_more_lets_nobody_in_and_names_nothing_else(
+    registry, tokens, monkeypatch, library, database
+):
+    _, shown = tokens.create("anna", source="mine")
+    given = {"Authorization": f"Bearer {shown}"}
+    monkeypatch.chdir(library.parent)
+    with serving(registry, mcp=True) as site:
+        assert site.ask("/", **given).status == 200
+        registry.update_source("mine", new_name=library.name)
+        for path in ("/", "/index.json", "/skills.json", "/api/v1/skills", "/mcp"):
+            told = site.ask(path, **given)
+            assert (told.status, library.name in told.text) == (401, False), path
+        registry.update_source(library.name, new_name="mine")
+        assert site.ask("/index.json", **given).json["total"] == 4
+        assert site.ask("/mcp", **given).status == 406  # let in, but it was no request
+    settings = Settings(personalities={"coder": Personality("coder")})
+    with SkillRegistry.open(database, settings=settings) as before:
+        _, shown = before.tokens().create("ben", personality="coder")
+    with serving(registry) as site:
+        assert site.ask("/", Authorization=f"Bearer {shown}").status == 401
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("narrowed", [{"source": "mine"}, {"personality": "coder"}])
+def test_of_copies_that_a_token_does_not_show_nothing_is_said(database, tmp_path, narrowed):
+    from tests.conftest import write_skill
+
+    for name in ("mine", "yonder"):
+        write_skill(tmp_path / name / "twin", description="Twins.", extra="tags: [t]\n")
+    coder = Personality(name="coder", team="mine", global_ingest=GlobalIngest(mode="none"))
+    settings = Settings(personalities={"coder": coder})
+    with SkillRegistry.open(database, settings=settings, upgrade=True) as registry:
+        registry.sync(str(tmp_path / "mine"), name="mine", scope="team")
+        registry.sync(str(tmp_path / "yonder"), name="yonder")
+        _, shown = registry.tokens().create("anna", **narrowed)
+        with serving(registry) as site:
+            for path in ("/index", "/skills", "/skills/twin", "/copies/twin"):
+                asked = f"{path}.json"
+                assert "yonder/twin" in site.get(asked).text, path
+                told = site.ask(asked, Authorization=f"Bearer {shown}").text
+                assert "twin" in told, path
+                assert "yonder" not in told, path
+            for path in ("/index.json?q=twins", "/why.json?q=twin", "/?tag=t", "/"):
+                told = site.ask(path, Authorization=f"Bearer {shown}").text
+                assert "twin" in told, path
+                assert "yonder" not in told, path
+                assert "also in" not in told, path
+
+
 def test_who_a_trusted_proxy_names_is_let_in_and_nobody_else(registry, library):
     with serving(registry, trusted=PROXY) as site:
         assert site.ask("/index.json").status == 401
@@ -162,6 +238,34 @@ def test_who_a_trusted_proxy_names_is_let_in_and_nobody_else(registry, library):
     far = Trusted("X-User", [ipaddress.ip_network("10.0.0.0/8")])
     with serving(registry, trusted=far) as site:
         assert site.ask("/index.json", X_User="anna").status == 401
+
+
+def test_a_token_counts_more_than_the_word_of_a_proxy_and_another_scheme_for_nothing(
+    registry, tokens
+):
+    """A proxy that asks for a password hands on what it was told, as most do unless told not to."""
+    _, shown = tokens.create("ci", source="mine")
+    with serving(registry, trusted=PROXY) as site:
+        assert "anna" in site.ask("/", X_User="anna", Authorization="Basic eDp5").page.text
+        assert "ci" in site.ask("/", X_User="anna", Authorization=f"Bearer {shown}").page.text
+        assert site.ask("/", X_User="anna", Authorization="Bearer skr_wrong").status == 401
+    with serving(registry) as site:
+        assert site.ask("/", Authorization="Basic eDp5").status == 401
+        cookie = f"{COOKIE}={shown}"
+        assert "ci" in site.ask("/", Cookie=cookie, Authorization="Basic eDp5").page.text
+
+
+def test_a_browser_signs_in_through_a_proxy_that_calls_us_by_our_own_name(registry, tokens):
+    _, shown = tokens.create("anna")
+    form = {"Content-Type": "application/x-www-form-urlencoded", "X-Forwarded-For": "192.0.2.1"}
+    with serving(registry, public="https://skills.example.org") as site:
+
+        def login(origin):
+            return site.ask("/login", "POST", f"token={shown}", Origin=origin, **form).status
+
+        assert login("https://skills.example.org") == 303
+        assert login("http://skills.example.org") == 403
+        assert login("https://evil.example.org") == 403
 
 
 @pytest.mark.parametrize(

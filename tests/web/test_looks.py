@@ -4,6 +4,7 @@ from itertools import cycle
 
 import pytest
 
+from tests.conftest import write_skill
 from tests.web.conftest import NARROW, WIDE, fits, serving
 
 PAGES = [
@@ -66,6 +67,17 @@ def test_nothing_stands_in_anybodys_way(lively, chromium, in_each_look):
         assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
         page.emulate_media(forced_colors="none")
     context.close()
+
+
+def test_no_word_is_too_long_for_a_narrow_page(site, library, registry, tab):
+    name = "w" * 64
+    extra = f"tags: [{'t' * 90}]\ncategory: {'c' * 120}\nkind: {'k' * 120}\nauthor: {'a' * 120}\n"
+    write_skill(library / name, description="d" * 400, extra=extra, body=f"# {'h' * 300}\n")
+    registry.sync()
+    page = tab((320, 740))
+    for path in ("/", "/?q=sums", f"/skills/{name}", "/stats", "/changes", "/findings", "/sources"):
+        page.goto(f"{site.base}{path}")
+        fits(page)
 
 
 def is_fine(page):

@@ -1,9 +1,14 @@
 """The official client of MCP at the address of the catalogue."""
 
+from itertools import count
+
 import anyio
+import httpx2
 import pytest
 from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
+from tests.mcp.conftest import until_told
 from tests.web.conftest import serving
 
 
@@ -25,3 +30,29 @@ def test_a_client_finds_and_reads_a_skill_beside_the_pages(registry, library, mo
         assert read.structured_content["body"].startswith("\n# Sums")
         assert any("sums" in str(one.uri) for one in listed)
         assert site.get("/index.json", q="sums").json["total"] == 1
+
+
+@pytest.mark.parametrize("narrowed", [{}, {"write": True}, {"source": "mine"}])
+def test_whoever_listens_is_told_whatever_the_token_is_for(registry, library, skill, narrowed):
+    _, shown = registry.tokens().create("agent", **narrowed)
+    numbers, events = count(), []
+
+    async def conversation(base):
+        headers = {"Authorization": f"Bearer {shown}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as sent,
+            Client(streamable_http_client(f"{base}/mcp", http_client=sent)) as client,
+            client.listen(resources_list_changed=True) as stream,
+            anyio.create_task_group() as group,
+        ):
+
+            async def collect():
+                async for event in stream:
+                    events.append(event)  # noqa: PERF401  # seen one by one
+
+            group.start_soon(collect)
+            await until_told(lambda: skill(f"fresh-{next(numbers)}"), lambda: events)
+            group.cancel_scope.cancel()
+
+    with serving(registry, mcp=True, watch=True) as site:
+        anyio.run(conversation, site.base)

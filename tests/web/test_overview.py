@@ -118,6 +118,18 @@ CODER = Personality(
 )
 
 
+def test_a_line_begins_with_the_month_that_it_says_however_old_a_skill_is(registry, root):
+    """Archives without times say 1980, disks without any 1970."""
+    for number, day in enumerate(["1970-01-01", "2026-03-01"]):
+        write_skill(root / f"skill-{number}", extra=f"created: {day}\n")
+    registry.sync(str(root), name="mine")
+    with serving(registry) as site:
+        page = site.get("/stats").page
+    (line,) = [given["points"] for tag, given in page.elements if tag == "polyline"]
+    assert line.count(",") == 1 + 240  # what there was before, and twenty years
+    assert "2006-04 2026-03: 2" in page.text
+
+
 @pytest.fixture
 def choosy(database, root):
     fill(root)
@@ -143,6 +155,14 @@ def test_who_sees_what_and_why_not_is_told(choosy):
         assert sorted(page.names()) == ["letters-0", "letters-1", "letters-2"]
         explained = site.get("/why", q="letters-0", personality="coder").page.text
         assert "coder does not see it" in explained
+        _, reads = choosy.tokens().create("reader")
+        asked = site.ask("/why?q=letters-0&personality=coder", Authorization=f"Bearer {reads}").page
+        assert "coder does not see it" in asked.text
+        assert ("option", {"selected": None}) in asked.elements
+        _, sees = choosy.tokens().create("coder", personality="coder")
+        told = site.ask("/why.json?q=sums&personality=coder", Authorization=f"Bearer {sees}").json
+        assert told["explanations"] == []
+        assert "coder" in told["problem"]
         assert site.ask("/personalities/nobody").status == 404
 
 

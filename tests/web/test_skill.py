@@ -1,6 +1,7 @@
 """The page of a skill, its files, and what it was like."""
 
 import io
+import re
 import shutil
 import zipfile
 from urllib.parse import quote, urlsplit
@@ -65,6 +66,27 @@ def test_an_address_of_nothing_is_answered_in_the_way_that_was_asked(site):
     assert told["message"] in page.page.text
     plain = site.ask("/nowhere", Accept="*/*")
     assert (plain.status, plain.text) == (404, f"{told['message']}\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("/findings/?page=2", "/findings?page=2"),
+        ("/skills/mine%2Fsums/", "/skills/mine%2Fsums"),
+        ("/skills/nope/", "/skills/nope"),
+        ("/skills/sums.json/", "/skills/sums.json"),
+        ("/history/sums//", "/history/sums"),
+        ("/skills/", "/skills"),
+        ("/skills?tag=mail", "/?tag=mail"),
+        ("/static/", "/static"),
+        ("//evil.example/", "/evil.example"),
+        ("/nothing/at/all/", "/nothing/at/all"),
+    ],
+)
+def test_a_slash_too_many_leads_to_the_address_without_it_and_to_no_other_host(site, asked, found):
+    answer = site.ask(asked)
+    assert (answer.status, answer.headers["location"]) == (307, found)
+    assert site.ask("//").status == 404
 
 
 def test_of_an_ambiguous_name_the_refs_are_told(registry, root, tmp_path):
@@ -231,12 +253,36 @@ def test_copies_and_near_copies_are_listed(site, registry, tmp_path):
     assert {"letters-1", "letters-2"} <= set(near.names())
 
 
+def test_what_was_found_and_where_are_told_apart(site):
+    findings = site.get("/skills/mine/broken").text.partition('class="findings"')[2]
+    assert 'class="code"' in findings
+    assert re.search(r"</(a|span)><(a|span)|</(a|span)>line", findings) is None
+
+
 def test_why_a_skill_is_not_shown_is_explained(site, library):
     told = site.get("/why", q="mine/broken").page.text
     assert "not listed" in told
     assert site.get("/why.json", q="sums").json["explanations"][0]["listed"] is True
     assert "part of the skill" in site.get("/why", q=str(library / "data/sums/scripts")).page.text
     assert "No skill" in site.get("/why", q="zzqq").page.text
+
+
+@pytest.mark.both
+def test_why_of_a_name_is_explained_of_all_that_have_it_to_whoever_asks(site, registry, tmp_path):
+    write_skill(tmp_path / "team" / "sums", body="# Something else\n")
+    registry.sync(str(tmp_path / "team"), name="team", scope="team")
+    told = site.get("/why.json", q="sums").json["explanations"]
+    assert {one["ref"]: one["listed"] for one in told} == {"sums": True, "mine/sums": False}
+    _, shown = registry.tokens().create("anna")
+    reader = site.ask("/why.json?q=sums", Authorization=f"Bearer {shown}")
+    assert reader.json["explanations"] == told
+    folder = site.ask(f"/why.json?q={tmp_path}", Authorization=f"Bearer {shown}").json
+    assert folder["problem"].startswith("No skill")
+    _, shown = registry.tokens().create("ben", source="mine")
+    own = site.ask("/why.json?q=sums", Authorization=f"Bearer {shown}").json["explanations"]
+    assert [(one["ref"], one["listed"], one["reasons"]) for one in own] == [
+        ("mine/sums", False, [])
+    ]
 
 
 def test_where_it_came_from_is_told(site):

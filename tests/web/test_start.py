@@ -108,6 +108,20 @@ def test_counts_are_those_of_what_is_left_and_their_links_lead_there(site):
     page = site.get("/", kind="workflow").page
     assert "/?tag=mail&kind=workflow" in page.links
     assert "/" in page.links  # without the kind
+    chosen = site.get("/", tag="mail").page
+    assert "/?tag=mail&tag=office" in chosen.links
+    assert "/?tag=mail&tag=mail" not in chosen.links
+
+
+def test_of_many_values_it_is_said_that_there_are_more_than_are_named(site, skill, registry, root):
+    def sync_with(tags):
+        skill("tagged", extra=f"tags: [{', '.join(f't-{one:02}' for one in range(tags))}]\n")
+        registry.sync(str(root))
+        return site.get("/").page.text
+
+    assert "25 more" in sync_with(34)  # with the three of the others; 12 are named at once
+    assert "the next 28" in sync_with(60)
+    assert len(site.get("/index.json").json["facets"]["tags"]) == 40
 
 
 def test_pages_fit_together(site, skill, registry, root):
@@ -118,6 +132,8 @@ def test_pages_fit_together(site, skill, registry, root):
     assert len(first.names()) == 30
     assert "/?page=2" in first.links
     assert "/" in second.links
+    for beyond, last in [("/?page=99", "/?page=2"), ("/?kind=workflow&page=2", "/?kind=workflow")]:
+        assert last in site.get(beyond).page.links  # a link of when there were more
     names = first.names() + second.names()
     assert len(names) == len(set(names)) == 44
     # what came meanwhile was seen: nothing is told from before the sync
@@ -137,6 +153,8 @@ def test_what_cannot_be_asked_is_said_in_words(site):
         "updated=2023-10&updated=2023-11",
         "sort=name&sort=created",
         "all=0&all=1",
+        "all=yes",
+        "reverse=-1",
         "limit=1&limit=2",
     ]:
         page = site.ask(f"/?{query}")
@@ -148,6 +166,9 @@ def test_what_cannot_be_asked_is_said_in_words(site):
     told = site.ask("/skills.json?kind=workflow&kind=reference")
     assert told.json["error"]["message"] == "give kind once, not as 'workflow' and as 'reference'"
     assert site.get("/", kind=["workflow", "", "workflow"]).page.names() == EVERYTHING[:3]
+    assert site.get("/", all="True", reverse="false").page.names() == sorted(
+        [*EVERYTHING, "broken"]
+    )
 
 
 def test_a_client_that_has_it_is_told_so_until_something_changes(site, skill, registry, root):
@@ -155,6 +176,7 @@ def test_a_client_that_has_it_is_told_so_until_something_changes(site, skill, re
         tag = site.get(path).headers["etag"]
         again = site.ask(path, If_None_Match=tag)
         assert (again.status, again.body) == (304, b"")
+        assert "Cookie" in again.headers["vary"]  # as with the answer that it stands for
         skill(f"new-{abs(hash(path))}", description="Something new.")
         registry.sync(str(root))
         assert site.ask(path, If_None_Match=tag).status == 200
@@ -199,6 +221,24 @@ def test_all_skills_are_streamed_as_json(site, skill, registry, root):
     assert [one["ref"] for one in site.get("/skills.json", kind="reference").json] == ["sums"]
     assert site.get("/skills.json", kind="none").json == []
     assert site.ask("/skills.json?sort=x").status == 400
+    for paged in ("q=sums", "limit=5", "page=2"):
+        assert "/index.json" in site.ask(f"/skills.json?{paged}").json["error"]["message"]
+
+
+def test_a_database_that_fails_is_said_by_every_face(site, registry, database, tmp_path):
+    _, shown = registry.tokens().create("anna")
+    (tmp_path / "strange.db").write_bytes(b"no database at all " * 1000)
+    (tmp_path / "strange.db").replace(database)
+    for path in ("/", "/skills/sums", "/skills.json", "/changes.atom", "/api/v1/skills"):
+        assert site.ask(path).status == 503, path
+    for path in ("", "/s/mine"):
+        assert site.ask(f"{path}/.well-known/agent-skills/index.json").status == 503, path
+    given = {"Authorization": f"Bearer {shown}"}
+    answer = site.ask("/", **given)
+    assert (answer.status, str(database) in answer.text) == (503, False)
+    assert "Who you are" in site.ask("/", Accept="text/html", **given).page.text
+    assert site.ask("/login", "POST", f"token={shown}").status == 503
+    assert site.ask("/healthz", **given).status == 200
 
 
 def test_the_first_page_is_small_and_needs_few_requests(site, skill, registry, root):
@@ -207,6 +247,10 @@ def test_the_first_page_is_small_and_needs_few_requests(site, skill, registry, r
     registry.sync(str(root))
     answer = site.ask("/", Accept_Encoding="gzip")
     assert answer.headers["content-encoding"] == "gzip"
+    for refused in ("gzip;q=0", "gzip; q=0.000, identity", "identity", "x-gzipped"):
+        assert "content-encoding" not in site.ask("/", Accept_Encoding=refused).headers
+    for taken in ("br, gzip;q=0.5", "deflate,gzip"):
+        assert site.ask("/", Accept_Encoding=taken).headers["content-encoding"] == "gzip"
     files = [
         given.get("src") or given.get("href")
         for tag, given in site.get("/").page.elements

@@ -1,7 +1,7 @@
 """The rules of visibility, in the order of contracts/NOTES.md (ethos). No I/O but the PATH."""
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,7 +93,7 @@ def _admit(facts: Facts, personality: Personality) -> Decision:
 def _by_tags(facts: Facts, ingest: GlobalIngest) -> Decision:
     rejected = [tag for tag in facts.tags if tag in ingest.reject_tags]
     if rejected:
-        return _out("tag-rejected", f"reject_tags has {_listed(rejected)}")
+        return _out("tag-rejected", f"reject_tags has {', '.join(rejected)}")
     if ingest.accept_tags and ingest.accept_tags.isdisjoint(facts.tags):
         return _out("tag-not-accepted", "none of its tags is in accept_tags")
     return _in("tags", "its tags are accepted")
@@ -113,19 +113,19 @@ def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision
     """Return the decision against a skill that could not work, None where it could."""
     missing = [tool for tool in facts.required_tools if tool not in personality.toolset]
     if missing:
-        return _out("tools-missing", f"the toolset lacks {_listed(missing)}, which it requires")
+        return _out("tools-missing", f"the toolset lacks {', '.join(missing)}, which it requires")
     needs = facts.needs
     if needs is NOTHING:
         return None
     present = [tool for tool in needs.fallback_for if tool in personality.toolset]
     if present:
-        reason = f"it stands in for {_listed(present)}, which the toolset has"
+        reason = f"it stands in for {', '.join(present)}, which the toolset has"
         return _out("fallback-not-needed", reason)
     unset = [name for name in needs.variables if not host.has_variable(name)]
     if unset:
-        return _out("env-missing", f"it needs the environment variable {_listed(unset)}")
+        return _out("env-missing", f"it needs the environment variable {', '.join(unset)}")
     if needs.programs and not any(map(host.has_program, needs.programs)):
-        reason = f"no program it needs is on the PATH: {_listed(needs.programs)}"
+        reason = f"no program it needs is on the PATH: {', '.join(needs.programs)}"
         return _out("program-missing", reason)
     return None
 
@@ -140,10 +140,6 @@ def _in(rule: str, reason: str, warning: str | None = None) -> Decision:
 
 def _out(rule: str, reason: str) -> Decision:
     return Decision(visible=False, rule=rule, reason=reason)
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(words)
 
 
 HIDDEN: Final = _out("hidden", "its own front matter hides it from models")

@@ -12,6 +12,7 @@ from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.cli.several import each
 from registry.model import Parameter, SkillDetail
+from registry.text import tag_key
 from registry.toolsets.base import TYPES
 
 
@@ -138,12 +139,8 @@ def update(
 
 def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:
     """Return the tags with some more and some less, compared as they are stored."""
-
-    def key(tag: str) -> str:
-        return " ".join(tag.casefold().split())
-
-    gone = set(map(key, removed))
-    return list(dict.fromkeys(tag for tag in (*tags, *map(key, added)) if tag not in gone))
+    gone = set(map(tag_key, removed))
+    return list(dict.fromkeys(tag for tag in (*tags, *map(tag_key, added)) if tag not in gone))
 
 
 def _text(body: Any) -> str | None:

@@ -12,7 +12,7 @@ from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_left_out, tell_nothing_found
 from registry.cli.pulling import agent_option, global_option, target_of
 from registry.cli.session import Session
-from registry.db.queries.filters import Filters
+from registry.db.queries.filters import SORTS, Filters
 from registry.model import Skill
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _Counted(Iterable[Skill]):
 @options.filter_options
 @click.option(
     "--sort",
-    type=click.Choice(["name", "created", "updated"]),
+    type=click.Choice(SORTS),
     default="name",
     show_default=True,
     help="The order; dates come newest first.",

@@ -10,9 +10,10 @@ from typing import Final
 
 import click
 
-from registry.cli import PROGRAM, complete, escape
+from registry.cli import PROGRAM, escape, options
 from registry.cli.clients import CLIENTS, Client, Unclear
 from registry.cli.commands.history import painted
+from registry.cli.commands.tools import read_only_option
 from registry.cli.console import Console
 from registry.cli.group import session_command
 from registry.cli.run import Status
@@ -41,14 +42,9 @@ MAX_BYTES: Final = 64 << 20
     multiple=True,
     help="Whose tools to serve.",
 )
-@click.option(
-    "--personality",
-    metavar="NAME",
-    shell_complete=complete.personalities,
-    help="Only what this personality of the settings sees.",
-)
-@click.option("--read-only", is_flag=True, help="Leave out all tools that change something.")
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@options.personality_option
+@read_only_option
+@options.yes_option
 def install(
     session: Session,
     *,

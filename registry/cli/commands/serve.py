@@ -1,6 +1,7 @@
 """`skill-registry serve`."""
 
 import ipaddress
+import re
 from typing import Any, Final
 
 import click
@@ -12,6 +13,9 @@ from registry.cli.session import Session
 EXTRA: Final = frozenset(
     "anyio h11 jinja2 markdown_it markupsafe nh3 pygments starlette uvicorn".split()
 )
+
+_PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
+"""What pages link to begins at the root of their server."""
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -80,8 +84,9 @@ def command(
         raise click.UsageError("--personality goes with --trust-header; a token has its own.")
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("--tls-cert and --tls-key go together.")
-    if public_url is not None and not public_url.startswith(("http://", "https://")):
-        raise click.UsageError("--public-url is a URL, such as https://skills.example.org.")
+    if public_url is not None and not _PUBLIC.fullmatch(public_url):
+        told = "--public-url is a URL without a path, such as https://skills.example.org."
+        raise click.UsageError(told)
     console = session.console
     try:
         from registry.web.door import Trusted

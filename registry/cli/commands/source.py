@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from typing import Any
 
 import click
 
@@ -13,7 +14,7 @@ from registry.cli.nested import tell_nesting
 from registry.cli.progress import waiting
 from registry.cli.session import Session
 from registry.cli.sources_view import DISCOVERED, asked_columns, columns_of, place_of
-from registry.model import SCOPES, Scope
+from registry.model import SCOPES
 
 
 @click.group(
@@ -89,9 +90,7 @@ def list_(session: Session, *, remote: bool) -> None:
     help="Within a scope the higher is the stronger.",
 )
 @options.json_option
-def add(
-    session: Session, *, place: str, scope: Scope | None, name: str | None, priority: int
-) -> None:
+def add(session: Session, /, *, place: str, **given: Any) -> None:
     """Register a folder, or what lies elsewhere, without reading its skills yet.
 
     ADDRESS is owner/repo (on GitHub), owner/repo/folder, owner/repo@skill, the URL of a git
@@ -102,7 +101,7 @@ def add(
     """
     tell_nesting(session, [place])
     with waiting(session.console, "fetching"):
-        source = session.registry.add_source(place, name=name, scope=scope, priority=priority)
+        source = session.registry.add_source(place, **given)
     shown = escape.line(source.name)
     done = f"Registered the source {shown} ({source.scope}): {place_of(source)}"
     session.answer(source, [done])
@@ -114,7 +113,7 @@ def add(
     "skill-registry source adopt work", "skill-registry source adopt work --yes", group=command
 )
 @click.argument("name", shell_complete=complete.sources)
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@options.yes_option
 @options.as_admin_option
 @options.json_option
 def adopt(session: Session, *, name: str, yes: bool, as_admin: bool) -> None:
@@ -155,38 +154,18 @@ def adopt(session: Session, *, name: str, yes: bool, as_admin: bool) -> None:
 @click.option("--owner", metavar="ROLE", help="Whose it becomes, on a server; an admin says so.")
 @options.as_admin_option
 @options.json_option
-def update(
-    session: Session,
-    *,
-    name: str,
-    scope: Scope | None,
-    priority: int | None,
-    new_name: str | None,
-    ref: str | None,
-    team: str | None,
-    owner: str | None,
-    as_admin: bool,
-) -> None:
+def update(session: Session, /, *, name: str, as_admin: bool, **change: Any) -> None:
     """Change what a source is called, how strong it is, what it is pinned to, or who sees it."""
-    if all(one is None for one in (scope, priority, new_name, ref, team, owner)):
+    if all(one is None for one in change.values()):
         raise click.UsageError(
             "Say what to change: --scope, --priority, --name, --ref, --team or --owner."
         )
-    source = session.registry.update_source(
-        name,
-        new_name=new_name,
-        scope=scope,
-        priority=priority,
-        ref=ref,
-        team=team,
-        owner=owner,
-        as_admin=as_admin,
-    )
+    source = session.registry.update_source(name, as_admin=as_admin, **change)
     shown = escape.line(source.name)
     strong = f"{source.scope}, priority {source.priority}"
     done = f"Changed the source {shown} ({strong}): {place_of(source)}"
     session.answer(source, [done])
-    if ref is not None and not session.as_json:
+    if change["ref"] is not None and not session.as_json:
         session.console.note(f"Now fetch it: skill-registry sync {shlex.quote(shown)}")
 
 

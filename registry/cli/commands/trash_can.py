@@ -153,7 +153,7 @@ def _tell_foreign(session: Session) -> None:
 
 
 @session_command("skill-registry trash empty --yes", group=trash)
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@options.yes_option
 def empty(session: Session, *, yes: bool) -> None:
     """Remove all deleted skills for good.
 

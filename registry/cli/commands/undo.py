@@ -41,7 +41,7 @@ _FATES = {
 
 
 @session_command("skill-registry undo", "skill-registry undo --yes", "skill-registry undo --skip")
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@options.yes_option
 @click.option(
     "--skip",
     is_flag=True,

@@ -11,6 +11,8 @@ from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.group import session_command
 from registry.cli.listing import emit
+from registry.cli.placed_view import COLUMNS as PLACED
+from registry.cli.placed_view import draw, handle
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
 from registry.model import record
@@ -55,9 +57,6 @@ def command(
     """
     chosen = options.filters(session, {**given, "personality": None})
     if query is not None:
-        from registry.cli.placed_view import COLUMNS as PLACED
-        from registry.cli.placed_view import draw
-
         placed = session.registry.why_found(subject, query, chosen, personality)
         emit(session, placed, PLACED, to_record=record, draw=draw)
         return
@@ -78,18 +77,14 @@ def _draw(console: Console, explanations: "Iterable[Explanation]") -> Iterator[s
         listed = console.style("listed", "green") if one.listed else "not listed"
         if not one.listed:
             listed = console.style(listed, "red")
-        yield f"{console.style(escape.line(_handle(one)), 'bold')}: {listed}"
+        yield f"{console.style(escape.line(handle(one)), 'bold')}: {listed}"
         if one.ref is not None:
             yield f"  {escape.line(one.path)}"
         yield from draw_findings(console, one.reasons, console.width)
 
 
-def _handle(one: "Explanation") -> str:
-    return one.path if one.ref is None else one.ref
-
-
 COLUMNS: Final[Sequence[Column["Explanation"]]] = (
-    Column("SKILL", _handle),
+    Column("SKILL", handle),
     Column("LISTED", lambda one: "listed" if one.listed else "not listed"),
     Column("REASONS", lambda one: "; ".join(reason.message for reason in one.reasons), prose=True),
 )

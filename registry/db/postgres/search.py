@@ -7,16 +7,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Final
 
-from registry.db.asked import (
-    PARTS,
-    Condition,
-    Limits,
-    Part,
-    Pattern,
-    Question,
-    Sought,
-    Told,
-)
+from registry.db.asked import PARTS, Condition, Limits, Part, Pattern, Question, Sought, Told
 from registry.db.interface import Reader, Select, TextIndex
 from registry.db.remote import matching
 from registry.db.remote.common import FACTS, NO_VERSION, Facts

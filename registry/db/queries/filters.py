@@ -11,8 +11,10 @@ from registry.db.sight import USABLE, Sight
 from registry.db.storable import MAX_INTEGER
 from registry.errors import UsageProblem
 from registry.model import SCOPES, STATUSES
+from registry.text import tag_key
 
 Sort = Literal["name", "created", "updated"]
+SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 
 Time: TypeAlias = str | date | timedelta
 """A moment: a timestamp, a day, or an age (`registry.document.dates.moment`)."""
@@ -123,8 +125,8 @@ def filters_of(filters: Filters | None, wanted: Wanted) -> Filters:
 
 def check_page(sort: str, limit: int | None, offset: int) -> None:
     """Raise `UsageProblem` for a page that there can't be."""
-    if sort not in get_args(Sort):
-        known = ", ".join(get_args(Sort))
+    if sort not in SORTS:
+        known = ", ".join(SORTS)
         raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
     for name, number in (("limit", limit), ("offset", offset)):
         if number is None and name == "limit":
@@ -174,11 +176,11 @@ def where(
         values.append(filters.unused_since)
     for tag in filters.tags:
         clauses.append("s.id IN (SELECT skill_id FROM skill_tags WHERE tag = ?)")
-        values.append(_tag(tag))
+        values.append(tag_key(tag))
     if filters.any_tags:
         marks = ", ".join("?" * len(filters.any_tags))
         clauses.append(f"s.id IN (SELECT skill_id FROM skill_tags WHERE tag IN ({marks}))")
-        values.extend(map(_tag, filters.any_tags))
+        values.extend(map(tag_key, filters.any_tags))
     for column, operator, value in (
         ("lower(s.kind)", "=", filters.kind and filters.kind.lower()),
         ("lower(s.category)", "=", filters.category and filters.category.lower()),
@@ -222,7 +224,3 @@ def order(sort: Sort, *, reverse: bool) -> str:
         return ", ".join(terms)
     flipped = {"ASC": "DESC", "DESC": "ASC"}
     return ", ".join(f"{term.split()[0]} {flipped[term.split()[1]]}" for term in terms)
-
-
-def _tag(tag: str) -> str:
-    return " ".join(tag.casefold().split())

@@ -128,9 +128,7 @@ def unpacked(packed: object, most: int) -> bytes | None:
         return None
 
 
-def missing_contents(
-    reader: Reader, host: str, unfit: Collection[str] = ()
-) -> list[tuple[str, ...]]:
+def missing_contents(reader: Reader, host: str, unfit: Collection[str]) -> list[tuple[str, ...]]:
     """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
 
     Those of one skill come one after the other. ``unfit``: hashes of which other bytes are stored;

@@ -164,11 +164,16 @@ def is_known(reader: Reader, name: str) -> bool:
 
 
 def folders(reader: Reader, source_id: int) -> dict[str, int]:
-    """Return the folders of a source's skills, and those without a document.
+    """Return the folders of a source's skills, and those without a document, but no links.
 
-    The value is 1 for what hides itself from models, else 0.
+    The value is 1 for what hides itself from models, and what is held back from them, else 0.
     """
-    sql = "SELECT folder, hidden FROM skills WHERE source_id = ? AND live = 1"
+    sql = (
+        "SELECT folder, CASE WHEN hidden = 1 OR held = 1 THEN 1 ELSE 0 END FROM skills s "
+        "WHERE source_id = ? AND live = 1 "
+        "AND NOT (file_count = 0 AND EXISTS (SELECT 1 FROM diagnostics d WHERE d.skill_id = s.id "
+        "AND d.code = 'link-outside' AND d.path IS NULL))"
+    )
     return dict(reader.rows(sql, (source_id,)))
 
 

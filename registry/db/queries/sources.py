@@ -3,17 +3,17 @@
 from typing import Any
 
 from registry.db.interface import Reader, Select
-from registry.db.sight import ARRIVING
+from registry.db.sight import ARRIVED
 from registry.disk.paths import ROOT
 from registry.model import Remote, Source
 
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
-       src.last_result, src.host, {skills}, src.kind, src.url, src.pin, src.part, src.chosen,
+       src.last_result, {skills}, src.host, src.kind, src.url, src.pin, src.part, src.chosen,
        src.version, src.fetched_at, {held}, src.owner, src.team, {own}
 FROM sources src ORDER BY src.strength, src.name
 """
-_COUNT = f"""CASE WHEN src.enabled = {ARRIVING} THEN 0 ELSE (SELECT count(*) FROM skills s
+_COUNT = f"""CASE WHEN NOT {ARRIVED} THEN 0 ELSE (SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document') END"""
 _HELD = """CASE WHEN src.kind IS NULL THEN 0 ELSE (SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
@@ -33,26 +33,13 @@ def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tu
 
 
 def _source(row: tuple[Any, ...]) -> Source:
-    number, name, path, scope, priority, enabled, when, result, host, skills, *facts = row
-    kind, url, ref, part, only, version, fetched_at, held, owner, team, own = facts
+    kind, url, ref, part, only, version, fetched_at, held, owner, team, own = row[10:]
     remote = None
     if kind is not None and url is not None:
         names = tuple(only.split("\n")) if only else ()
         remote = Remote(kind, url, ref, part, names, version, fetched_at)
-    told = (
-        name,
-        path,
-        scope,
-        priority,
-        enabled in {1, ARRIVING},
-        when,
-        result,
-        skills,
-        host,
-        remote,
-        held,
-    )
-    return Source(number, *told, owner, team, own == 1)
+    told = *row[:5], row[5] > 0, *row[6:10], remote, held, owner, team, own == 1
+    return Source(*told)
 
 
 def is_admin(reader: Reader) -> bool:

@@ -53,7 +53,8 @@ ASKED: Final = (
     "registry_find(text, tsquery, bigint)",
     "registry_common_words()",
 )
-_REFRESH: Final = "registry_refresh_names(text[])"
+_REFRESHED: Final = ("registry_refresh_names(text[])", "registry_refresh_names_below(text)")
+"""What works out names, which are shared by all, for a writer."""
 
 _FACTS: Final = (
     "SELECT current_schema(), r.rolname, current_setting('server_version_num') "
@@ -195,7 +196,8 @@ def _granted(facts: _Facts, who: sql.Identifier, may: May) -> Iterator[sql.Compo
         yield sql.SQL("GRANT USAGE ON SEQUENCE {} TO {}").format(_tables(facts, SEQUENCES), who)
         number = facts.table(NUMBERS)
         yield sql.SQL("GRANT SELECT, UPDATE ON SEQUENCE {} TO {}").format(number, who)
-        yield _called(facts, _REFRESH, who)
+        for procedure in _REFRESHED:
+            yield _called(facts, procedure, who)
 
 
 def _unwritten(facts: _Facts, who: sql.Identifier) -> Iterator[sql.Composed]:
@@ -204,7 +206,8 @@ def _unwritten(facts: _Facts, who: sql.Identifier) -> Iterator[sql.Composed]:
     yield sql.SQL("REVOKE {} ON {} FROM {}").format(sql.SQL(_ALL), tables, who)
     numbers = _tables(facts, (*SEQUENCES, NUMBERS))
     yield sql.SQL("REVOKE ALL ON SEQUENCE {} FROM {}").format(numbers, who)
-    yield sql.SQL("REVOKE ALL ON ROUTINE {} FROM {}").format(facts.function(_REFRESH), who)
+    for one in _REFRESHED:
+        yield sql.SQL("REVOKE ALL ON ROUTINE {} FROM {}").format(facts.function(one), who)
 
 
 def _tables(facts: _Facts, names: Sequence[str]) -> sql.Composed:

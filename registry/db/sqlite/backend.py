@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 from registry.db.forks import busy
 from registry.db.interface import Backend, UsageRow, Writer
 from registry.db.queries.summary import problems, registered
-from registry.db.sqlite.dialect import (
-    BUSY_SECONDS,
-    ERRORS,
-    copy_file,
-    has_wal_reset_bug,
-    translate,
-)
+from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, copy_file, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile, WriterLock
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
 from registry.db.stamps import NONE, Stamps
@@ -92,12 +86,7 @@ class SqliteBackend(Backend):
             if not lock.acquire(wait):
                 return False
             try:
-                with (
-                    busy,
-                    closing(
-                        sqlite3.connect(self.path, timeout=wait, isolation_level=None)
-                    ) as connection,
-                ):
+                with busy, closing(self._plain(wait)) as connection:
                     connection.execute("BEGIN IMMEDIATE")
                     for sql, rows in work:
                         connection.executemany(sql, rows)
@@ -105,6 +94,9 @@ class SqliteBackend(Backend):
             except ERRORS as error:
                 raise translate(error, self.path) from error
         return True
+
+    def _plain(self, wait: float) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=wait, isolation_level=None)
 
     def info(self) -> "DatabaseInfo":
         """Collect the facts."""
@@ -133,12 +125,7 @@ class SqliteBackend(Backend):
             if not self.writable:
                 with busy, closing(self.reader.connect()) as connection:
                     return list(_problems(connection, None))
-            with (
-                busy,
-                closing(
-                    sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-                ) as connection,
-            ):
+            with busy, closing(self._plain(BUSY_SECONDS)) as connection:
                 return list(_problems(connection, self.path))
         except ERRORS as error:
             raise translate(error, self.path) from error

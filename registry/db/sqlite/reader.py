@@ -121,7 +121,7 @@ class SqliteReader(Reader):
             return None
         with busy:
             mark = self._current().mark
-        return int(self.rows("PRAGMA data_version")[0][0]) if mark is None else hash(mark)
+        return hash((mark, self.rows("PRAGMA data_version")[0][0]))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -150,7 +150,7 @@ class SqliteReader(Reader):
             return None
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
         with busy:
-            return mode if self._current().mark is None else "wal"
+            return "wal" if self._current().is_frozen else mode
 
     @property
     def keeps_writers_out(self) -> bool:
@@ -167,11 +167,12 @@ class SqliteReader(Reader):
 
     def _current(self) -> "_Opened":
         known: _Opened | None = getattr(self._local, "known", None)
-        if known is not None and (
-            known.mark is None or known.connection.in_transaction or known.mark == _mark(self.path)
-        ):
+        if known is not None and (known.connection.in_transaction or not self._is_other(known)):
             return known
         opened = self._connect()
+        if known is not None and not self._is_usable(opened):
+            opened.connection.close()
+            return known
         with self._lock:
             # Threads come and go in a server; what they leave behind is closed by the next one.
             left = [(thread, one) for thread, one in self._open if not thread.is_alive()]
@@ -185,23 +186,40 @@ class SqliteReader(Reader):
         self._local.known = opened
         return opened
 
+    def _is_other(self, known: "_Opened") -> bool:
+        """Tell whether another file is in the place of the one that was opened, or it was written.
+
+        The latter of a frozen one alone. Who removed it may be about to put another there.
+        """
+        mark = _mark(self.path, whole=known.is_frozen)
+        return bool(mark) and mark != known.mark
+
+    def _is_usable(self, opened: "_Opened") -> bool:
+        """Tell whether a file that took another's place is whole: who makes one is not at once."""
+        try:
+            return schema_state(opened.connection, self.path) is State.CURRENT
+        except BaseException:
+            opened.connection.close()
+            raise
+
     def _connect(self) -> "_Opened":
         # Mode rw: a reader may have to create the shared-memory file beside the database, but
         # never the database itself. Mode ro does where that file is there, and can be read only.
+        mark = _mark(self.path)  # before: a file that comes meanwhile is another one
         for options in ("mode=rw", "mode=ro"):
             try:
-                return _Opened(self._try(options), None)
+                return _Opened(self._try(options), mark)
             except sqlite3.OperationalError as error:
                 failed = error
         if may_write(self.path) or not _names(failed, "SQLITE_CANTOPEN", "SQLITE_READONLY"):
             raise translate(failed, self.path) from failed
         # It can't be created. Where all is in the database itself, that is read without locks.
-        mark = _mark(self.path)
+        mark = _mark(self.path, whole=True)
         for ending in ("-wal", "-journal"):
             if size_of(self.path, ending):
                 raise DatabaseProblem(path=self.path, reason=_UNFINISHED % ending) from failed
         try:
-            return _Opened(self._try("mode=ro&immutable=1"), mark)
+            return _Opened(self._try("mode=ro&immutable=1"), mark, is_frozen=True)
         except sqlite3.OperationalError as error:
             raise translate(error, self.path) from error
 
@@ -229,10 +247,11 @@ class SqliteReader(Reader):
 
 
 class _Opened(NamedTuple):
-    """A thread's connection; ``mark``: what the file was like, where it is read without locks."""
+    """A thread's connection; ``mark``: which file it is of. Without locks it reads a frozen one."""
 
     connection: sqlite3.Connection
-    mark: tuple[int, ...] | None
+    mark: tuple[int, ...]
+    is_frozen: bool = False
 
 
 def may_write(path: str) -> bool:
@@ -241,13 +260,17 @@ def may_write(path: str) -> bool:
     return os.access(real, os.W_OK) and os.access(os.path.dirname(real), os.W_OK | os.X_OK)
 
 
-def _mark(path: str) -> tuple[int, ...]:
-    """Return what is another when somebody, who may, has written the database."""
+def _mark(path: str, *, whole: bool = False) -> tuple[int, ...]:
+    """Return what is another when another file is there; nothing where none is.
+
+    ``whole``: also when somebody, who may, has written the database.
+    """
     try:
         stat = os.stat(path)
     except OSError:
         return ()
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns, size_of(path, "-wal")
+    written = (stat.st_size, stat.st_mtime_ns, size_of(path, "-wal")) if whole else ()
+    return stat.st_dev, stat.st_ino, *written
 
 
 def size_of(path: str, ending: str = "") -> int:

@@ -18,7 +18,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from registry.db.postgres.index import CONCAT
-from registry.db.sight import ARRIVING
+from registry.db.sight import ARRIVING, JOINING
 from registry.db.writes.statements import execute
 
 MAX_COPIES: Final = 50
@@ -32,23 +32,33 @@ WITH ranked AS (
            -- What arrives is worked out as if there were nothing else, until all of it is there.
            CASE WHEN src.enabled = {ARRIVING} THEN src.id ELSE 0 END AS world,
            CASE WHEN s.status IN ('ok', 'warning') AND s.held = 0
-               AND src.enabled IN (1, {ARRIVING}) THEN 1 ELSE 0 END AS usable
+               AND src.enabled > 0 THEN 1 ELSE 0 END AS usable,
+           CASE WHEN src.enabled = {JOINING} THEN 1 ELSE 0 END AS joins
     FROM skills s JOIN sources src ON src.id = s.source_id
     WHERE s.live = 1 {{touched}}
 ),
 placed AS (
     SELECT r.*,
-           min(CASE WHEN usable = 1 THEN strength END)
-               OVER (PARTITION BY name, team, zone, world) AS best,
+           min(CASE WHEN usable = 1 THEN strength END) OVER same_name AS best,
+           min(CASE WHEN usable = 1 AND joins = 0 THEN strength END) OVER same_name AS best_yet,
            -- One name and the same files: copies, of which the strongest stands for all.
-           CASE WHEN usable = 1 AND tree_hash IS NOT NULL THEN row_number() OVER (
-               PARTITION BY name, team, zone, world, usable, tree_hash
-               ORDER BY strength, source_id, position
-           ) ELSE 1 END AS nth
+           CASE WHEN usable = 1 AND tree_hash IS NOT NULL
+               THEN count(*) OVER so_far ELSE 1 END AS nth,
+           CASE WHEN usable = 1 AND tree_hash IS NOT NULL
+               THEN sum(1 - joins) OVER so_far ELSE 1 END AS nth_yet
     FROM ranked r
+    WINDOW same_name AS (PARTITION BY name, team, zone, world),
+        so_far AS (
+            PARTITION BY name, team, zone, world, usable, tree_hash
+            ORDER BY strength, source_id, position
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        )
 ),
 judged AS (
-    SELECT p.*, CASE WHEN nth > 1 OR (usable = 1 AND strength > best) THEN 1 ELSE 0 END AS shadowed,
+    -- What joins hides nothing until it is seen itself.
+    SELECT p.*, CASE WHEN CASE WHEN joins = 1 THEN nth ELSE nth_yet END > 1
+               OR usable = 1 AND strength > CASE WHEN joins = 1 THEN best ELSE best_yet END
+               THEN 1 ELSE 0 END AS shadowed,
            CASE WHEN usable = 1 AND strength = best AND nth = 1 THEN 1 ELSE 0 END AS seen
     FROM placed p
 ),
@@ -114,6 +124,9 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
 _AT_ONCE: Final = 2_500
 """Names that a file is asked for at once: what it sorts them in grows with them."""
 
+_AFTER: Final = "0"
+"""What comes after a slash."""
+
 _ALL_ON_A_SERVER: Final = 20_000
 """From this many names on, a server goes over all skills: each takes as long either way."""
 
@@ -130,6 +143,21 @@ def procedure(schema: str) -> str:
         "CREATE OR REPLACE PROCEDURE registry_refresh_names(wanted text[]) LANGUAGE plpgsql "
         f"SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$BEGIN "
         f"IF wanted IS NULL THEN {whole}; ELSE {some}; END IF; END$body$"
+    )
+
+
+def procedure_below(schema: str) -> str:
+    """Return what makes the procedure by which a server does `refresh_names_below`.
+
+    The same holds as of `procedure`: a writer may not even see the names that other teams have.
+    """
+    below = f"name >= source || '/' AND name < source || '{_AFTER}'"
+    return (
+        "CREATE OR REPLACE PROCEDURE registry_refresh_names_below(source text) LANGUAGE plpgsql "
+        f"SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$"
+        "DECLARE below text[] := ARRAY("
+        f"SELECT DISTINCT name FROM skills WHERE live = 1 AND {below}); "
+        "BEGIN CALL registry_refresh_names(below); END$body$"
     )
 
 
@@ -150,13 +178,9 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
 
 
 def refresh_names_below(connection: Connection, source: str) -> None:
-    """Work out anew what begins with the name of a new source and a slash: it is no ref any more.
-
-    On a server that is all there is: who writes may not see the names that other teams have.
-    """
+    """Work out what begins with a new source's name and a slash: that is no ref any more."""
     if connection.dialect.name == "postgresql":
-        refresh_names(connection, None)
+        connection.exec_driver_sql("CALL registry_refresh_names_below(%s)", (source,))
         return
     sql = "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= ? AND name < ?"
-    after = chr(ord("/") + 1)
-    refresh_names(connection, execute(connection, sql, f"{source}/", f"{source}{after}").scalars())
+    refresh_names(connection, execute(connection, sql, f"{source}/", f"{source}{_AFTER}").scalars())

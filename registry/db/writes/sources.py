@@ -3,11 +3,24 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from sqlalchemy import ColumnElement, Connection, exists, func, insert, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    case,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from registry.db.schema import diagnostics, gone, skills, sources
-from registry.db.sight import ARRIVING
+from registry.db.sight import ARRIVING, JOINING
 from registry.db.writes.audit import note
 from registry.db.writes.gone import record_gone
 from registry.db.writes.names import refresh_names, refresh_names_below
@@ -173,36 +186,70 @@ def distrust_source(connection: Connection, source_id: int) -> int:
 def hide_until_complete(connection: Connection, source_ids: Sequence[int]) -> set[int]:
     """Show nothing of sources of which nothing is seen yet; return those of which that is so.
 
-    What becomes live in them is seen when `show_all` is told.
+    What becomes live in them is seen when `show_all` is told, after `join`.
     """
+    nothing = ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1)
+    unseen = or_(sources.c.enabled == JOINING, and_(sources.c.enabled == 1, nothing))
     connection.execute(
-        update(sources)
-        .where(
-            sources.c.id.in_(source_ids),
-            sources.c.enabled == 1,
-            ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1),
-        )
-        .values(enabled=ARRIVING)
+        update(sources).where(sources.c.id.in_(source_ids), unseen).values(enabled=ARRIVING)
     )
     hidden = select(sources.c.id).where(sources.c.id.in_(source_ids), sources.c.enabled == ARRIVING)
     return set(connection.scalars(hidden))
 
 
-def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
-    """Show what sources hold that were hidden until they are complete."""
-    hidden = sources.c.id.in_(source_ids), sources.c.enabled == ARRIVING
-    shown = update(sources).where(*hidden).values(enabled=1).returning(sources.c.id)
-    if not connection.scalars(shown).all():
-        return
+def join(connection: Connection, source_ids: Sequence[int]) -> list[int]:
+    """Let what arrived stand beside all else, still seen by nobody; return the sources that do.
+
+    The names that they share (`shared_names`) are to be worked out before `show_all` is told, in
+    any number of transactions: what others change from now on takes those sources into account.
+    """
+    ours = sources.c.id.in_(source_ids)
+    connection.execute(
+        update(sources).where(ours, sources.c.enabled == ARRIVING).values(enabled=JOINING)
+    )
+    return list(connection.scalars(select(sources.c.id).where(ours, sources.c.enabled == JOINING)))
+
+
+def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]:
+    """Return the names that skills of these sources share with those of others."""
     # One pass over an index: to look each name up takes the wrong one as long as the server has not
     # counted what it holds.
     shared = (
         select(skills.c.name)
         .where(skills.c.live == 1)
         .group_by(skills.c.name)
-        .having(func.min(skills.c.source_id) != func.max(skills.c.source_id))
+        .having(
+            func.min(skills.c.source_id) != func.max(skills.c.source_id),
+            func.max(case((skills.c.source_id.in_(source_ids), 1), else_=0)) == 1,
+        )
     )
-    refresh_names(connection, list(connection.scalars(shared)))
+    return list(connection.scalars(shared))
+
+
+def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
+    """Show what sources hold that were hidden until they are complete, and hide what that hides."""
+    for source_id in source_ids:
+        one = sources.c.id == source_id
+        state = select(sources.c.enabled, sources.c.strength).where(one)
+        was, own = connection.execute(state).one()
+        if was not in {ARRIVING, JOINING}:
+            continue
+        connection.execute(update(sources).where(one).values(enabled=1))
+        if was == ARRIVING:  # of a copy of a server, say
+            refresh_names(connection, shared_names(connection, [source_id]))
+            continue
+        # What it may hide; and what was held to hide it, and is not seen yet itself.
+        after = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
+        others = select(sources.c.id).where(
+            ~one,
+            or_(and_(sources.c.enabled == 1, after), and_(sources.c.enabled == JOINING, ~after)),
+        )
+        if concerned := list(connection.scalars(others)):
+            live = select(skills.c.name).where(skills.c.live == 1)
+            shared = live.where(skills.c.source_id == source_id).intersect(
+                live.where(skills.c.source_id.in_(concerned))
+            )
+            refresh_names(connection, list(connection.scalars(shared)))
 
 
 def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]]) -> list[str]:

@@ -72,7 +72,7 @@ class Address:
         if not path.strip("/") and "://" in self.url:
             path = urlsplit(self.url).hostname or ""
         for ending in ARCHIVES:
-            path = path.removesuffix(ending)
+            path = path[: -len(ending)] if path.lower().endswith(ending) else path
         return "/" + path.strip("/")
 
 
@@ -85,7 +85,8 @@ def parse_address(
     """
     if len(text) > MAX_ADDRESS or not text.isprintable() or text != text.strip():
         return None
-    bare, _, fragment = text.partition("#")
+    is_file = os.path.isfile(os.path.expanduser(text))  # whatever stands in its name
+    bare, _, fragment = (text, "", "") if is_file else text.partition("#")
     found = _parse(bare, {**HOSTS, **(hosts or {})}, kinds)
     if found is None:
         return None
@@ -114,7 +115,8 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
         return _of_short(hosts[prefixed["prefix"]], short)
     scheme = _SCHEME.match(text)
     if scheme:
-        return _of_scheme(text, scheme["scheme"].lower(), is_url=scheme["sign"] == "://")
+        kind = scheme["scheme"].lower()
+        return _of_scheme(kind + text[len(kind) :], kind, is_url=scheme["sign"] == "://")
     if _SCP.fullmatch(text):
         return Address("git", text)
     file = os.path.abspath(os.path.expanduser(text))
@@ -135,6 +137,7 @@ def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
         reason = "it has to begin with https, ssh, git or file"
         raise AddressInvalid(address=text, reason=reason)
     if scheme == "file":
+        text = text.replace(" ", "%20")
         return _of_file(text, _path_of(text))
     inner = _INNER.fullmatch(text)
     if scheme in GIT_SCHEMES and inner is None:

@@ -174,8 +174,8 @@ class Checkout:
 
     def take(
         self, tree: Tree, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds
-    ) -> bool:
-        """Make the checkout hold the wanted files of a tree; return whether anything changed.
+    ) -> None:
+        """Make the checkout hold the wanted files of a tree.
 
         Raises `RemoteProblem`, OSError.
         """
@@ -202,7 +202,6 @@ class Checkout:
         if gone or other:
             self._note(FILES, now)
         self._note(MANIFEST, {"version": tree.version, "boot": self._sure_from(changed=changed)})
-        return changed
 
     def _sure_from(self, *, changed: bool) -> str | None:
         """Return the run of the machine in which the files are surely there; None: in every one.

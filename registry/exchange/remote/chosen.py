@@ -32,7 +32,8 @@ def wanted_files(
     if not folders and not may_be_none:
         where = f" in {remote.part}" if remote.part else ""
         what = f" of the name {' or '.join(remote.only)}" if remote.only else ""
-        raise RemoteInvalid(url=remote.url, reason=f"it holds no skill{what}{where}")
+        left = "".join(f", and {notice}" for notice in tree.notices[:1])
+        raise RemoteInvalid(url=remote.url, reason=f"it holds no skill{what}{where}{left}")
     chosen = set(folders)
     wanted = {path: one for path, one in tree.files.items() if not chosen.isdisjoint(_above(path))}
     if len(wanted) > bounds.files:

@@ -6,11 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from registry.core import Core
-from registry.errors import (
-    RegistryError,
-    RemoteUnreachable,
-    SyncRunning,
-)
+from registry.errors import RegistryError, RemoteUnreachable, SyncRunning
 from registry.exchange.remote.checkout import Checkout, home_of
 from registry.exchange.remote.git_program import interrupt
 from registry.exchange.remote.kinds import open_remote
@@ -35,8 +31,7 @@ def fetch_sources(
 ) -> Mapping[str, Fetched]:
     """Fetch what remote sources hold now; return what became of each, by the source's path.
 
-    What can't be had keeps what was there, and says so. ``may_be_none``: where no skills are left
-    in one, none are kept.
+    What can't be had keeps what was there, and says so.
     """
     done: dict[str, Fetched] = {}
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:

@@ -16,15 +16,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Final
 
 from registry.disk.paths import check_path
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
 from registry.exchange.remote.git_program import GitProgram
+from registry.exchange.remote.paths import LeftOut
 from registry.exchange.remote.tree import Blob, Bounds
 from registry.text import folded
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SHA256: Final = 64
+"""Digits of a commit in a repository that names its objects so."""
+
 SEEN: Final = "refs/registry/seen"
 """In our bare repository, by what was asked for: the commit that was read last."""
 
@@ -85,31 +90,18 @@ def open_git(
         yield None
         return
     rest = os.path.join(state, "git")
-    git.begin(rest if known is not None else None)
-    seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
-    before = git.at(seen) if known is not None else None
-    notices: list[str] = []
-    if not git.fetch(commit, before):
-        notices.append(f"its history was rewritten: {before} is no part of it any more")
-    files, made_at = git.listed(commit, notices, part)
-    yield GitTree(git, commit, made_at, files, notices)
-    git.run("update-ref", seen, commit)
-    git.end(rest)
-
-
-@contextmanager
-def open_kept(url: str, commit: str, state: str, bounds: Bounds) -> Iterator[GitTree]:
-    """Give what was fetched of a commit before, without asking the remote for anything.
-
-    Raises `RemoteInvalid` where that is not all here.
-    """
-    git = Git(url, os.path.join(state, "git"), bounds)
-    git.stay_here()
-    if not COMMIT.fullmatch(commit) or not os.path.isdir(git.home) or git.at(commit) is None:
-        raise RemoteInvalid(url=url, reason="nothing of that version was fetched here before")
-    notices: list[str] = []
-    files, made_at = git.listed(commit, notices)
-    yield GitTree(git, commit, made_at, files, notices)
+    git.begin(rest if known is not None else None, commit)
+    try:
+        seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
+        before = git.at(seen) if known is not None else None
+        notices: list[str] = []
+        if not git.fetch(commit, before):
+            notices.append(f"its history was rewritten: {before} is no part of it any more")
+        files, made_at = git.listed(commit, notices, part)
+        yield GitTree(git, commit, made_at, files, notices)
+        git.run("update-ref", seen, commit)
+    finally:  # what was read last, and is refused now, is known all the same
+        git.end(rest)
 
 
 def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
@@ -121,7 +113,7 @@ def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bo
         return True
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as state, suppress(RemoteProblem):
         git = Git(url, os.path.join(state, "git"), bounds)
-        git.begin(None)
+        git.begin(None, now)
         git.fetch(before, None)
         git.fetch(now, None)
         was = git.folder_at(before, part)
@@ -156,13 +148,14 @@ class Git(GitProgram):
         for name in wanted:
             if COMMIT.fullmatch(found.get(name, "")):
                 return found[name]
-        reason = f"it has no branch, tag or commit {ref}" if ref else "it is empty"
+        none = "it is empty, or has no default branch: #NAME names one that there is"
+        reason = f"it has no branch, tag or commit {ref}" if ref else none
         if ref is not None and re.fullmatch("[0-9a-f]{4,39}", ref):
             reason += " (of a commit all digits are needed)"
         raise RemoteInvalid(url=self.url, reason=reason)
 
-    def begin(self, rest: str | None) -> None:
-        """Take the bare repository from where it rests, else make a new one.
+    def begin(self, rest: str | None, commit: str) -> None:
+        """Take the bare repository from where it rests, else make a new one, for such commits.
 
         Where it is in use it lies elsewhere: one that a killed process left is not gone on with,
         since it may be locked, or hold half of a pack.
@@ -173,16 +166,27 @@ class Git(GitProgram):
                 os.rename(rest, self.home)
                 return
         os.makedirs(self.home, mode=0o700)
-        self.run("init", "--quiet", "--bare", "--template=", self.home, at_home=False)
+        names = ["--object-format=sha256"] if len(commit) == SHA256 else []
+        self.run("init", "--quiet", "--bare", "--template=", *names, self.home, at_home=False)
 
     def end(self, rest: str) -> None:
-        """Put the bare repository to rest, unless it has grown so that it is better made anew."""
+        """Put the bare repository to rest, unless it is better made anew."""
         shutil.rmtree(rest, ignore_errors=True)
-        packs = [one.stat().st_size for one in os.scandir(f"{self.home}/objects/pack")]
-        if len(packs) > 2 * MAX_PACKS or sum(packs) > self.bounds.bytes:
-            shutil.rmtree(self.home, ignore_errors=True)
-        else:
+        if self._is_sound():
             os.rename(self.home, rest)
+        else:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def _is_sound(self) -> bool:
+        """Tell whether it has not grown too much; where git failed, whether it is whole, too."""
+        with suppress(OSError, RemoteProblem):
+            found = list(os.scandir(f"{self.home}/objects/pack"))  # with an index and more of each
+            packs = sum(one.name.endswith(".pack") for one in found)
+            size = sum(one.stat().st_size for one in found)
+            if packs <= 2 * MAX_PACKS and size <= self.bounds.bytes:
+                is_locked = self.has_failed and any(Path(self.home).rglob("*.lock"))
+                return not self.has_failed or (not is_locked and self.code("fsck") == 0)
+        return False
 
     def at(self, name: str) -> str | None:
         """Return the commit that a name in our repository stands for; None: there is none."""
@@ -234,7 +238,7 @@ class Git(GitProgram):
         files: dict[str, Blob] = {}
         seen: dict[str, str] = {}
         folders: set[str] = set()
-        left: dict[str, int] = {}
+        left = LeftOut()
         below = ["--", f"{part}/"] if part else []
         listing = self._entries("ls-tree", "-r", "-z", "--full-tree", commit, *below)
         for number, entry in enumerate(listing):
@@ -242,10 +246,9 @@ class Git(GitProgram):
             mode, _kind, found = facts.decode("ascii", "replace").split(" ", 2)
             path = raw.decode("utf-8", "surrogateescape")
             if mode not in {"100644", "100755", "100664"}:
-                kind = {"120000": "links", "160000": "submodules"}.get(mode, "strange entries")
-                left[kind] = left.get(kind, 0) + 1
+                left.add({"120000": "link", "160000": "submodule"}.get(mode, "strange file"), path)
             elif check_path(path) is not None or (key := folded(path)) in seen:
-                left["unsafe paths"] = left.get("unsafe paths", 0) + 1
+                left.add("unsafe path", path)
             else:
                 seen[key] = path
                 files[path] = Blob(found, mode == "100755")
@@ -254,9 +257,9 @@ class Git(GitProgram):
             if number > MAX_LISTED:
                 raise RemoteTooLarge(url=self.url, reason=f"it has more than {MAX_LISTED} files")
         for key in folders.intersection(seen):
-            left["unsafe paths"] = left.get("unsafe paths", 0) + 1
+            left.add("unsafe path", seen[key])
             del files[seen[key]]  # it is a folder as well
-        notices += [f"{count} {kind} were left out" for kind, count in left.items()]
+        notices += left.said()
         made = self.made_at(commit)
         return files, made if 0 < made < time.time() + _DAY else None
 
@@ -292,6 +295,7 @@ class Git(GitProgram):
                 data = process.stdout.read(max(size, 0))
                 process.stdout.read(1)
                 if len(data) != size:
+                    self.has_failed = True
                     self.left()
                     raise RemoteInvalid(url=self.url, reason=f"it lacks the object {wanted}")
                 yield wanted, data
@@ -312,6 +316,7 @@ class Git(GitProgram):
             process.wait()
         self.left()
         if process.returncode != 0 or rest:
+            self.has_failed = True
             raise RemoteInvalid(url=self.url, reason="its list of files can't be read to the end")
 
 

@@ -71,6 +71,7 @@ class GitProgram:
         self.url = url
         self.home = home
         self.bounds = bounds
+        self.has_failed = False
         self._is_led = False
         self._deadline = time.monotonic() + bounds.seconds
         schemes = "https:ssh:git:file"
@@ -170,6 +171,7 @@ class GitProgram:
         """Return the seconds that are left. Raises `RemoteUnreachable` where there are none."""
         left = self._deadline - time.monotonic()
         if left <= 0:
+            self.has_failed = True
             raise RemoteUnreachable(url=self.url, reason="it takes too long")
         return left
 
@@ -219,6 +221,7 @@ class GitProgram:
             _running.discard(process)
 
     def _failure(self, code: int, said: str) -> Exception:
+        self.has_failed = True
         lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
         told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
         text = told.lower()
@@ -228,6 +231,9 @@ class GitProgram:
         if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
             reason = f"it has more than {self.bounds.bytes} bytes"
             return RemoteTooLarge(url=self.url, reason=reason)
+        if "dumb http transport" in text:
+            reason = "it lies on a plain web server, which gives out no part of a repository: "
+            return RemoteInvalid(url=self.url, reason=f"{reason}clone it, and sync the clone")
         if "out of memory" in text:
             return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
         if any(sign in text for sign in _AWAY):

@@ -51,6 +51,10 @@ PAUSE: Final = 0.5
 JSON_BYTES: Final = 8 << 20
 """Bytes of one JSON document: an index of 20,000 skills has fewer."""
 
+PACKED: Final = frozenset({"gzip", "x-gzip"})
+TAPES: Final = (".tar.gz", ".tgz")
+"""Names by which servers call an encoding what is how the file itself is packed."""
+
 CHUNK: Final = 1 << 16
 OK: Final = 200
 UNCHANGED: Final = 304
@@ -249,7 +253,8 @@ class Client:
         *,
         cut: bool,
     ) -> None:
-        if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding != "identity" and not (encoding in PACKED and split(url).path.endswith(TAPES)):
             reason = "it is sent in an encoding that was not asked for"
             raise RemoteInvalid(url=redacted(url), reason=reason)
         expected, size = response.length, 0

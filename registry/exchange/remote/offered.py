@@ -112,7 +112,10 @@ def _chosen(
 
 
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
-    """Return what a source offers below a folder, shadowed or not, and what is held back of it."""
+    """Return what a source offers below a folder, shadowed or not, and what is held back of it.
+
+    Of copies, as in the folders of several agents, one is offered.
+    """
     offered, held = [], []
     for stored in skills_in(core.reader, source):
         if part != ROOT and not f"{stored.folder}/".startswith(f"{part}/"):
@@ -121,7 +124,10 @@ def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skil
             held.append(stored.skill)
         elif stored.is_usable:
             offered.append(stored.skill)
-    return offered, held
+    first: dict[tuple[str, str | None], Skill] = {}
+    for one in sorted(offered, key=lambda one: one.shadowed):
+        first.setdefault((one.name, one.tree_hash), one)
+    return [one for one in offered if first[one.name, one.tree_hash] is one], held
 
 
 def _named(

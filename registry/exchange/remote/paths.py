@@ -1,5 +1,6 @@
 """Which paths of a remote's files are taken, on this and on any other file system."""
 
+from collections import Counter, defaultdict
 from typing import Final
 
 from registry.disk.paths import check_path
@@ -9,6 +10,10 @@ from registry.text import folded, quoted
 
 MAX_NOTICES: Final = 20
 """Of more that is left out, only the number is told."""
+
+
+MAX_NAMED: Final = 3
+"""Files of a kind that are named."""
 
 
 class Paths:
@@ -65,6 +70,30 @@ class Notices:
     def said(self) -> list[str]:
         """Return the sentences, which have no full stop."""
         return [*self._said, f"{self._more} more like these"] if self._more else self._said
+
+
+class LeftOut:
+    """How many files of each kind are left out of a repository, and the first of them by name."""
+
+    def __init__(self) -> None:
+        self._count: Counter[str] = Counter()
+        self._first: defaultdict[str, list[str]] = defaultdict(list)
+
+    def add(self, kind: str, path: str) -> None:
+        """Leave out a file; ``kind``: one such, in words."""
+        self._count[kind] += 1
+        if self._count[kind] <= MAX_NAMED:
+            self._first[kind].append(path)
+
+    def said(self) -> list[str]:
+        """Return a sentence for each kind, without a full stop."""
+        found = []
+        for kind, count in self._count.items():
+            names = ", ".join(map(quoted, self._first[kind]))
+            more = ", \N{HORIZONTAL ELLIPSIS}" if count > MAX_NAMED else ""
+            what = f"1 {kind} was" if count == 1 else f"{count} {kind}s were"
+            found.append(f"{what} left out: {names}{more}")
+        return found
 
 
 def _refusal(path: str) -> str | None:

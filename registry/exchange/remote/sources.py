@@ -12,6 +12,7 @@ from registry.core import Core
 from registry.db.queries.sources import list_sources
 from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, meant
+from registry.exchange.remote.urls import bare
 from registry.model import Remote, Scope, Source
 from registry.sync import source_changes
 from registry.sync import sources as folders
@@ -58,9 +59,16 @@ def sync(
             message = f"{target} is no source yet, and what lies elsewhere has to be fetched first"
             raise UsageProblem(message=f"{message}: sync it without --dry-run")
         told("fetching", 0, None)
-        source, got = _add(core, address, name=name, scope=scope, priority=0)
-        fetched[source.path] = got
-        known, name = [*known, source], None
+        try:
+            source, got = _add(core, address, name=name, scope=scope, priority=0)
+        except SourceExists:
+            known = list_sources(core.reader, counted=False)
+            source = _same(known, address)
+            if source is None:
+                raise
+        else:
+            fetched[source.path] = got
+            known, name = [*known, source], None
         chosen.append(source.name)
     remotes = [
         one
@@ -128,10 +136,14 @@ def update(
         remote = replace(source.remote, ref=ref or None)
         with Checkout.locked(home_of(source.path, source.name)) as checkout:
             checkout.check_asked(source.remote, source.name, remote)
-            checkout.ask(remote)
-        with core.writer.transaction() as connection:
-            record_remote(connection, source.id, remote)
-            note(connection, "source changed", source.name, pin=[source.remote.ref, remote.ref])
+            # What of it is refused changes no pin.
+            changed = source_changes.update(core, source.name, **change)
+            pins = [source.remote.ref, remote.ref]
+            with core.writer.transaction() as connection:
+                record_remote(connection, source.id, remote)
+                note(connection, "source changed", changed.name, pin=pins)
+                checkout.ask(remote)
+        return next(one for one in list_sources(core.reader) if one.id == source.id)
     return source_changes.update(core, source.name, **change)
 
 
@@ -238,10 +250,11 @@ def _address_of(core: Core, known: Sequence[Source], target: str) -> Address | N
 
 def _same(known: Sequence[Source], address: Address) -> Source | None:
     """Return the source that is a checkout of an address already."""
-    asked = address.url, address.ref, address.part, address.only
+    asked = address.ref, address.part, address.only
     for one in known:
         remote = one.remote
-        if remote is not None and (remote.url, remote.ref, remote.part, remote.only) == asked:
+        is_there = remote is not None and bare(remote.url) == bare(address.url)
+        if remote is not None and is_there and (remote.ref, remote.part, remote.only) == asked:
             return one
     return None
 
@@ -261,13 +274,20 @@ def _add(
     with new_place(telling) as (draft, home):
         got = fetch(core, remote, draft, name or address.url)
         os.rename(draft, home)
-        source = folders.add(
-            core,
-            tree_of(home),
-            name=name,
-            scope=scope or SCOPE,
-            priority=priority,
-            remote=got.remote,
-            telling=telling,
-        )
+        source = None
+        while source is None:
+            same = _same(list_sources(core.reader, counted=False), address)
+            if same is not None:  # which somebody added meanwhile
+                raise SourceExists(name=same.name, path=same.path)
+            # A name that nobody gave may be taken in this moment, too: there is another.
+            with suppress(*() if name else (SourceExists,)):
+                source = folders.add(
+                    core,
+                    tree_of(home),
+                    name=name,
+                    scope=scope or SCOPE,
+                    priority=priority,
+                    remote=got.remote,
+                    telling=telling,
+                )
     return source, got

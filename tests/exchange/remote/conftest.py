@@ -1,14 +1,12 @@
 """A real server that answers as a test says, and what a remote holds, read to the end."""
 
 import contextlib
-import io
 import json
 import socket
-import tarfile
 import threading
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from registry.exchange.remote.tree import Bounds
+from tests.cli.conftest import run
 from tests.exchange.remote.upstream import GitServer, Upstream
 
 
@@ -84,6 +83,11 @@ def _no_proxy(monkeypatch):
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
+def cli(database):
+    return partial(run, "--db", str(database))
 
 
 @pytest.fixture
@@ -173,36 +177,6 @@ def take(tmp_path) -> Callable[..., Taken | None]:
 
 def document(name, text="Text."):
     return f"---\nname: {name}\ndescription: Does one thing.\n---\n\n{text}\n".encode()
-
-
-def zipped(files, modes=None):
-    box = io.BytesIO()
-    with zipfile.ZipFile(box, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            info = zipfile.ZipInfo(name)
-            info.external_attr = (modes or {}).get(name, 0o644) << 16
-            info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, data)
-    return box.getvalue()
-
-
-def tarred(files, *members, packed=True, modes=None):
-    box = io.BytesIO()
-    with tarfile.open(fileobj=box, mode="w:gz" if packed else "w") as archive:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            member.mode = (modes or {}).get(name, 0o644)
-            archive.addfile(member, io.BytesIO(data))
-        for member in members:
-            archive.addfile(member)
-    return box.getvalue()
-
-
-def special(name, kind, target=""):
-    member = tarfile.TarInfo(name)
-    member.type, member.linkname = kind, target
-    return member
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ from registry.errors import (
 from registry.exchange import unpacking
 from registry.exchange.remote.archive import open_archive
 from registry.exchange.remote.tree import Bounds
-from tests.exchange.remote.conftest import document, special, tarred, zipped
+from tests.exchange.packed import special, tarred, zipped
+from tests.exchange.remote.conftest import document
 
 FILES = {"alpha/SKILL.md": document("alpha"), "beta/SKILL.md": document("beta")}
 LINKS = [
@@ -40,6 +41,27 @@ def test_an_archive_is_read_with_or_without_a_folder_around_it(server, take, pac
 def test_a_single_skill_lies_at_the_root(server, take):
     server.put("/pdf.skill", zipped({"pdf/SKILL.md": document("pdf"), "pdf/a.txt": b"a"}))
     assert set(take(open_archive, f"{server.url}/pdf.skill").files) == {"SKILL.md", "a.txt"}
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
+@pytest.mark.parametrize("name", ["all.tar.gz", "all.tgz"])
+def test_a_server_may_call_how_a_tar_is_packed_its_encoding(server, take, name, encoding):
+    server.put(f"/{name}", tarred(FILES), Content_Encoding=encoding)
+    assert take(open_archive, f"{server.url}/{name}").files == FILES
+
+
+def test_what_macos_adds_to_a_tar_is_passed_over(server, take):
+    added = {"._repo": b"\0\5\26\7", "repo/alpha/._SKILL.md": b"\0\5\26\7"}
+    held = {f"repo/{name}": data for name, data in FILES.items()}
+    server.put("/all", tarred({**added, **held}))
+    assert take(open_archive, f"{server.url}/all").files == FILES
+
+
+@pytest.mark.parametrize("data", [b"", b"<!doctype html>" + bytes(600), b"BZh91AY&SY", b"PK\3\4"])
+def test_what_is_no_archive_is_called_so(server, take, data):
+    server.put("/all.zip", data)
+    with pytest.raises(RemoteInvalid, match="it is neither a zip nor a tar, or only a part of one"):
+        take(open_archive, f"{server.url}/all.zip")
 
 
 @pytest.mark.parametrize("pack", [zipped, tarred])

@@ -54,6 +54,8 @@ FORTY = "0123456789abcdef0123456789abcdef01234567"
         ("ssh://git@host.example:2222/g/r", "ssh://git@host.example:2222/g/r", None, None, ()),
         ("ssh://h.example/g/r.git#v1", "ssh://h.example/g/r.git", "v1", None, ()),
         ("file:///srv/git/r.git", "file:///srv/git/r.git", None, None, ()),
+        ("file:///srv/my git/r.git", "file:///srv/my%20git/r.git", None, None, ()),
+        ("Https://git.example/G/r.git", "https://git.example/G/r.git", None, None, ()),
         ("git://127.0.0.1/r.git", "git://127.0.0.1/r.git", None, None, ()),
     ],
 )
@@ -162,6 +164,18 @@ def test_a_file_that_is_here_is_asked_for_nowhere_else(tmp_path, monkeypatch):
     assert parse_address("skills/pdf/SKILL.md") is not None
     monkeypatch.chdir(tmp_path)
     assert parse_address("skills/pdf/SKILL.md") is None
+
+
+def test_a_file_that_is_here_may_have_any_name(tmp_path):
+    file = tmp_path / "my c# skills.zip"
+    file.write_bytes(b"")
+    found = parse_address(str(file))
+    assert (found.kind, found.url) == ("archive", file.as_uri())
+
+
+@pytest.mark.parametrize("name", ["team.zip", "TEAM.ZIP", "team.Tar.gz", "team.skill"])
+def test_what_an_archive_is_named_after_has_no_ending(name):
+    assert parse_address(f"https://host.example/{name}").telling.lower() == "/team"
 
 
 PIECES = st.sampled_from(

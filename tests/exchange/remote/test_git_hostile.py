@@ -1,6 +1,7 @@
 """Repositories made by hand to do harm: nothing leaves the checkout, and what is said is clear."""
 
 import os
+import shutil
 import stat
 
 import pytest
@@ -8,12 +9,7 @@ import pytest
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
 from registry.exchange.remote import fetching, git
 from registry.exchange.remote.tree import Bounds
-from tests.exchange.remote.upstream import (
-    all_checkouts,
-    checkout_of,
-    document,
-    files_of,
-)
+from tests.exchange.remote.upstream import all_checkouts, checkout_of, document, files_of
 
 FILE, PROGRAM, LINK, FOLDER, MODULE = "100644", "100755", "120000", "40000", "160000"
 
@@ -104,7 +100,10 @@ def test_paths_that_are_not_safe_are_left_out(registry, upstream, make, unharmed
     assert "alpha" in [one.name for one in registry.list(all=True)]
     left = {"skills/alpha/SKILL.md"} | ({"skills/evil/SKILL.md"} if kind != "skill" else set())
     assert files_of(checkout_of(registry) / "tree").keys() == left
-    assert report.sources[0].fetched == (f"{len(EVIL_NAMES)} unsafe paths were left out",)
+    (told,) = report.sources[0].fetched
+    assert told.startswith(f"{len(EVIL_NAMES)} unsafe paths were left out: ")
+    assert told.isprintable()
+    assert told.endswith(", \u2026")
 
 
 @pytest.mark.parametrize("name", ["\u202egpj.exe", "a\u200bb", "\ufeffx", "\u0430dmin"])
@@ -130,8 +129,17 @@ def test_a_name_that_shows_as_another_is_found(registry, upstream, make, unharme
 def test_links_are_left_out(registry, upstream, make, unharmed, target):
     make.publish(make.skill("evil", make.blob("loop", target.encode(), LINK)))
     report = registry.sync(upstream.url)
-    assert "1 links were left out" in report.sources[0].fetched
+    assert "1 link was left out: 'skills/evil/loop'" in report.sources[0].fetched
     assert files_of(checkout_of(registry) / "tree/skills/evil").keys() == {"SKILL.md"}
+
+
+def test_where_links_are_all_that_there_is_no_skill_is_found_and_why_is_told(upstream, registry):
+    shutil.rmtree(upstream.work / "skills")
+    (upstream.work / "skills").symlink_to("../elsewhere/skills")
+    upstream.commit()
+    said = "it holds no skill, and 1 link was left out: 'skills'"
+    with pytest.raises(RemoteInvalid, match=said):
+        registry.sync(upstream.url)
 
 
 def test_a_link_where_a_file_of_the_same_name_goes_leads_nowhere(
@@ -155,7 +163,7 @@ def test_a_file_that_is_a_folder_as_well_is_left_out(registry, upstream, make, u
 def test_of_names_that_differ_in_case_alone_one_is_taken(registry, upstream, make, unharmed):
     make.publish(make.skill("evil", make.blob("Read.md", b"1"), make.blob("read.MD", b"2")))
     report = registry.sync(upstream.url)
-    assert report.sources[0].fetched == ("1 unsafe paths were left out",)
+    assert report.sources[0].fetched == ("1 unsafe path was left out: 'skills/evil/read.MD'",)
     assert len(files_of(checkout_of(registry) / "tree/skills/evil")) == 2
 
 
@@ -164,7 +172,7 @@ def test_submodules_are_left_out(registry, upstream, make, unharmed):
     says = b'[submodule "inner"]\n\tpath = skills/evil/inner\n\turl = ext::touch /tmp/x\n'
     make.publish(make.skill("evil", module, make.blob(".gitmodules", says)))
     report = registry.sync(upstream.url)
-    assert report.sources[0].fetched == ("1 submodules were left out",)
+    assert report.sources[0].fetched == ("1 submodule was left out: 'skills/evil/inner'",)
 
 
 def test_attributes_filters_and_pointers_change_no_byte(registry, upstream, make, unharmed):
@@ -263,7 +271,9 @@ def test_trees_that_are_deeper_than_any_path_are_left_out_or_refused(
         report = registry.sync(upstream.url)
     except RemoteProblem:
         return
-    assert report.sources[0].fetched == ("1 unsafe paths were left out",)
+    (told,) = report.sources[0].fetched
+    assert told.startswith("1 unsafe path was left out: 'skills/evil/d/d/")
+    assert len(told) < 300
 
 
 def test_many_empty_skills_are_bounded(registry, upstream, make, unharmed, monkeypatch):

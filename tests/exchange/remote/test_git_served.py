@@ -156,10 +156,10 @@ def test_a_redirect_elsewhere_is_not_followed(registry, git_http, to):
     assert told.value
 
 
-def _answering(body, kind="application/x-git-upload-pack-advertisement"):
+def _answering(body):
     def answer(handler):
         handler.send_response(200)
-        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
         handler.end_headers()
         body(handler.wfile)
         return True
@@ -285,3 +285,13 @@ def test_an_interrupted_fetch_ends_at_once(registry, git_http, upstream):
     let_go.set()
     git_http.answer = None
     assert registry.sync().updated == ("alpha",)
+
+
+def test_what_lies_on_a_plain_web_server_is_to_be_cloned_first(registry, upstream, server):
+    upstream.git("update-server-info", at=upstream.bare)
+    for file in upstream.bare.rglob("*"):
+        if file.is_file():
+            server.put(f"/x.git/{file.relative_to(upstream.bare)}", file.read_bytes())
+    with pytest.raises(RemoteInvalid, match="clone it, and sync the clone"):
+        registry.sync(f"{server.url}/x.git")
+    assert registry.sources() == []

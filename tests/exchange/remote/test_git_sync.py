@@ -2,13 +2,20 @@
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from registry.errors import RemoteInvalid
+from registry.api import SkillRegistry
+from registry.disk.locks import FileLock
+from registry.errors import DatabaseBusy, RemoteInvalid, SourceExists
+from registry.settings import Settings
+from tests.conftest import write_skill
 from tests.exchange.remote.upstream import (
     DAY,
     WHEN,
+    Upstream,
     all_checkouts,
     checkout_of,
     document,
@@ -35,6 +42,51 @@ def test_a_repository_becomes_a_source_with_the_skills_in_it(registry, upstream)
     ]
     assert (tree / "skills/beta/scripts/run.sh").stat().st_mode & 0o777 == 0o755
     assert (tree / "skills/alpha/SKILL.md").stat().st_mode & 0o777 == 0o644
+
+
+def test_of_several_who_add_one_address_at_once_one_makes_the_source(registry, upstream):
+    registry.core.create_database()
+    at_once = 3
+    ready = threading.Barrier(at_once)
+
+    def names(_number):
+        with SkillRegistry.open(registry.core.backend.path, settings=Settings()) as another:
+            another.sources()
+            ready.wait()
+            return [one.name for one in another.skills_at(upstream.url, every=True)]
+
+    with ThreadPoolExecutor(at_once) as pool:
+        assert list(pool.map(names, range(at_once))) == [["alpha", "beta"]] * at_once
+    assert [source.name for source in registry.sources()] == ["team"]
+    assert len(all_checkouts()) == 1
+
+
+def test_of_two_addresses_of_one_name_that_are_added_at_once_both_are_sources(
+    tmp_path, registry, upstream
+):
+    registry.core.create_database()
+    other = Upstream(tmp_path / "other", upstream)
+    ready = threading.Barrier(2)
+
+    def added(url):
+        with SkillRegistry.open(registry.core.backend.path, settings=Settings()) as another:
+            another.sources()
+            ready.wait()
+            return another.add_source(url).name
+
+    with ThreadPoolExecutor(2) as pool:
+        names = list(pool.map(added, [upstream.url, other.url]))
+    assert len(set(names)) == 2
+    assert {source.name for source in registry.sources()} == set(names)
+
+
+@pytest.mark.parametrize("written", ["{}/", "{}.git"])
+def test_an_address_that_is_written_in_another_way_is_the_same_source(registry, upstream, written):
+    bare = upstream.url.removesuffix(".git")
+    registry.sync(bare if written.endswith(".git") else upstream.url)
+    again = registry.sync(written.format(bare if written.endswith(".git") else upstream.url))
+    assert (again.added, again.unchanged) == ((), 2)
+    assert [source.name for source in registry.sources()] == ["team"]
 
 
 def test_where_nothing_is_new_the_remote_is_asked_once_and_nothing_is_fetched(
@@ -101,6 +153,40 @@ def test_a_pin_that_is_not_there_keeps_what_was_and_says_so(registry, upstream):
     assert described(registry).keys() == {"alpha", "beta"}
 
 
+def test_a_pin_that_can_not_be_written_down_stays_as_it_was(registry, upstream, root, monkeypatch):
+    registry.sync(upstream.url)
+    registry.add_source(str(root), name="taken")
+    with pytest.raises(SourceExists):
+        registry.update_source("team", ref="main", new_name="taken")
+    assert registry.resolve("alpha").origin.ref is None
+    monkeypatch.setattr("registry.db.interface.WRITE_SECONDS", 0.0)
+    with FileLock(f"{registry.core.backend.path}.lock") as lock:
+        assert lock.acquire(0)
+        with pytest.raises(DatabaseBusy):
+            registry.update_source("team", ref="main")
+    assert registry.sync().complete
+
+
+def test_where_the_default_branch_is_none_it_is_said_how_to_name_another(registry, upstream):
+    (upstream.bare / "HEAD").write_text("ref: refs/heads/trunk\n")
+    with pytest.raises(RemoteInvalid, match="it is empty, or has no default branch: #NAME names"):
+        registry.sync(upstream.url)
+    assert registry.sync(f"{upstream.url}#main").added == ("alpha", "beta")
+
+
+def test_a_repository_may_name_its_objects_by_sha_256(registry, upstream, tmp_path):
+    home = tmp_path / "longer"
+    shutil.copytree(upstream.work / "skills", home / "skills")
+    for arguments in (["init", "-q", "--object-format=sha256"], ["add", "-A"]):
+        upstream.git(*arguments, at=home)
+    upstream.git("commit", "-qm", "One", at=home)
+    assert registry.sync(f"file://{home}").added == ("alpha", "beta")
+    write_skill(home / "skills" / "gamma")
+    upstream.git("add", "-A", at=home)
+    upstream.git("commit", "-qm", "Two", at=home)
+    assert registry.sync().added == ("gamma",)
+
+
 def test_a_commit_is_named_by_all_of_its_digits(registry, upstream):
     whole = upstream.head()
     with pytest.raises(RemoteInvalid, match="of a commit all digits are needed"):
@@ -122,6 +208,36 @@ def test_a_rewritten_history_is_told(registry, upstream):
     upstream.skill("skills/alpha", description="And on.")
     upstream.commit()
     assert registry.sync().sources[0].fetched == ()
+
+
+def test_a_rewritten_history_is_told_also_after_a_fetch_that_was_refused(registry, upstream):
+    registry.sync(upstream.url)
+    old = upstream.head()
+    shutil.rmtree(upstream.work / "skills")
+    upstream.commit()
+    assert registry.sync().sources[0].outcome == "refused"
+    upstream.git("reset", "-q", "--hard", old)
+    upstream.skill("skills/alpha", description="Rewritten.")
+    upstream.git("commit", "-q", "-a", "--amend", "-m", "Rewritten")
+    upstream.publish()
+    (told,) = registry.sync().sources[0].fetched
+    assert told == f"its history was rewritten: {old} is no part of it any more"
+
+
+@pytest.mark.parametrize("harm", ["packs cut short", "locked"])
+def test_a_repository_of_ours_that_is_damaged_is_made_anew(registry, upstream, harm):
+    registry.sync(upstream.url)
+    kept = checkout_of(registry) / "state" / "git"
+    if harm == "locked":
+        (kept / "shallow.lock").touch()
+    for pack in kept.glob("objects/pack/*.pack") if harm != "locked" else ():
+        pack.chmod(0o600)
+        pack.write_bytes(pack.read_bytes()[:50])
+    for text in ("Newer.", "And on."):
+        upstream.skill("skills/alpha", description=text)
+        upstream.commit()
+        report = registry.sync()
+    assert report.updated == ("alpha",)
 
 
 def test_a_skill_deleted_upstream_goes_with_its_folder(registry, upstream):
@@ -249,7 +365,7 @@ def test_what_is_kept_for_fetching_does_not_grow_for_ever(registry, upstream, mo
         registry.sync()
         most = max(most, len([*packs.glob("*.pack")]))
         assert described(registry)["alpha"] == f"Version {number}."
-    assert 2 < most <= 8
+    assert most == 2 * 6
 
 
 def test_removing_a_source_removes_its_checkout_and_nothing_else(registry, upstream, root):

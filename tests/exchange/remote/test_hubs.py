@@ -8,7 +8,8 @@ import pytest
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
 from registry.exchange.remote import hub as hubs
 from registry.exchange.remote.hub import open_hub
-from tests.exchange.remote.conftest import document, zipped
+from tests.exchange.packed import zipped
+from tests.exchange.remote.conftest import document
 
 SKILLS = "/api/v1/skills"
 

@@ -6,7 +6,8 @@ from registry.errors import RemoteInvalid, RemoteRefused, RemoteUnreachable
 from registry.exchange.remote.probe import probe
 from registry.exchange.remote.site import SCHEMA
 from registry.exchange.remote.tree import Bounds
-from tests.exchange.remote.conftest import document, tarred, zipped
+from tests.exchange.packed import tarred, zipped
+from tests.exchange.remote.conftest import document
 
 FILES = {"SKILL.md": document("alpha")}
 INDEX = {"$schema": SCHEMA, "skills": []}

@@ -5,14 +5,10 @@ import json
 
 import pytest
 
-from registry.errors import (
-    RemoteInvalid,
-    RemoteRefused,
-    RemoteTooLarge,
-    RemoteUnreachable,
-)
+from registry.errors import RemoteInvalid, RemoteRefused, RemoteTooLarge, RemoteUnreachable
 from registry.exchange.remote.site import SCHEMA, open_site
-from tests.exchange.remote.conftest import document, special, tarred, zipped
+from tests.exchange.packed import special, tarred, zipped
+from tests.exchange.remote.conftest import document
 
 INDEX = "/.well-known/agent-skills/index.json"
 OLD = "/.well-known/skills/index.json"

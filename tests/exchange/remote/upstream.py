@@ -90,9 +90,9 @@ class Upstream:
     def skill(self, folder: str, **facts: str) -> None:
         self.write(f"{folder}/SKILL.md", document(os.path.basename(folder), **facts))
 
-    def commit(self, branch: str = "main", *, at: int | None = None) -> str:
+    def commit(self, branch: str = "main") -> str:
         """Commit and publish what lies in the working folder; return the commit."""
-        when = f"@{WHEN + self.commits * DAY if at is None else at} +0000"
+        when = f"@{WHEN + self.commits * DAY} +0000"
         self.commits += 1
         self.git("add", "--all")
         dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
@@ -131,12 +131,12 @@ class Upstream:
             raw += mode.lstrip("0").encode() + b" " + name + b"\0" + bytes.fromhex(found)
         return self._store("tree", raw)
 
-    def point(self, tree: str, branch: str = "main", *, at: int | str | None = None) -> str:
-        """Let a branch of the repository that is served be one commit of a tree."""
+    def point(self, tree: str, *, at: int | str | None = None) -> str:
+        """Let the branch of the repository that is served be one commit of a tree."""
         when = WHEN if at is None else at
         lines = f"tree {tree}\nauthor S <s@e> {when} +0000\ncommitter S <s@e> {when} +0000\n\nx\n"
         commit = self._store("commit", lines.encode())
-        self.git("update-ref", f"refs/heads/{branch}", commit, at=self.bare)
+        self.git("update-ref", "refs/heads/main", commit, at=self.bare)
         return commit
 
 
