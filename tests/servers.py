@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,8 +53,8 @@ def programs() -> Path:
 class Server:
     """A server in a folder of its own, which goes with it."""
 
-    def __init__(self, *, durable: bool = False) -> None:
-        self._options = SMALL if durable else (*SMALL, *FAST)
+    def __init__(self, *, durable: bool = False, options: Sequence[str] = ()) -> None:
+        self._options = (*SMALL, *(() if durable else FAST), *options)
         # In memory where there is a place for that: what a killed process has written stays there.
         place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self._folder = Path(tempfile.mkdtemp(prefix="skill-registry-postgres-", dir=place))
@@ -114,6 +115,10 @@ class Server:
         if self._process is not None and self._process.poll() is None:
             time.sleep(0.05)  # killed in this moment, perhaps
             self.kill()
+        until = time.monotonic() + START_SECONDS
+        while _live_in(self.data):  # begun in that moment, and about to notice
+            assert time.monotonic() < until
+            time.sleep(0.01)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def stop(self) -> None:
@@ -203,3 +208,12 @@ def _children(process: int) -> list[int]:
         if int(fields[1]) == process:
             found.append(int(stat.split("/")[2]))
     return found
+
+
+def _live_in(folder: Path) -> bool:
+    """Tell whether a process works in a folder, as all of a server's do."""
+    for working in glob.glob("/proc/[0-9]*/cwd"):
+        with suppress(OSError):
+            if os.readlink(working) == str(folder):
+                return True
+    return False

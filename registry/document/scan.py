@@ -123,9 +123,9 @@ def _matches(
     lower: bytes,
     patience: Patience,
 ) -> Iterator[Place]:
-    accept, pattern = behaviour.accept, behaviour.pattern.compiled
+    accept = behaviour.accept
     for begin, end in stretches:
-        for match in patience.find(pattern, lower, begin, end):
+        for match in patience.find(behaviour.pattern.compiled, lower, begin, end):
             start = match.start()
             if start and _LETTER.match(lower, start) and _LETTER.match(lower, start - 1):
                 continue  # the end of a longer word
