@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from registry.db.interface import Backend, Reader, Writer
+from registry.db.interface import Backend, Reader
 from registry.db.open import open_backend
 from registry.db.state import State
 from registry.db.usage import Usage
 from registry.db.viewpoint import Viewpoint
+from registry.db.writer import Writer
 from registry.errors import (
     DatabaseBehind,
     DatabaseCorrupt,

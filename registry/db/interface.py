@@ -7,29 +7,23 @@ in files of the same names.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from registry.db.asked import Condition, Limits, Part, Pattern, Question, Sought, Told
 from registry.db.sight import EVERYTHING, Sight
 from registry.db.stamps import NONE, Stamps
 from registry.db.state import State
-from registry.errors import RegistryError
+from registry.db.writer import Writer
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
-    from sqlalchemy.exc import DBAPIError
-
     from registry.db.facts import DatabaseInfo
     from registry.db.turns import SyncLock
 
 T = TypeVar("T")
 MAX_REMEMBERED: Final = 100
 """Answers that a thread keeps (`Reader.remembered`)."""
-
-WRITE_SECONDS = 30.0
-"""How long a writer waits for its turn. Turns are short: a sync takes many."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
 """How often a skill was listed, found, read; when last each (None: not this time); where it is."""
@@ -226,58 +220,6 @@ class Reader(ABC):
     def recalls(self, name: str) -> bool:
         """Tell whether something is remembered by this name, be it of an earlier state."""
         return name in self._local.__dict__.get("memory", ())
-
-
-class Writer(ABC):
-    """Writes to the database that ``path`` names; ``host`` is the machine whose sources are ours.
-
-    Whoever writes holds a lock until the end of the transaction: SQLite's file lock, or an
-    advisory lock of PostgreSQL. So a transaction sees what all earlier ones did.
-    """
-
-    def __init__(self, path: str, host: str, engine: "Engine") -> None:
-        self.path = path
-        self.host = host
-        self._engine = engine
-
-    @contextmanager
-    def transaction(
-        self, wait: float | None = None, *, quiet: bool = False
-    ) -> "Iterator[Connection]":
-        """Run a block as one transaction: committed at its end, rolled back when it raises.
-
-        ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default. ``quiet``: on a
-        server writers take no turns, and readers are not told: for rows that none of them looks at.
-
-        Raises `DatabaseProblem` and its subclasses.
-        """
-        from sqlalchemy.exc import DBAPIError
-
-        wait = WRITE_SECONDS if wait is None else wait
-        try:
-            with self._begun(wait, quiet=quiet) as connection:
-                yield connection
-        except DBAPIError as error:
-            raise self._translate(error, wait) from error
-
-    def reserve(self, count: int) -> int | None:  # noqa: ARG002
-        """Return the first of so many numbers of versions; None: staging them takes turns, too."""
-        return None
-
-    def update_statistics(self) -> None:  # noqa: B027  # a file has nothing to do
-        """Let the database take note that much is different now."""
-
-    def close(self) -> None:
-        """Give back what the engine holds."""
-        self._engine.dispose()
-
-    @abstractmethod
-    def _begun(self, wait: float, *, quiet: bool) -> "AbstractContextManager[Connection]":
-        """Return a transaction, begun after what must be held and done before."""
-
-    @abstractmethod
-    def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
-        """Turn an error of the driver into ours."""
 
 
 class Backend(ABC):

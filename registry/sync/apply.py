@@ -7,11 +7,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from registry.core import Core
-from registry.db.interface import Writer
 from registry.db.queries.known import known_hashes
 from registry.db.queries.skills import StoredSkill, by_id, findings
 from registry.db.turns import SyncLock
 from registry.db.versions import NewVersion
+from registry.db.writer import Writer
 from registry.db.writes.changes import drop_old_changes
 from registry.db.writes.sources import record_remote, record_sync
 from registry.db.writes.usage import drop_old_days

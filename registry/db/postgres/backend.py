@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from typing import Final
 
 from registry.db.facts import DatabaseInfo
-from registry.db.interface import Backend, UsageRow, Writer
+from registry.db.interface import Backend, UsageRow
 from registry.db.postgres.dialect import load_driver, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
 from registry.db.queries.summary import problems, registered
@@ -16,6 +16,7 @@ from registry.db.stamps import NONE, Stamps
 from registry.db.target import copy_target, unwritable
 from registry.db.turns import SyncLock
 from registry.db.usage import statements
+from registry.db.writer import Writer
 from registry.errors import DatabaseBusy
 
 _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")

@@ -14,11 +14,11 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from registry.db.acting import acting
 from registry.db.forks import begin_anew
-from registry.db.interface import Writer
 from registry.db.postgres.dialect import WRITING, translate
 from registry.db.remote import session as remote
 from registry.db.remote.address import Address
 from registry.db.remote.session import Session
+from registry.db.writer import Writer
 from registry.db.writes.versions import next_ids
 from registry.errors import RegistryError
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from registry.db.forks import busy
-from registry.db.interface import Backend, UsageRow, Writer
+from registry.db.interface import Backend, UsageRow
 from registry.db.queries.summary import problems, registered
 from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, copy_file, has_wal_reset_bug, translate
 from registry.db.sqlite.lock import SyncLockFile, WriterLock
@@ -16,6 +16,7 @@ from registry.db.stamps import NONE, Stamps
 from registry.db.state import State
 from registry.db.target import copy_target
 from registry.db.usage import statements
+from registry.db.writer import Writer
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
 if TYPE_CHECKING:

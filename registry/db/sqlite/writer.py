@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from registry.db.forks import busy
-from registry.db.interface import Writer
 from registry.db.sqlite.dialect import connect, translate
 from registry.db.sqlite.lock import WriterLock
+from registry.db.writer import Writer
 from registry.errors import DatabaseBusy, DatabaseProblem, RegistryError
 
 
