@@ -1,9 +1,11 @@
 """Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
 
+import asyncio
 import ipaddress
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
@@ -55,6 +57,9 @@ class Door:
     says that browsers come by TLS.
     """
 
+    look_again = 5.0
+    """Seconds after which it is asked again whether who listens may still do so."""
+
     def __init__(
         self,
         app: Any,
@@ -74,16 +79,44 @@ class Door:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, or hand it on with its visitor."""
-        answer = self._app
-        if scope["type"] == "http":
-            request = Request(scope, receive)
-            try:
-                answer = await self._answer(request) or answer
-            except DatabaseProblem as error:
-                log.warning("Who asks can't be told: %s", error)
-                told = "Who you are can't be told at the moment"  # nor what the database is called
-                answer = refused(request.headers, 503, told, {"cache-control": "no-store"})
-        await answer(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            answer = await self._answer(request)
+        except DatabaseProblem as error:
+            log.warning("Who asks can't be told: %s", error)
+            told = "Who you are can't be told at the moment"  # nor what the database is called
+            answer = refused(request.headers, 503, told, {"cache-control": "no-store"})
+        if answer is not None:
+            await answer(scope, receive, send)
+        elif scope["path"] == "/mcp":
+            await self._while_let_in(request, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _while_let_in(self, request: Request, send: Any) -> None:
+        """Hand a request on, and end a stream that it opened when its visitor is let in no more."""
+        visitor, is_open = request.scope["visitor"], False
+
+        async def noted(message: Any) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        answering = asyncio.ensure_future(self._app(request.scope, request.receive, noted))
+        try:
+            while not (await asyncio.wait({answering}, timeout=self.look_again))[0]:
+                with suppress(DatabaseProblem):  # that is said to who asks next
+                    if is_open and await self._visitor(request) != visitor:
+                        answering.cancel()
+                        await asyncio.wait({answering})
+                        await send({"type": "http.response.body", "body": b""})
+                        return
+            await answering
+        finally:
+            answering.cancel()
 
     async def _answer(self, request: Request) -> Response | None:
         """Return what a request is answered with here; None: its visitor is let in."""
