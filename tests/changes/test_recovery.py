@@ -242,7 +242,7 @@ def test_a_change_waits_once_for_a_database_that_is_locked(
         return acquire(lock, wait)
 
     monkeypatch.setattr(WriterLock, "acquire", counted)
-    monkeypatch.setattr("registry.db.interface.WRITE_SECONDS", 0.0)
+    monkeypatch.setattr("registry.db.writer.WRITE_SECONDS", 0.0)
     with FileLock(f"{registry.path}.lock") as lock:
         assert lock.acquire(0)
         with pytest.raises(DatabaseBusy):

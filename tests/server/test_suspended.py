@@ -72,11 +72,11 @@ def test_a_suspended_writer_holds_others_up_for_a_moment_and_ends_its_change_whe
 
 
 def test_a_transaction_that_does_nothing_is_ended_sooner_than_others_give_up(registry, root):
-    from registry.db import interface
+    from registry.db import writer
 
     write_skill(root / "alpha")
     registry.sync(str(root), name="mine")
-    assert session.IDLE_SECONDS < interface.WRITE_SECONDS
+    assert session.IDLE_SECONDS < writer.WRITE_SECONDS
     with registry.core.writer.transaction() as connection:
         shown = connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar()
     assert shown == f"{session.IDLE_SECONDS}s"

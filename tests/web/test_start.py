@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.conftest import write_skill
 from tests.exchange.remote.upstream import Upstream
 from tests.home import SENDER
@@ -225,6 +227,7 @@ def test_all_skills_are_streamed_as_json(site, skill, registry, root):
         assert "/index.json" in site.ask(f"/skills.json?{paged}").json["error"]["message"]
 
 
+@pytest.mark.file
 def test_a_database_that_fails_is_said_by_every_face(site, registry, database, tmp_path):
     _, shown = registry.tokens().create("anna")
     (tmp_path / "strange.db").write_bytes(b"no database at all " * 1000)
