@@ -19,7 +19,7 @@ from registry.db.writes.sources import hide_until_complete, join, shared_names, 
 from registry.db.writes.versions import delete_retired, publish, stage
 from registry.sync.planning import Plan
 
-PART: Final = 200
+PART: Final = 100
 """Of a first import so many versions are published while others wait."""
 
 FEW: Final = 20
