@@ -49,6 +49,9 @@ def library(server_database, root):
         write_skill(root / f"one-{number}", description=f"Says {' '.join(said)}.", body=body)
     with SkillRegistry.open(server_database, settings=Settings()) as registry:
         registry.sync(str(root), name="mine")
+        # As if it had not analyzed the table yet: it knows of no common words.
+        forget = "DELETE FROM pg_statistic WHERE starelid = 'search_texts'::regclass"
+        changed(server_database, forget)
         yield registry
 
 
