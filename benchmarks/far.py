@@ -20,7 +20,7 @@ sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
 from generate import write_skills  # noqa: E402
 from proxy import Proxy, under_lock  # noqa: E402
-from served import server  # noqa: E402
+from served import print_report  # noqa: E402
 from sqlalchemy import make_url  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
@@ -145,11 +145,7 @@ def main() -> None:
     if given.writer:
         writer(given.writer[0], given.writer[1], float(given.writer[2]))
         return
-    with server() as databases:
-        url = databases.new()
-        for line in report(url, given.skills, given.seconds):
-            print(line, flush=True)
-        databases.drop(url)
+    print_report(report, given.skills, given.seconds)
 
 
 if __name__ == "__main__":

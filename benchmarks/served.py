@@ -2,9 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -23,3 +24,12 @@ def server() -> Iterator[Databases]:
     finally:
         if own is not None:
             own.stop()
+
+
+def print_report(report: Callable[[str, int, float], Iterator[str]], *given: Any) -> None:
+    """Print the lines of a report about a new database of the server, and drop it."""
+    with server() as databases:
+        url = databases.new()
+        for line in report(url, *given):
+            print(line, flush=True)
+        databases.drop(url)

@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
 from generate import write_skills  # noqa: E402
-from served import server  # noqa: E402
+from served import print_report  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
 
@@ -104,11 +104,7 @@ def main() -> None:
     if given.sync:
         sync(*given.sync)
         return
-    with server() as databases:
-        url = databases.new()
-        for line in report(url, given.skills, given.seconds):
-            print(line, flush=True)
-        databases.drop(url)
+    print_report(report, given.skills, given.seconds)
 
 
 if __name__ == "__main__":

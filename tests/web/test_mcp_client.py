@@ -10,6 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from registry.web.door import Door
 from tests.mcp.conftest import until_told
+from tests.program import INITIALIZE
 from tests.web.conftest import serving
 
 
@@ -63,16 +64,6 @@ def test_a_stream_ends_with_its_token(registry, library, monkeypatch):
     monkeypatch.setattr(Door, "look_again", 0.1)
     tokens = registry.tokens()
     token, shown = tokens.create("agent")
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "a", "version": "1"},
-        },
-    }
     headers = {
         "Authorization": f"Bearer {shown}",
         "Accept": "application/json, text/event-stream",
@@ -81,10 +72,10 @@ def test_a_stream_ends_with_its_token(registry, library, monkeypatch):
         serving(registry, mcp=True) as site,
         httpx2.Client(headers=headers, timeout=30) as client,
     ):
-        begun = client.post(f"{site.base}/mcp", json=hello)
+        begun = client.post(f"{site.base}/mcp", json=INITIALIZE)
         session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
         with client.stream("GET", f"{site.base}/mcp", headers=session) as stream:
             assert stream.status_code == 200
             tokens.revoke(token.number)
             assert b"".join(stream.iter_raw()) == b""  # to its end
-        assert client.post(f"{site.base}/mcp", json=hello).status_code == 401
+        assert client.post(f"{site.base}/mcp", json=INITIALIZE).status_code == 401

@@ -124,8 +124,10 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
 _AT_ONCE: Final = 2_500
 """Names that a file is asked for at once: what it sorts them in grows with them."""
 
-_AFTER: Final = "0"
-"""What comes after a slash."""
+_BELOW: Final = (
+    "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= {0} || '/' AND name < {0} || '0'"
+)
+"""Names that begin with a source's and a slash, which comes right before the digit."""
 
 _ALL_ON_A_SERVER: Final = 20_000
 """From this many names on, a server goes over all skills: each takes as long either way."""
@@ -151,12 +153,10 @@ def procedure_below(schema: str) -> str:
 
     The same holds as of `procedure`: a writer may not even see the names that other teams have.
     """
-    below = f"name >= source || '/' AND name < source || '{_AFTER}'"
     return (
         "CREATE OR REPLACE PROCEDURE registry_refresh_names_below(source text) LANGUAGE plpgsql "
         f"SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body$"
-        "DECLARE below text[] := ARRAY("
-        f"SELECT DISTINCT name FROM skills WHERE live = 1 AND {below}); "
+        f"DECLARE below text[] := ARRAY({_BELOW.format('source')}); "
         "BEGIN CALL registry_refresh_names(below); END$body$"
     )
 
@@ -182,5 +182,5 @@ def refresh_names_below(connection: Connection, source: str) -> None:
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("CALL registry_refresh_names_below(%s)", (source,))
         return
-    sql = "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= ? AND name < ?"
-    refresh_names(connection, execute(connection, sql, f"{source}/", f"{source}{_AFTER}").scalars())
+    below = execute(connection, _BELOW.format("?"), source, source)
+    refresh_names(connection, below.scalars())
