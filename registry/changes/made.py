@@ -1,18 +1,26 @@
-"""What is written down of each change that was made, signed, so that it can be taken back."""
+"""Make the signed record of a change, so that `undo` can take it back."""
 
 from registry.changes.context import ChangeContext
+from registry.changes.signed import Seal
+from registry.changes.state import new_numbers
+from registry.core import Core
+from registry.db.acting import acting
 from registry.db.queries.changes import MadeChange, facts_of
 from registry.db.queries.journal import Entry
+from registry.db.queries.skills import StoredSkill
 from registry.db.versions import NewVersion
+from registry.db.writes.changes import add_change
 from registry.db.writes.single import LiveVersion
+from registry.text import utc_now
 
 
 def made_change(
     context: ChangeContext, entry: Entry, live: LiveVersion | None, version: NewVersion | None
 ) -> MadeChange | None:
-    """Return a change that brought ``version`` about where ``live`` was (None: nothing).
+    """Return the record of a change from ``live`` to ``version`` (None: no skill).
 
-    What is restored was not there, whatever the database still knew. None: nothing is different.
+    A restored skill counts as not there before, whatever the database still knew. Returns None if
+    nothing is different.
     """
     columns = {} if version is None else version.columns
     before, after = None if live is None else live.tree_hash, columns.get("tree_hash")
@@ -37,4 +45,37 @@ def made_change(
         made_at=entry.started_at,
         signature="",
     )
-    return change._replace(signature=context.seal.sign("undo", entry.id, facts_of(change)))
+    return signed(context.seal, change)
+
+
+def signed(seal: Seal, change: MadeChange) -> MadeChange:
+    """Return a change with its command, its tool and its signature."""
+    who = acting()
+    change = change._replace(command=who.command, tool=who.tool)
+    return change._replace(signature=seal.sign("undo", change.number, facts_of(change)))
+
+
+def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
+    """Record an edit that the user made to a skill on disk, so that `undo` can take it back.
+
+    Both are the same skill, as it was stored before and after the edit. Raises `DatabaseProblem`,
+    `OwnFileUnusable`.
+    """
+    if before.skill.tree_hash == after.skill.tree_hash:
+        return
+    change = MadeChange(
+        id=0,  # given by the database
+        number=new_numbers()[0],
+        kind="update",
+        uid=after.uid,
+        name=after.skill.name,
+        source=after.skill.source,
+        folder=after.folder,
+        before=before.skill.tree_hash,
+        after=after.skill.tree_hash,
+        made_at=utc_now(),
+        signature="",
+    )
+    change = signed(Seal.of(core, after.root), change)
+    with core.writer.transaction() as connection:
+        add_change(connection, change, core.host)

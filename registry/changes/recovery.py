@@ -19,6 +19,7 @@ from registry.changes.made import made_change
 from registry.changes.moves import Ends, ends, go_on, is_swapped_at_once, take_back
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
+from registry.db.acting import acts
 from registry.db.queries.journal import Entry
 from registry.db.queries.revisions import stored_hashes
 from registry.db.queries.skills import StoredSkill, at_place, stored
@@ -61,8 +62,9 @@ def recover(context: ChangeContext) -> int:
         entry = recorded(context.core, context.source, context.state, context.seal, number)
         if entry is not None:
             found.append(entry)
-    for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
-        finish_all([(context, entry)])
+    with acts(command=""):  # these changes belong to the command that died
+        for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
+            finish_all([(context, entry)])
     sweep(context)
     return len(found)
 

@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from stat import S_ISDIR
 from typing import Final, Self
 
+from registry.db.queries.changes import GROUP_DIGITS
 from registry.disk.atomic import Place, is_gone, open_named, write_file
 from registry.disk.beneath import Folder
 from registry.disk.locks import FileLock
@@ -23,9 +24,6 @@ from registry.errors import ChangeRefused, SkillInaccessible
 
 NUMBER: Final = re.compile("[0-9a-f]{16}")
 """What operations are called, and what they put into the trash."""
-
-_ALIKE: Final = 12
-"""So many of its digits the numbers of changes made together have in common."""
 
 OWNER: Final = "owner"
 """In a folder of ops: whose it is."""
@@ -126,7 +124,7 @@ def new_numbers(count: int = 1) -> list[str]:
 
     A number is part of what is signed, so nobody else adds to those that belong together.
     """
-    group = secrets.token_hex(_ALIKE // 2)
+    group = secrets.token_hex(GROUP_DIGITS // 2)
     if count == 1:
         return [group + secrets.token_hex(2)]
     return [f"{group}{place:04x}" for place in range(count)]
@@ -134,7 +132,7 @@ def new_numbers(count: int = 1) -> list[str]:
 
 def is_together(number: str, other: str) -> bool:
     """Tell whether two changes were made together."""
-    return number[:_ALIKE] == other[:_ALIKE]
+    return number[:GROUP_DIGITS] == other[:GROUP_DIGITS]
 
 
 def _numbers(folder: Folder) -> list[str]:

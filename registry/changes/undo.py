@@ -1,10 +1,10 @@
-"""Take back the last change: only one that this user signed, and only while it is still there."""
+"""Take back the last command that changed skills, if this user signed its changes."""
 
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from registry.catalog.copies import copies_of
 from registry.catalog.reading import CurrentSkill
@@ -12,10 +12,16 @@ from registry.changes import trash
 from registry.changes.copied import Which
 from registry.changes.history import History
 from registry.changes.signed import Seal
-from registry.changes.state import StateFolder, is_together, new_numbers
+from registry.changes.state import StateFolder, new_numbers
 from registry.changes.trashed import Trashed, list_trash
 from registry.core import Core
-from registry.db.queries.changes import MadeChange, facts_of, is_elsewhere, last_changes
+from registry.db.queries.changes import (
+    GROUP_DIGITS,
+    MadeChange,
+    facts_of,
+    is_elsewhere,
+    last_changes,
+)
 from registry.db.queries.gone import latest_gone
 from registry.db.queries.revisions import revisions
 from registry.db.queries.skills import StoredSkill, by_place
@@ -26,14 +32,16 @@ from registry.model import Source
 from registry.sync.sources import own_sources
 from registry.text import quoted
 
+MAX_NAMED: Final = 10
+"""Number of skills that a warning names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The last change, to be shown and then taken back; ``changes`` were made together.
+    """The changes of one command, the latest first, to be shown and then taken back.
 
-    Of a creation and a restore the skill goes to the trash, of a deletion it comes back, of an
-    update every file becomes what it was. The first of the ``changes`` is that of the skill that
-    was named, the others are those of its copies.
+    A created or restored skill goes to the trash. A deleted skill comes back from the trash. An
+    updated skill gets all its former files.
     """
 
     core: Core
@@ -42,74 +50,133 @@ class Undo:
 
     @classmethod
     def of(cls, core: Core, *, after: int = 0) -> Self:
-        """Find the last change that this user made here. Raises `NothingToUndo`.
+        """Return the last command of this user that changed skills. Raises `NothingToUndo`.
 
-        What can never be taken back is passed over, forgotten, and told as a warning. ``after``:
-        what was written down up to the change with this ``id`` is not looked at.
+        Changes that can never be taken back are forgotten, with a warning. ``after``: only look at
+        changes with a higher ``id``.
         """
-        known = {source.name: source for source in own_sources(core)}
-        left = [one for one in _signed(core, known) if one.id > after]
-        held = _held(core) if left else {}
-        while left:
-            some = [one for one in left if is_together(one.number, left[0].number)]
-            left = [one for one in left if one not in some]
-            found = cls(core, some, known)
-            lost = {one: reason for one in some if (reason := found._never(one, held)) is not None}
+        while (found := next(iter(cls.all_of(core, after=after)), None)) is not None:
+            lost = found.lost()
             for one, reason in lost.items():
                 core.warn(
-                    f"The {one.kind} of {quoted(one.name)} ({one.made_at}) can never be taken "
-                    f"back, and is forgotten: {reason}."
+                    f"Can't undo the {one.kind} of {quoted(one.name)} ({one.made_at}): {reason}. "
+                    "It is no longer listed."
                 )
-            if lost:
-                cls(core, list(lost), known).forget()
-            if some := [one for one in some if one not in lost]:
-                return cls(core, some, known)
+            if not lost:
+                return found
+            cls(core, list(lost), found.sources).forget()
         raise NothingToUndo
+
+    @classmethod
+    def all_of(cls, core: Core, *, after: int = 0) -> list[Self]:
+        """Return the commands of this user that changed skills here, the latest first.
+
+        ``after``: as for `of`. Nothing is looked up on disk.
+        """
+        known = {source.name: source for source in own_sources(core)}
+        commands: dict[str, list[MadeChange]] = {}
+        for one in _signed(core, known):
+            if one.id > after:
+                commands.setdefault(one.command or one.number[:GROUP_DIGITS], []).append(one)
+        return [cls(core, some, known) for some in commands.values()]
 
     @property
     def change(self) -> MadeChange:
-        """The change of the skill that was named."""
-        return self.changes[0]
+        """The change of the skill that was named first."""
+        return self.steps[-1][0]
+
+    @property
+    def steps(self) -> list[list[MadeChange]]:
+        """The changes by what was changed at once, the latest first.
+
+        A step is a skill, and its copies if they were changed together with it.
+        """
+        found: dict[str, list[MadeChange]] = {}
+        for one in self.changes:
+            found.setdefault(one.number[:GROUP_DIGITS], []).append(one)
+        return list(found.values())
+
+    def lost(self) -> dict[MadeChange, str]:
+        """Return the changes that can never be taken back, each with the reason."""
+        held = _held(self.core)
+        return {one: why for one in self.changes if (why := self._never(one, held))}
 
     def forget(self) -> None:
-        """Forget the change, which stays made."""
+        """Remove the changes from the list. The skills stay as they are."""
         with self.core.writer.transaction() as connection:
             for one in self.changes:
                 drop_change(connection, one)
 
     def diff(self) -> str:
-        """Return what will be different in the files of an updated skill, empty for all else.
+        """Return a unified diff of the updated skills; empty if none was updated.
 
-        Raises as `carry_out`, where that can be known before.
+        Raises as `carry_out`, as far as that is known beforehand.
         """
-        if self.change.kind != "update":
-            return ""
-        history, number = self._updated(self.change)
-        return history.diff(history.current.number, number)
+        self._check()
+        seen: set[str] = set()
+        found = []
+        for step in self.steps:
+            # Of a skill that was changed twice, only the latest content is on disk.
+            if step[0].kind == "update" and step[0].uid not in seen:
+                history, number = self._updated(step[0])
+                found.append(history.diff(history.current.number, number))
+            seen |= {one.uid for one in step}
+        return "".join(found)
 
     def carry_out(self) -> None:
-        """Take the change back, as one change, and forget it.
+        """Take all changes back, the latest first, and forget them.
 
-        Of changes that were made together all are taken back, or none where one is not as it was
-        left. Raises `ChangeNotUndone` where a skill is not as the change left it, and what changes
-        raise.
+        Nothing happens if one of the skills is not as the command left it. Skills that were changed
+        together with their copies go back together. Raises `ChangeNotUndone`, and as changes do.
+        If a change fails after others were taken back, the others stay so, with a warning.
         """
-        if self.change.kind == "delete":
-            self._restore()
-        else:
-            there = [self._current(one) for one in self.changes]
-            which, alone = self._copies(there)
-            if self.change.kind == "update":
-                found = [self._updated(one) for one in self.changes]
-                for place in [0, *alone]:
-                    history, number = found[place]
-                    history.restore(number, copies=None if place else which)
+        self._check()
+        done: list[MadeChange] = []
+        try:
+            for step in self.steps:
+                self._take_back(step)
+                with self.core.writer.transaction() as connection:
+                    for one in step:
+                        drop_changes(connection, one)
+                done.append(step[0])
+        finally:
+            if 0 < len(done) < len(self.steps):
+                names = ", ".join(quoted(one.name) for one in done[:MAX_NAMED])
+                left = len(self.steps) - len(done)
+                self.core.warn(f"Only part was undone: {names}. Still to undo: {left}.")
+
+    def _check(self) -> None:
+        """Raise `ChangeNotUndone` if a skill is not as the command left it."""
+        held: Mapping[str, Trashed] | None = None
+        seen: set[str] = set()
+        for one in self.changes:
+            # What the command did to a skill before its last change was hidden by that.
+            if one.uid in seen:
+                continue
+            seen.add(one.uid)
+            if one.kind == "delete":
+                held = _held(self.core) if held is None else held
+                self._trashed(one, held)
+            elif one.kind == "update":
+                self._updated(one)
             else:
-                for place in [0, *alone]:
-                    trash.delete(self.core, there[place], copies=None if place else which)
-        with self.core.writer.transaction() as connection:
-            for one in self.changes:
-                drop_changes(connection, one)
+                self._current(one)
+
+    def _take_back(self, step: Sequence[MadeChange]) -> None:
+        """Take back the change of one skill, and of its copies if they were changed with it."""
+        if step[0].kind == "delete":
+            self._restore(step)
+            return
+        there = [self._current(one) for one in step]
+        which, alone = self._copies(there)
+        if step[0].kind == "update":
+            found = [self._updated(one) for one in step]
+            for place in [0, *alone]:
+                history, number = found[place]
+                history.restore(number, copies=None if place else which)
+        else:
+            for place in [0, *alone]:
+                trash.delete(self.core, there[place], copies=None if place else which)
 
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
         """Return which copies of the first skill are changed with it, and which of all are none."""
@@ -118,18 +185,20 @@ class Undo:
         alone = [place for place, one in enumerate(there) if place and one.uid not in wanted]
         return (lambda one: one.uid in wanted) if wanted else None, alone
 
-    def _restore(self) -> None:
+    def _restore(self, step: Sequence[MadeChange]) -> None:
         held = _held(self.core)
-        found: list[Trashed] = []
-        for one in self.changes:
-            if one.uid not in held:
-                raise self._refused(one, "the trash holds it no more")
-            place = join(self.sources[one.source].path, held[one.uid].folder)
-            if os.path.lexists(place):
-                raise self._refused(one, f"something is at {place} now")
-            found.append(held[one.uid])
+        found = [self._trashed(one, held) for one in step]
         for trashed, number in zip(reversed(found), new_numbers(len(found)), strict=True):
             trash.restore(self.core, trashed, number)
+
+    def _trashed(self, change: MadeChange, held: Mapping[str, Trashed]) -> Trashed:
+        """Return what the trash holds of a deleted skill, whose place must be free."""
+        if change.uid not in held:
+            raise self._refused(change, "it is not in the trash any more")
+        place = join(self.sources[change.source].path, held[change.uid].folder)
+        if os.path.lexists(place):
+            raise self._refused(change, f"something is at {place} now")
+        return held[change.uid]
 
     def _current(self, change: MadeChange) -> StoredSkill:
         """Return the skill as it is, which must be as the change left it."""
@@ -155,7 +224,7 @@ class Undo:
         history = History.of(self.core, self._current(change).place)
         number = self._before(change)
         if number is None:
-            raise self._refused(change, "what it was before is not kept")
+            raise self._refused(change, "its former content is not stored")
         return history, number
 
     def _before(self, change: MadeChange) -> int | None:
@@ -177,9 +246,9 @@ class Undo:
             return None
         is_held = change.uid in held
         if change.kind == "delete":
-            return None if is_held else "the trash holds it no more"
+            return None if is_held else "it is not in the trash any more"
         if change.kind == "update" and self._before(change) is None:
-            return "what it was before is not kept"
+            return "its former content is not stored"
         is_there = os.path.lexists(join(path, change.folder))
         may_come = is_there or is_elsewhere(self.core.reader, change)
         if change.kind == "update":

@@ -1,5 +1,6 @@
 """Commands that end their help with examples, take the session, and take the global options too."""
 
+import os
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -99,7 +100,8 @@ def session_command(
             from registry.db.acting import acts
 
             # Its path without the program's own name.
-            with acts(click.get_current_context().command_path.partition(" ")[2]):
+            path = click.get_current_context().command_path.partition(" ")[2]
+            with acts(path, command=os.urandom(8).hex()):
                 function(session, **given)
 
         made = command(click.pass_obj(run))

@@ -1,7 +1,7 @@
-"""Who is at work, as it says of itself: the tool, and the client that called it.
+"""Who makes a change: the tool, the client that called it, and the command that it belongs to.
 
-It is written down with what is changed, for people to read; nothing is decided by it. Which role
-asks, a server knows by itself.
+The tool and the client are recorded for people to read; nothing is decided by them. ``command`` is
+the random number of one run of the program, by which `undo` finds all changes of that run.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,14 @@ MAX_TOLD: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """``tool``: a command, or a toolset's tool; ``client``: what an MCP client calls itself."""
+    """``tool``: a command, or a toolset's tool; ``client``: what an MCP client calls itself.
+
+    ``command``: a hex number shared by all changes of one run; None if each change is its own.
+    """
 
     tool: str | None = None
     client: str | None = None
+    command: str | None = None
 
 
 _NOBODY: Final = Acting()
@@ -32,11 +36,17 @@ def acting() -> Acting:
 
 
 @contextmanager
-def acts(tool: str | None = None, client: str | None = None) -> Iterator[None]:
-    """Say in a block who is at work; what is None stays as it was said around it."""
+def acts(
+    tool: str | None = None, client: str | None = None, *, command: str | None = None
+) -> Iterator[None]:
+    """Set who makes the changes in a block. None keeps the value of the surrounding block.
+
+    ``command``: an empty string means that the changes belong to no command.
+    """
     before = _ACTING.get()
     client = before.client if client is None else client[:MAX_TOLD].replace("\0", "")
-    token = _ACTING.set(Acting(tool or before.tool, client))
+    command = before.command if command is None else command or None
+    token = _ACTING.set(Acting(tool or before.tool, client, command))
     try:
         yield
     finally:

@@ -269,7 +269,7 @@ changes = Table(
     *_given("number host kind uid name source folder"),
     *_texts("before after"),
     *_given("made_at signature"),
-    *_texts("role tool client"),
+    *_texts("role tool client command"),
     UniqueConstraint("number"),
 )
 Index("ix_changes_uid", changes.c.uid)

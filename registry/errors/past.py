@@ -104,13 +104,13 @@ class ContentDamaged(RegistryError):
 
 
 class ChangeNotUndone(Conflict):
-    """The last change can't be taken back, and nothing happened: ``kind``, ``name``, ``reason``.
+    """The last change can't be undone, and nothing happened: ``kind``, ``name``, ``reason``.
 
-    ``place`` (source/folder) is where the skill was; ``revision`` is what it was like before the
-    change, None where that is not known or was nothing.
+    ``place`` (source/folder) is where the skill was; ``revision`` is the number of its content
+    before the change, None if that is unknown or if there was no skill.
     """
 
-    sentence = "The {kind} of {name:q} can't be taken back: {reason}."
+    sentence = "Can't undo the {kind} of {name:q}: {reason}."
 
     kind: str
     name: str
@@ -120,6 +120,6 @@ class ChangeNotUndone(Conflict):
 
 
 class NothingToUndo(RegistryError):
-    """No change by this user is remembered."""
+    """No change by this user is recorded."""
 
-    sentence = "There is no change to take back."
+    sentence = "There is nothing to undo."

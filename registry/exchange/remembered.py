@@ -104,12 +104,13 @@ def remember(
         signature="",
     )
     # Most pulls change nothing: what writes is loaded for the others.
+    from registry.changes.made import signed
     from registry.db.writes.changes import add_change, drop_old_changes
 
     with suppress(RegistryError):
-        signature = Seal.of(core).sign("undo", number, facts_of(change))
+        change = signed(Seal.of(core), change)
         with core.writer.transaction() as connection:
-            add_change(connection, change._replace(signature=signature), core.host)
+            add_change(connection, change, core.host)
             drop_old_changes(connection, core.host)
 
 

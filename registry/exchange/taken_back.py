@@ -33,8 +33,18 @@ class Taken(NamedTuple):
     places: int
 
 
+def all_changes(core: Core) -> "list[Undo | PullUndo]":
+    """Return what can be undone: one value for each command, the latest first."""
+    found: list[Undo | PullUndo] = [*Undo.all_of(core)]
+    found += [PullUndo.of(core, one) for one in remembered(core)]
+    return sorted(found, key=lambda one: one.change.id, reverse=True)
+
+
 def last_change(core: Core) -> "Undo | PullUndo":
-    """Return the last change that this user made here, a pull or another. Raises as `Undo.of`."""
+    """Return the last command of this user that can be undone, a pull or another.
+
+    Raises `NothingToUndo`.
+    """
     pull = next(iter(remembered(core)), None)
     if pull is None:
         return Undo.of(core)

@@ -148,8 +148,11 @@ def test_what_the_trash_holds_no_more_is_passed_over_and_forgotten(registry, alp
     said = []
     registry.core.on_warning = said.append
     assert undo(registry) == "update"
-    assert [one.split(" (")[0] for one in said] == ["The delete of 'beta'", "The create of 'beta'"]
-    assert "and is forgotten: the trash holds it no more." in said[0]
+    assert [one.split(" (")[0] for one in said] == [
+        "Can't undo the delete of 'beta'",
+        "Can't undo the create of 'beta'",
+    ]
+    assert "it is not in the trash any more" in said[0]
     with pytest.raises(NothingToUndo):
         undo(registry)
     assert said[2:] == []
@@ -186,7 +189,7 @@ def test_what_may_come_back_is_not_forgotten(registry, alpha, root, tmp_path):
     state = next(tmp_path.glob(".*.skill-registry"))
     for path in (root, state):
         path.rename(path.with_name(f"{path.name}.away"))
-    with pytest.raises(ChangeNotUndone, match="the trash holds it no more"):
+    with pytest.raises(ChangeNotUndone, match="it is not in the trash any more"):
         undo(registry)
     for path in (root, state):
         path.with_name(f"{path.name}.away").rename(path)

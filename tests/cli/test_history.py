@@ -125,19 +125,19 @@ def test_the_last_change_is_shown_and_taken_back(cli, library):
     assert "say --yes" in asked.stderr
     assert "Three lines." in (library / "haiku" / "SKILL.md").read_text()
     done = cli("undo", "--yes")
-    assert (done.exit_code, done.stdout) == (0, "Took back: update haiku\n")
-    assert "Updating 'haiku' (mine/haiku, 20" in done.stderr
+    assert (done.exit_code, done.stdout) == (0, "Undone: update haiku\n")
+    assert "Undo update: 'haiku' gets its former content (mine/haiku, 20" in done.stderr
     assert "-description: Three lines.\n" in done.stderr
     assert (library / "haiku" / "SKILL.md").read_text() == before
     nothing = cli("undo", "--yes")
-    assert (nothing.exit_code, "no change to take back" in nothing.stderr) == (1, True)
+    assert (nothing.exit_code, "nothing to undo" in nothing.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
     ("change", "words", "there"),
     [
-        (["create", "new", "--description", "x"], "it goes to the trash", ("new", False)),
-        (["delete", "haiku"], "it comes back from the trash", ("haiku", True)),
+        (["create", "new", "--description", "x"], "moves to the trash", ("new", False)),
+        (["delete", "haiku"], "comes back from the trash", ("haiku", True)),
     ],
 )
 def test_what_is_taken_back_is_said_before_and_told_as_json(cli, library, change, words, there):
@@ -155,7 +155,7 @@ def test_a_change_is_not_taken_back_over_an_edit(cli, library):
     document.write_text(document.read_text() + "By hand.\n")
     refused = cli("undo", "--yes")
     assert refused.exit_code == 1
-    assert "can't be taken back: it was changed since" in refused.stderr
+    assert "Can't undo the update of 'haiku': it was changed since" in refused.stderr
     assert "'skill-registry restore mine/haiku --revision 1' brings back what it" in refused.stderr
     assert "'skill-registry undo --skip' forgets this change" in refused.stderr
     assert document.read_text().endswith("By hand.\n")
@@ -167,12 +167,12 @@ def test_a_change_is_skipped_and_the_one_before_it_is_shown(cli, library):
     cli("create", "new", "--description", "x")
     cli("update", "haiku", "--description", "Three lines.")
     skipped = cli("undo", "--skip")
-    assert (skipped.exit_code, skipped.stdout) == (0, "Forgot: update haiku\n")
-    assert "'skill-registry undo' takes back: create new (mine/new, 20" in skipped.stderr
+    assert (skipped.exit_code, skipped.stdout) == (0, "Taken off the list: update haiku\n")
+    assert "Next to undo: create new (mine/new, 20" in skipped.stderr
     assert "Three lines." in (library / "haiku" / "SKILL.md").read_text()
     last = cli("undo", "--skip", "--json")
     assert json.loads(last.stdout)["kind"] == "create"
-    assert "There is no change to take back." in last.stderr
+    assert "There is nothing to undo." in last.stderr
     assert (library / "new").exists()
     assert cli("undo", "--skip").exit_code == 1
 
@@ -183,9 +183,9 @@ def test_what_can_never_be_taken_back_is_said_in_one_line(cli, library):
     cli("delete", "new")
     cli("trash", "empty", "--yes")
     done = cli("undo", "--yes")
-    assert (done.exit_code, done.stdout) == (0, "Took back: update haiku\n")
-    assert "can never be taken back, and is forgotten: the trash holds it no" in done.stderr
-    assert cli("undo", "--yes").stderr == "Error: There is no change to take back.\n"
+    assert (done.exit_code, done.stdout) == (0, "Undone: update haiku\n")
+    assert "Can't undo the delete of 'new'" in done.stderr
+    assert cli("undo", "--yes").stderr == "Error: There is nothing to undo.\n"
 
 
 @pytest.fixture
@@ -201,8 +201,8 @@ def copies(cli, library, tmp_path):
 def test_one_undo_takes_back_a_change_of_copies(cli, copies):
     cli("update", "mine/haiku", "--description", "Three lines.", "--copies")
     done = cli("undo", "--yes")
-    assert done.stdout == "Took back: update haiku and 2 copies of it\n"
-    assert "Updating 'haiku' (mine/haiku, 20" in done.stderr
+    assert done.stdout == "Undone: update haiku and 2 copies of it\n"
+    assert "Undo update: 'haiku' gets its former content (mine/haiku, 20" in done.stderr
     assert "with 2 copies of it: " in done.stderr
     assert all("Three lines." not in (one / "SKILL.md").read_text() for one in copies)
     assert cli("undo", "--yes").exit_code == 1
@@ -213,7 +213,7 @@ def test_copies_that_were_deleted_together_are_restored_together_or_by_name(cli,
     back = cli("restore", "haiku", "--copies", "--json")
     assert [one["source"] for one in json.loads(back.stdout)][-1] == "mine"
     assert all(one.exists() for one in copies)
-    assert cli("undo", "--yes").stdout == "Took back: restore haiku and 2 copies of it\n"
+    assert cli("undo", "--yes").stdout == "Undone: restore haiku and 2 copies of it\n"
     assert not any(one.exists() for one in copies)
     sources = [one["name"] for one in json.loads(cli("source", "list", "--json").stdout)]
     assert len(sources) == 3
@@ -257,8 +257,8 @@ def test_the_folder_to_make_is_named(cli, library):
 def test_undo_asks_on_a_terminal(terminal, cli, library):
     cli("create", "new", "--description", "x")
     asked = terminal("undo", typed=b"n\n")
-    assert "it goes to the trash" in asked.out
+    assert "moves to the trash" in asked.out
     assert "Do it? [y/N]" in asked.out
     assert (library / "new").exists()
-    assert "Took back: create new" in terminal("undo", typed=b"y\n").out
+    assert "Undone: create new" in terminal("undo", typed=b"y\n").out
     assert not (library / "new").exists()

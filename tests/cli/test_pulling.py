@@ -56,7 +56,7 @@ def test_undo_says_what_takes_back_a_pull_that_is_not_written_down(
     )
     assert told not in cli("undo", "--yes").stderr
     cli("pull", "haiku", "--agent", "codex", *everywhere)
-    assert cli("undo", "--skip").stdout == "Forgot: pull haiku\n"
+    assert cli("undo", "--skip").stdout == "Taken off the list: pull haiku\n"
     nothing = cli("undo", "--yes")
     assert (nothing.exit_code, told in nothing.stderr) == (1, True)
     cli("create", "new", "--description", "New.", "--source", "mine")
@@ -75,12 +75,12 @@ def test_a_pull_is_shown_and_taken_back(library, cli, project):
     asked = cli("undo")
     assert (asked.exit_code, "say --yes" in asked.stderr) == (2, True)
     done = cli("undo", "--yes")
-    assert (done.exit_code, done.stdout) == (0, "Took back: pull haiku, new\n")
-    assert f"Pulling haiku, new ({project}, 20" in done.stderr
+    assert (done.exit_code, done.stdout) == (0, "Undone: pull haiku, new\n")
+    assert f"Undo pull: haiku, new ({project}, 20" in done.stderr
     told = "haiku is removed from 2 places.\nnew is removed from 2 places.\n"
     assert done.stderr.endswith(told)
     assert os.listdir(project / ".agents/skills") == []
-    assert cli("undo", "--yes").stdout == "Took back: create new\n"
+    assert cli("undo", "--yes").stdout == "Undone: create new\n"
 
 
 def test_what_a_pull_replaced_or_removed_comes_back_and_that_is_said(library, cli, project):
@@ -90,10 +90,10 @@ def test_what_a_pull_replaced_or_removed_comes_back_and_that_is_said(library, cl
     cli("update", "haiku", "--description", "Another.")
     cli("pull")
     cli("pull", "--remove", "haiku")
-    assert "haiku comes back, in 1 place.\n" in cli("undo", "--yes").stderr
+    assert "haiku comes back in 1 place.\n" in cli("undo", "--yes").stderr
     assert "Another." in document.read_text()
     told = cli("undo", "--yes", "--json")
-    assert "haiku becomes what it was before, in 1 place.\n" in told.stderr
+    assert "haiku gets its former content in 1 place.\n" in told.stderr
     facts = json.loads(told.stdout)
     assert (facts["kind"], facts["name"], facts["source"]) == ("pull", "haiku", None)
     assert facts["folder"] == str(project)
@@ -105,8 +105,8 @@ def test_of_a_pull_that_is_taken_back_already_no_more_is_promised(library, cli, 
     cli("pull", "--remove", "haiku")
     cli("undo", "--skip")
     done = cli("undo", "--yes")
-    assert done.stderr.endswith(" is taken back:\nAll is as it was before already.\n")
-    assert (done.exit_code, done.stdout) == (0, "Took back: pull haiku\n")
+    assert done.stderr.endswith("\nAll skills already have their former content.\n")
+    assert (done.exit_code, done.stdout) == (0, "Undone: pull haiku\n")
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
@@ -119,7 +119,7 @@ def test_a_pull_is_not_taken_back_over_an_edit_and_what_to_do_is_named(
     document.write_text("By hand.\n")
     refused = cli("undo", "--yes")
     assert refused.exit_code == 1
-    assert "The pull of 'haiku' can't be taken back:" in refused.stderr
+    assert "Can't undo the pull of 'haiku':" in refused.stderr
     where = "--global" if everywhere else f"--to {project}"
     assert f"'skill-registry pull --remove NAME {where}' removes what was pulled" in refused.stderr
     assert document.read_text() == "By hand.\n"

@@ -28,11 +28,14 @@ from registry.model import SkillDetail
 def command(session: Session, *, name: str) -> None:
     """Open a skill's SKILL.md in your editor, then sync and check it.
 
-    The editor is $VISUAL, else $EDITOR. What changed is printed as a diff, with the findings about
-    the skill as it is now. "history" lists what it was before.
+    The editor is $VISUAL, else $EDITOR. The command prints the edit as a diff, and the findings
+    about the new content. "undo" takes the edit back.
 
-    Exit status: 1 where the editor failed, or the skill can't be used any more.
+    Exit status: 1 if the editor failed, or if the skill can't be used any more.
     """
+    from registry.catalog.resolve import resolve
+    from registry.changes.made import record_edit
+
     console, registry = session.console, session.registry
     editor = _editor(os.environ)
     if not editor:
@@ -42,7 +45,7 @@ def command(session: Session, *, name: str) -> None:
         )
     skill = registry.get(options.named(registry, name))
     path, place = _writable(session, skill), f"{skill.source}/{skill.folder}"
-    before = registry.read_bytes(place)
+    before, stored = registry.read_bytes(place), resolve(registry.core.reader, place)
     console.note(f"Editing {escape.line(path)}")
     with told(session, place, "changes", copies=None):
         try:
@@ -52,6 +55,7 @@ def command(session: Session, *, name: str) -> None:
             raise click.ClickException(problem) from error
         now = registry.get(place)
     after = registry.read_bytes(place)
+    record_edit(registry.core, stored, resolve(registry.core.reader, place))
     if before == after:
         console.note("Nothing was changed.")
     else:

@@ -15,50 +15,60 @@ from registry.errors import NothingToUndo
 from registry.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from registry.changes.undo import Undo
+    from registry.db.queries.changes import MadeChange
     from registry.exchange.taken_back import PullUndo
 
 SHOWN = ("kind", "name", "source", "folder", "made_at")
 
-_DONE = {
-    "create": "Creating {name} ({place}, {when}) is taken back: it goes to the trash{more}.",
-    "restore": (
-        "Restoring {name} ({place}, {when}) is taken back: it goes to the trash again{more}."
-    ),
-    "delete": (
-        "Deleting {name} ({place}, {when}) is taken back: it comes back from the trash{more}."
-    ),
-    "update": "Updating {name} ({place}, {when}) is taken back{more}:",
-    "pull": "Pulling {name} ({place}, {when}) is taken back{more}:",
+_UNDONE = {
+    "create": "Undo create: {name} moves to the trash ({place}, {when}){more}",
+    "restore": "Undo restore: {name} moves to the trash again ({place}, {when}){more}",
+    "delete": "Undo delete: {name} comes back from the trash ({place}, {when}){more}",
+    "update": "Undo update: {name} gets its former content ({place}, {when}){more}",
+    "pull": "Undo pull: {name} ({place}, {when}){more}",
 }
 _FATES = {
     "removed": "is removed from",
-    "replaced": "becomes what it was before, in",
-    "returned": "comes back, in",
+    "replaced": "gets its former content in",
+    "returned": "comes back in",
 }
 
 
-@session_command("skill-registry undo", "skill-registry undo --yes", "skill-registry undo --skip")
+@session_command(
+    "skill-registry undo",
+    "skill-registry undo --yes",
+    "skill-registry undo --list",
+    "skill-registry undo --skip",
+)
 @options.yes_option
+@click.option("--list", "lists", is_flag=True, help="List what can be undone; change nothing.")
 @click.option(
     "--skip",
     is_flag=True,
-    help="Instead: forget the last change, which stays made, and show the one before it.",
+    help="Take the last command off the list instead, and leave its changes in place.",
 )
 @options.json_option
-def command(session: Session, *, yes: bool, skip: bool) -> None:
-    """Take back the last change: a create, update, delete, restore or pull.
+def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
+    """Undo the last command that changed skills.
 
-    It is shown before it is done. A skill that was changed since is left alone: go on with --skip.
-    What was changed together with its copies (--copies), or came or went by one pull, is taken back
-    together, and what can never be is passed over. Called again it takes back the change before
-    that; the last 100 are remembered. Edits made by hand and syncs are no changes of the registry
-    ("restore --revision" sees to them), nor are "pull --frozen" and "--adopt".
+    These commands can be undone: create, update, edit, delete, restore, rename, check --fix and
+    pull. All skills that the command changed are shown, and then go back together. If one of them
+    was changed since, nothing happens; --skip leaves such a command out. Call undo again to take
+    back the command before that, up to 100.
+
+    Syncs, edits by hand, "pull --frozen" and "pull --adopt" can't be undone. After an edit by hand,
+    "restore NAME --revision N" brings earlier content back.
     """
     from registry.exchange.taken_back import last_change
 
+    if lists:
+        if yes or skip:
+            raise click.UsageError("--list can't be combined with --yes or --skip.")
+        _list(session)
+        return
     console = session.console
     try:
         undo = last_change(session.registry.core)
@@ -67,11 +77,12 @@ def command(session: Session, *, yes: bool, skip: bool) -> None:
         raise
     if skip:
         undo.forget()
-        _answer(session, undo, "Forgot")
+        _answer(session, undo, "Taken off the list")
         _show_next(session)
         return
     difference = undo.diff()
-    console.note(_sentence(undo))
+    for line in _sentences(undo):
+        console.note(line)
     for line in _pulled(undo):
         console.note(line)
     tell_pulled(session, undo.change.made_at)
@@ -82,19 +93,54 @@ def command(session: Session, *, yes: bool, skip: bool) -> None:
             raise click.UsageError("Nobody can be asked here: say --yes to do it.")
         click.confirm("Do it?", abort=True, err=True)
     undo.carry_out()
-    _answer(session, undo, "Took back")
+    _answer(session, undo, "Undone")
+
+
+def _list(session: Session) -> None:
+    """Print the commands that can be undone, the latest first."""
+    from registry.exchange.taken_back import all_changes
+
+    found = all_changes(session.registry.core)
+    rows = [_facts(one) for one in found]
+    if not found:
+        session.console.note("There is nothing to undo.")
+    session.answer(rows, (f"{one.change.made_at}\t{_short(one)}" for one in found))
+
+
+def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
+    """Return a command as JSON: its first change, and all of them."""
+    every = [{key: getattr(one, key) or None for key in SHOWN} for one in undo.changes]
+    first = {key: getattr(undo.change, key) or None for key in SHOWN}
+    return {**first, "command": undo.change.tool, "changes": every}
+
+
+def _short(undo: "Undo | PullUndo") -> str:
+    """Return what a command did, in a few words."""
+    change = undo.change
+    told = f"{change.kind} {escape.line(change.name)}"
+    if others := undo.changes[1:]:
+        are_copies = len(undo.changes) == len(_steps(undo)[0])
+        told += (
+            f" and {words.count(len(others), 'copy', 'copies')} of it"
+            if are_copies
+            else f" and {words.count(len(others), 'more skill')}"
+        )
+    return told
+
+
+def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[MadeChange]]":
+    """Return the changes by what was changed at once: a skill, or a skill with its copies."""
+    from registry.exchange.taken_back import PullUndo
+
+    return [undo.changes] if isinstance(undo, PullUndo) else undo.steps
 
 
 def _answer(session: Session, undo: "Undo | PullUndo", done: str) -> None:
-    change = undo.change
-    told = f"{done}: {change.kind} {escape.line(change.name)}"
-    if undo.changes[1:]:
-        told += f" and {words.count(len(undo.changes) - 1, 'copy', 'copies')} of it"
-    session.answer({key: getattr(change, key) or None for key in SHOWN}, [told])
+    session.answer(_facts(undo), [f"{done}: {_short(undo)}"])
 
 
 def _show_next(session: Session) -> None:
-    """Say which change is the last one now."""
+    """Print which command is the last one now."""
     from registry.exchange.taken_back import last_change
 
     try:
@@ -102,15 +148,11 @@ def _show_next(session: Session) -> None:
     except NothingToUndo as error:
         session.console.note(str(error))
         return
-    change, place = last.change, _place(last)
-    session.console.note(
-        f"'skill-registry undo' takes back: {change.kind} {escape.line(change.name)} ({place}, "
-        f"{change.made_at})"
-    )
+    place, when = _place(last.change), last.change.made_at
+    session.console.note(f"Next to undo: {_short(last)} ({place}, {when})")
 
 
-def _place(undo: "Undo | PullUndo") -> str:
-    change = undo.change
+def _place(change: "MadeChange") -> str:
     return escape.line(f"{change.source}/{change.folder}" if change.source else change.folder)
 
 
@@ -121,18 +163,24 @@ def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     if not isinstance(undo, PullUndo):
         return
     if not (taken := undo.taken):
-        yield "All is as it was before already."
+        yield "All skills already have their former content."
     for one in taken:
         places = words.count(one.places, "place")
         yield f"{escape.line(one.name)} {_FATES[one.fate]} {places}."
 
 
-def _sentence(undo: "Undo | PullUndo") -> str:
-    change, others = undo.change, [f"{one.source}/{one.folder}" for one in undo.changes[1:]]
-    more = ""
-    if others:
-        more = f", with {words.count(len(others), 'copy', 'copies')} of it: {named(others)}"
-    # Of a pull it is several names.
-    name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
-    when = change.made_at
-    return _DONE[change.kind].format(name=name, place=_place(undo), when=when, more=more)
+def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":
+    """Yield a line for each skill that goes back, in the order in which it was changed."""
+    steps = _steps(undo)
+    if len(steps) > 1:
+        tool = escape.line(undo.change.tool or "command")
+        yield f"The last command ({tool}) changed {words.count(len(steps), 'skill')}:"
+    for change, *copies in reversed(steps):
+        more = ""
+        if copies:
+            places = named([f"{one.source}/{one.folder}" for one in copies])
+            more = f", with {words.count(len(copies), 'copy', 'copies')} of it: {places}"
+        # The name of a pull is a list of names.
+        name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
+        place, when = _place(change), change.made_at
+        yield _UNDONE[change.kind].format(name=name, place=place, when=when, more=more)

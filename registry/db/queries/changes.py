@@ -9,11 +9,12 @@ from registry.db.interface import Reader
 
 
 class MadeChange(NamedTuple):
-    """A change that was made.
+    """A change that the registry made to one skill.
 
     ``kind`` is create, update, delete or restore; ``before`` and ``after`` are tree hashes, None
-    for nothing; ``number`` is that of the operation. A pull is one, too, of no source: see
-    `exchange.remembered`.
+    if there was no skill; ``number`` is the number of the operation. A pull is also a change, of
+    no source: see `exchange.remembered`. ``command`` is shared by all changes of one run of the
+    program, None for a change that belongs to no run. ``tool`` is not signed: a hint for people.
     """
 
     id: int
@@ -27,26 +28,35 @@ class MadeChange(NamedTuple):
     after: str | None
     made_at: str
     signature: str
+    command: str | None = None
+    tool: str | None = None
 
 
 SIGNED: Final = "kind uid name folder before after made_at".split()
-"""What is signed of a change; for which source and database, the signature knows itself."""
+"""The signed columns. The signature itself covers the source and the database."""
 
+
+GROUP_DIGITS: Final = 12
+"""Number of leading hex digits that the numbers of changes made together share."""
 
 REMEMBERED: Final = 101
-"""Changes of a host that can be asked for: 100, and the one that takes the last of them back."""
+"""Number of commands that are kept for `undo` on a host: 100, and the `undo` of the oldest."""
+
+MAX_CHANGES: Final = 20_000
+"""Number of changes that `undo` reads at most."""
 
 
 def facts_of(change: MadeChange) -> dict[str, Any]:
-    """Return what is signed of a change."""
-    return {key: getattr(change, key) for key in SIGNED}
+    """Return what is signed of a change. Changes made before there were commands have none."""
+    facts = {key: getattr(change, key) for key in SIGNED}
+    return facts if change.command is None else {**facts, "command": change.command}
 
 
 def last_changes(reader: Reader, host: str) -> list[MadeChange]:
-    """Return what is written down of the changes on a host, the latest first."""
+    """Return the recorded changes of a host, the latest first, at most `MAX_CHANGES`."""
     columns = ", ".join(MadeChange._fields)
     sql = f"SELECT {columns} FROM changes WHERE host = ? ORDER BY id DESC LIMIT ?"
-    return list(map(MadeChange._make, reader.rows(sql, (host, REMEMBERED))))
+    return list(map(MadeChange._make, reader.rows(sql, (host, MAX_CHANGES))))
 
 
 def is_elsewhere(reader: Reader, change: MadeChange) -> bool:

@@ -185,7 +185,7 @@ CREATE TABLE changes (
 	"before" TEXT, 
 	"after" TEXT, 
 	made_at TEXT NOT NULL, 
-	signature TEXT NOT NULL, role TEXT, tool TEXT, client TEXT, 
+	signature TEXT NOT NULL, role TEXT, tool TEXT, client TEXT, command TEXT, 
 	CONSTRAINT pk_changes PRIMARY KEY (id), 
 	CONSTRAINT uq_changes_number UNIQUE (number)
 );
@@ -263,4 +263,4 @@ CREATE TABLE audit (
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
 CREATE INDEX ix_skills_unseen ON skills (source_id) WHERE live = 0;
-INSERT INTO alembic_version VALUES ('0015');
+INSERT INTO alembic_version VALUES ('0020');

@@ -1,26 +1,29 @@
-"""Write down which changes were made last."""
+"""Record the last changes, for `undo`."""
 
-from dataclasses import asdict
-
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
 from registry.db.acting import acting
-from registry.db.queries.changes import REMEMBERED, MadeChange
+from registry.db.queries.changes import GROUP_DIGITS, REMEMBERED, MadeChange
 from registry.db.schema import changes
 from registry.db.writes.statements import insert_rows
 
 
 def add_change(connection: Connection, change: MadeChange, host: str) -> None:
-    """Write a change down, unless it is; its ``id`` is given here."""
+    """Record a change, unless it is recorded already. The database gives it its ``id``."""
     facts = {key: value for key, value in change._asdict().items() if key != "id"}
-    insert_rows(
-        connection, changes, [{**facts, "host": host, **asdict(acting())}], ignore_known=True
-    )
+    row = {**facts, "host": host, "client": acting().client}
+    insert_rows(connection, changes, [row], ignore_known=True)
 
 
 def drop_old_changes(connection: Connection, host: str) -> None:
-    """Forget the changes of a host that are beyond those that are remembered."""
-    latest = select(changes.c.id).where(changes.c.host == host).order_by(changes.c.id.desc())
+    """Forget the changes of a host that belong to older commands than the last `REMEMBERED`."""
+    command = func.coalesce(changes.c.command, func.substr(changes.c.number, 1, GROUP_DIGITS))
+    latest = (
+        select(func.max(changes.c.id))
+        .where(changes.c.host == host)
+        .group_by(command)
+        .order_by(func.max(changes.c.id).desc())
+    )
     too_old = latest.offset(REMEMBERED).limit(1).scalar_subquery()
     connection.execute(delete(changes).where(changes.c.host == host, changes.c.id <= too_old))
 

@@ -1,0 +1,120 @@
+"""One command is one undo: all skills that a command changed go back together."""
+
+import json
+
+import pytest
+
+from tests.conftest import write_skill
+
+BROKEN = "---\nname: {name}\ndescription: Use when: asked\n---\nBody.\n"
+
+
+@pytest.fixture
+def skills(cli, tmp_path):
+    """Three skills of one source, each of which `check --fix` changes."""
+    root = tmp_path / "many"
+    for name in ("one", "three", "two"):
+        folder = root / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(BROKEN.format(name=name))
+    assert cli("sync", str(root), "--name", "many").exit_code == 0
+    return root
+
+
+def texts(root):
+    return {path.parent.name: path.read_text() for path in sorted(root.glob("*/SKILL.md"))}
+
+
+@pytest.mark.both
+def test_one_undo_takes_back_all_that_check_fix_changed(cli, skills):
+    before = texts(skills)
+    assert cli("check", "--fix", "--yes").exit_code == 0
+    assert all(texts(skills)[name] != before[name] for name in before)
+    done = cli("undo", "--yes")
+    assert (done.exit_code, done.stdout) == (0, "Undone: update one and 2 more skills\n")
+    assert "The last command (check) changed 3 skills:" in done.stderr
+    assert done.stderr.count("gets its former content (many/") == 3
+    assert texts(skills) == before
+    assert cli("undo", "--yes").stderr == "Error: There is nothing to undo.\n"
+
+
+@pytest.mark.both
+def test_one_undo_brings_back_all_skills_that_one_delete_removed(cli, skills):
+    before = texts(skills)
+    assert cli("delete", "one", "two", "three").exit_code == 0
+    assert texts(skills) == {}
+    assert cli("undo", "--yes").exit_code == 0
+    assert texts(skills) == before
+
+
+def test_one_undo_takes_back_an_update_of_two_skills_and_no_earlier_command(cli, skills):
+    before = texts(skills)
+    cli("update", "one", "two", "--add-tag", "a")
+    between = texts(skills)
+    cli("update", "two", "three", "--add-tag", "b")
+    assert cli("undo", "--yes").exit_code == 0
+    assert texts(skills) == between
+    assert cli("undo", "--yes").exit_code == 0
+    assert texts(skills) == before
+
+
+def test_nothing_is_undone_if_one_of_the_skills_was_changed_since(cli, skills):
+    cli("update", "one", "two", "three", "--add-tag", "a")
+    with (skills / "one" / "SKILL.md").open("a") as document:
+        document.write("By hand.\n")
+    left = texts(skills)
+    refused = cli("undo", "--yes")
+    assert refused.exit_code == 1
+    assert "Can't undo the update of 'one': it was changed since." in refused.stderr
+    assert texts(skills) == left
+
+
+def test_an_edit_is_undone(cli, skills, monkeypatch, tmp_path):
+    before = texts(skills)
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho 'More.' >> \"$1\"\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    assert cli("edit", "two").exit_code == 0
+    assert texts(skills) != before
+    done = cli("undo", "--yes")
+    assert (done.exit_code, done.stdout) == (0, "Undone: update two\n")
+    assert "-More.\n" in done.stderr
+    assert texts(skills) == before
+
+
+def test_an_edit_that_broke_the_skill_is_undone(cli, skills, monkeypatch, tmp_path):
+    before = texts(skills)
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nprintf -- '---\\nname: [\\n---\\n' > \"$1\"\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    assert cli("edit", "two").exit_code == 1
+    assert texts(skills) != before
+    assert cli("undo", "--yes").exit_code == 0
+    assert texts(skills) == before
+
+
+def test_undo_list_shows_each_command_with_its_time(cli, skills):
+    assert "nothing to undo" in cli("undo", "--list").stderr
+    cli("create", "new", "--description", "x")
+    cli("update", "one", "two", "--add-tag", "a")
+    listed = cli("undo", "--list")
+    assert listed.exit_code == 0
+    first, second = listed.stdout.splitlines()
+    assert first.endswith("Z\tupdate one and 1 more skill")
+    assert second.endswith("Z\tcreate new")
+    told = json.loads(cli("undo", "--list", "--json").stdout)
+    assert [(one["command"], len(one["changes"])) for one in told] == [("update", 2), ("create", 1)]
+    assert len(texts(skills)) == 4
+    assert cli("undo", "--list", "--skip").exit_code == 2
+
+
+def test_one_undo_takes_back_a_pull_of_several_skills(cli, skills, tmp_path):
+    project = tmp_path / "project"
+    write_skill(project / "mine")
+    assert cli("pull", "one", "two", "--to", str(project)).exit_code == 0
+    assert cli("undo", "--yes").exit_code == 0
+    assert sorted(path.name for path in project.iterdir() if path.name != "skills.lock.json") == [
+        "mine"
+    ]
