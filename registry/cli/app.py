@@ -28,11 +28,12 @@ COMMANDS: Final = {
     "edit": "Open a skill's SKILL.md in your editor, then sync and check it.",
     "delete": "Move skills to the trash.",
     "restore": "Bring deleted skills back.",
-    "undo": "Take back the last change: a create, update, delete, restore or pull.",
+    "undo": "Undo the last command that changed skills.",
     "trash": "List what was deleted, or end it for good.",
     "history": "List what a skill was like: each content that the registry has seen.",
     "diff": "Show what is different between two revisions of a skill, in all its files.",
     "pull": "Put skills where agents look, or into a folder, as they are now.",
+    "agents": "List the agents that skills can be installed for, and their folders.",
     "import": "Bring in skills from an archive or an address.",
     "export": "Publish skills for discovery: an index and its artifacts.",
     "prompt": "Print the catalogue for a system prompt.",
@@ -110,6 +111,8 @@ def root() -> None:
     "sync", then list, search, read and check them as one catalogue. The folders stay yours: one
     sync fills a lost database with all skills again. Their history, usage counts and how sources
     were registered are in the database alone: "db backup" copies it.
+
+    Other names of commands: ls (list), rm (delete), find (search), outdated (pull --check).
 
     Exit status: 0 done; 1 the request failed, or something was found that was asked for; 2 wrong
     usage; 3 the database can't be used.

@@ -72,7 +72,13 @@ class Group(_WithExamples, Listing):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is called, or say which one is near."""
-        name, known = args[0], self.list_commands(ctx)
+        known = self.list_commands(ctx)
+        if args[0] not in known:
+            from registry.cli.meant import ALIASES
+
+            aliases = (one for one in ALIASES.get(args[0], ()) if one[0] in known)
+            args = [*next(aliases, args[:1]), *args[1:]]
+        name = args[0]
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 

@@ -82,6 +82,7 @@ def _at_skill(error: errors.RegistryError) -> str:
 
 _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
     errors.SkillNotFound: _skill_not_found,
+    errors.AgentNotFound: "To list all agents, run: skill-registry agents",
     errors.SkillGone: "'skill-registry restore {name}' brings it back.",
     errors.SkillInTrash: "'skill-registry restore {name}' brings it back.",
     errors.SkillNotDeleted: (

@@ -1,7 +1,15 @@
-"""What words of other programs are called here, for those who type them out of habit."""
+"""Names of commands that people know from other programs: aliases, and words to suggest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
+
+ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    "ls": (["list"],),
+    "rm": (["delete"], ["remove"]),
+    "find": (["search"],),
+    "outdated": (["pull", "--check"],),
+}
+"""Other names of commands: each works in the groups that have one of the commands named here."""
 
 _DELETE: Final = "'delete' NAME? It moves a skill to the trash, and 'restore' brings it back"
 _TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
@@ -10,13 +18,13 @@ _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
 
 MEANT: Final[Mapping[str, Mapping[str, str]]] = {
     "": {
-        **dict.fromkeys(("remove", "rm", "del", "uninstall"), _DELETE),
+        **dict.fromkeys(("remove", "del", "uninstall"), _DELETE),
         **dict.fromkeys(("install", "fetch", "download"), _TAKE),
         **dict.fromkeys(("update-all", "refresh", "rescan", "scan", "index"), _SYNC),
         **dict.fromkeys(("info", "get", "view", "cat", "read", "open", "inspect"), _SHOW),
         **dict.fromkeys(("validate", "lint", "verify", "doctor", "audit"), "'check'"),
-        **dict.fromkeys(("ls", "dir", "skills", "all"), "'list'"),
-        **dict.fromkeys(("find", "grep", "query"), "'search'"),
+        **dict.fromkeys(("dir", "skills", "all"), "'list'"),
+        **dict.fromkeys(("grep", "query"), "'search'"),
         **dict.fromkeys(("evals", "evaluate", "test", "score"), "'eval'"),
         **dict.fromkeys(("undelete", "untrash", "recover"), "'restore'"),
         **dict.fromkeys(("log", "revisions", "versions"), "'history'"),
@@ -35,15 +43,13 @@ MEANT: Final[Mapping[str, Mapping[str, str]]] = {
         "changes": "'diff'",
     },
     "source": {
-        **dict.fromkeys(("rm", "delete", "del", "forget"), "'source remove'"),
-        "ls": "'source list'",
+        **dict.fromkeys(("delete", "del", "forget"), "'source remove'"),
         "find": "'source discover'",
         "new": "'source add'",
     },
     "trash": {
         **dict.fromkeys(("clear", "purge", "delete", "rm"), "'trash empty'"),
         **dict.fromkeys(("restore", "undelete"), "'restore'"),
-        "ls": "'trash list'",
     },
     "db": {
         **dict.fromkeys(("migrate", "update", "create", "init"), "'db upgrade'"),
@@ -53,6 +59,6 @@ MEANT: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("dump", "export"), "'db backup'"),
         "verify": "'db check'",
     },
-    "tools": {"ls": "'tools list'", "run": "'tools call'"},
+    "tools": {"run": "'tools call'"},
 }
 """By group (empty: the program) and word."""

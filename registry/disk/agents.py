@@ -1,8 +1,9 @@
 """The agents that keep skills in folders: where each does, and what tells that one is installed.
 
-`agents.tsv` has a line an agent, as the ``skills`` command line (npm) knows them. There ``~`` is
-the home folder, ``$NAME`` a variable, ``./`` the project, ``|`` separates choices, ``&`` joins
-conditions, and ``FILE#NAME`` holds where a package.json depends on NAME.
+`agents.tsv` has a line for each agent, with the names and folders of the ``skills`` command line
+(npm). ``~`` is the home folder, ``$NAME`` a variable, ``./`` the project, ``|`` separates choices,
+``&`` joins conditions, and ``FILE#NAME`` is true if a package.json depends on NAME. The last column
+has further folders that the agent reads, by its documentation.
 """
 
 import json
@@ -47,8 +48,9 @@ _MANIFEST_BYTES: Final = 1 << 20
 class Agent(NamedTuple):
     """An agent: its folder below a project, the one for all projects, how it is found.
 
-    ``everywhere`` is empty for one that has skills in projects alone, ``installed`` for one that is
-    never found; both as in `agents.tsv`.
+    ``everywhere`` is empty for an agent that has skills in projects only, ``installed`` for one
+    that is never detected. ``reads`` are further folders that the agent reads; no pull writes
+    there. All are written as in `agents.tsv`.
     """
 
     id: str
@@ -56,11 +58,24 @@ class Agent(NamedTuple):
     project: str
     everywhere: str
     installed: str
+    reads: str = ""
 
     @property
     def is_universal(self) -> bool:
         """Whether it reads `SHARED`, for all projects too, whatever its own folder there is."""
         return self.project == SHARED and self.id not in {"replit", "universal"}
+
+    @property
+    def project_places(self) -> list[str]:
+        """The folders below a project that it reads, the one that pulls write to first."""
+        below = [one[2:] for one in self.reads.split(" | ") if one.startswith("./")]
+        return list(dict.fromkeys([self.project, *below]))
+
+    @property
+    def personal_places(self) -> list[str]:
+        """The folders for all projects that it reads, the one that pulls write to first."""
+        others = [one for one in self.reads.split(" | ") if not one.startswith("./")]
+        return list(dict.fromkeys(filter(None, [self.personal, self.everywhere, *others])))
 
     @property
     def personal(self) -> str:
@@ -113,7 +128,8 @@ def project_folders() -> tuple[str, ...]:
 
     Only folders with a dot: what lies in others, such as ``skills``, may be anybody's.
     """
-    known = {one.project for one in agents().values()} | {*OTHER_FOLDERS, ".github/skills"}
+    known = {place for one in agents().values() for place in one.project_places}
+    known |= {*OTHER_FOLDERS, ".github/skills"}
     return tuple(sorted(one for one in known if one.startswith(".")))
 
 
@@ -121,7 +137,9 @@ def personal_folders(home: str) -> list[str]:
     """Return where skills for agents are found below a home folder, or where variables say."""
     known = dict.fromkeys(os.path.join(home, one) for one in OTHER_FOLDERS)
     for one in agents().values():
-        for place in (one.everywhere, one.personal):
+        for place in one.personal_places:
+            if place.startswith("/"):
+                continue  # a system folder belongs to the administrator
             for choice in filter(None, place.split(" | ")):
                 path = _path(choice, None, home)
                 if path is not None:

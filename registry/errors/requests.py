@@ -45,17 +45,13 @@ class PersonalityNotFound(NotFound):
 
 
 class AgentNotFound(NotFound):
-    """No agent of this name is known: ``name``, ``similar``, ``known``."""
+    """No agent has this name: ``name``, ``similar`` names, and all ``known`` ones."""
 
-    sentence = "No agent named {name:q} is known."
+    sentence = "No agent named {name:q}."
 
     name: str
     similar: Sequence[str]
     known: Sequence[str]
-
-    def _details(self) -> str:
-        # All of them: nothing else lists them.
-        return "" if self.facts["similar"] else self.fill(" There are {known:list}.")
 
 
 class ToolsetNotFound(NotFound):

@@ -60,9 +60,8 @@ def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
     """
     found: list[Seen] = []
     if project is not None:
-        found += _Look(core, project, "project").at([agent.project], agent)
-    places = dict.fromkeys(one for one in (agent.personal, agent.everywhere) if one)
-    found += _Look(core, Target.everywhere(), "global").at(list(places), agent)
+        found += _Look(core, project, "project").at(agent.project_places, agent)
+    found += _Look(core, Target.everywhere(), "global").at(agent.personal_places, agent)
     return found
 
 

@@ -2,9 +2,11 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
+from registry.disk.agents import agents
 from registry.model import Skill
 from tests.conftest import write_skill
 
@@ -69,7 +71,49 @@ def test_what_is_behind_missing_or_gone_is_told(library, cli, project, root):
 def test_agents_that_look_into_one_folder_see_the_same(library, cli, project):
     cli("pull", "haiku", "--agent", "codex")
     assert seen(cli("list", "--agent", "zed", "--json")) == {"haiku": ("pulled", "project")}
-    assert seen(cli("list", "--agent", "roo", "--json")) == {}
+    assert seen(cli("list", "--agent", "trae", "--json")) == {}
+
+
+@pytest.mark.parametrize(
+    ("agent", "place"),
+    [
+        ("codex", ".codex/skills"),
+        ("codex", "~/.codex/skills"),
+        ("cursor", "~/.claude/skills"),
+        ("github-copilot", ".github/skills"),
+        ("gemini-cli", ".gemini/skills"),
+        ("opencode", ".claude/skills"),
+    ],
+)
+def test_further_folders_that_an_agent_reads_are_listed(library, cli, project, agent, place):
+    folder = Path(place).expanduser() if place.startswith("~") else project / place
+    write_skill(folder / "own")
+    where = "global" if place.startswith("~") else "project"
+    assert seen(cli("list", "--agent", agent, "--json")) == {"own": ("unknown", where)}
+
+
+def test_codex_home_moves_the_folder_that_codex_reads(library, cli, project, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    write_skill(tmp_path / "codex" / "skills" / "own")
+    assert seen(cli("list", "--agent", "codex", "--json")) == {"own": ("unknown", "global")}
+
+
+def test_agents_lists_all_agents_the_installed_ones_first(cli, tmp_path):
+    (tmp_path / "home" / ".trae").mkdir()
+    listed = json.loads(cli("agents", "--json").stdout)
+    assert (listed[0]["agent"], listed[0]["installed"]) == ("trae", True)
+    assert len(listed) == len(agents())
+    by_name = {one["agent"]: one for one in listed}
+    assert by_name["codex"]["project"] == ".agents/skills"
+    assert "$CODEX_HOME/skills" in by_name["codex"]["reads"]
+
+
+def test_an_unknown_agent_is_answered_with_the_command_that_lists_them(library, cli):
+    refused = cli("pull", "haiku", "--agent", "nope")
+    assert refused.stderr.endswith(
+        "Error: No agent named 'nope'. To list all agents, run: skill-registry agents\n"
+    )
+    assert "Did you mean 'codex'" in cli("pull", "haiku", "--agent", "codx").stderr
 
 
 def test_the_lines_have_state_name_and_folder(library, cli, project):

@@ -109,14 +109,11 @@ def test_a_database_in_a_place_that_is_no_folder_says_so(newcomer, root, tmp_pat
     ("typed", "told"),
     [
         ("remove", "'delete'"),
-        ("rm", "'delete'"),
         ("uninstall", "'delete'"),
         ("install", "'pull'"),
         ("add", "'source add'"),
         ("new", "'create'"),
         ("help", "'--help'"),
-        ("ls", "'list'"),
-        ("find", "'search'"),
         ("info", "'show'"),
         ("cat", "'show'"),
         ("update-all", "'sync'"),
@@ -141,9 +138,7 @@ def test_a_word_of_other_programs_is_told_ours(newcomer, typed, told):
 @pytest.mark.parametrize(
     ("group", "typed", "told"),
     [
-        ("source", "rm", "'source remove'"),
         ("source", "delete", "'source remove'"),
-        ("source", "ls", "'source list'"),
         ("trash", "clear", "'trash empty'"),
         ("trash", "restore", "'restore'"),
         ("db", "migrate", "'db upgrade'"),
@@ -268,3 +263,29 @@ def test_what_is_wrong_with_the_settings_is_one_sentence(cli, tmp_path, text, to
     assert result.stderr.startswith(f"Error: The settings file {settings} can't be used: {told}")
     assert result.stderr.count("\n") == 1
     assert not result.stderr.endswith("?.\n")
+
+
+@pytest.mark.parametrize(
+    ("alias", "command"),
+    [
+        (("ls",), ("list",)),
+        (("find", "haiku"), ("search", "haiku")),
+        (("source", "ls"), ("source", "list")),
+        (("trash", "ls"), ("trash", "list")),
+        (("outdated",), ("pull", "--check")),
+    ],
+    ids=" ".join,
+)
+def test_an_alias_does_the_same_as_the_command(library, cli, alias, command):
+    ran, expected = cli(*alias), cli(*command)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (
+        expected.exit_code,
+        expected.stdout,
+        expected.stderr,
+    )
+
+
+def test_rm_deletes_a_skill_and_removes_a_source(library, cli):
+    assert cli("rm", "haiku").exit_code == 0
+    assert not (library / "haiku").exists()
+    assert cli("source", "rm", "mine").exit_code == 0
