@@ -114,3 +114,11 @@ def test_a_link_is_explained_by_where_it_leads(registry, root, skill, tmp_path):
 def test_an_unknown_name_is_not_found(registry):
     with pytest.raises(SkillNotFound):
         registry.why("nothing-of-the-kind")
+
+
+def test_a_skill_is_not_named_among_those_that_share_its_name(registry, tmp_path):
+    for source in ("one", "two", "three"):
+        write_skill(tmp_path / source / "alpha", description=source)
+        registry.sync(str(tmp_path / source))
+    told = {one.ref: one.reasons[-1].message for one in registry.why("alpha")}
+    assert told["one/alpha"] == "it is listed, but two/alpha, three/alpha have the same name"

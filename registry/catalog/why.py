@@ -121,14 +121,19 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
         fix = "remove disable-model-invocation from the front matter"
         yield Diagnostic("hidden", "info", message, fix=fix)
     else:
-        namesakes = skills.visible_refs(reader, skill.name)
-        if len(namesakes) > 1:
-            message = f"it is listed, but its name is shared by {', '.join(namesakes)}"
-            yield Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
-        else:
-            same = f"; the same files lie in {', '.join(skill.copies)}" if skill.copies else ""
-            yield Diagnostic("listed", "info", f"it is listed{same}")
+        yield _listed(core, skill)
     yield from (link.notice for link in links_to(core, stored))
+
+
+def _listed(core: Core, skill: Skill) -> Diagnostic:
+    """Return what to say of a listed skill: what shares its name, or where its copies are."""
+    others = [one for one in skills.visible_refs(core.reader, skill.name) if one != skill.ref]
+    if others:
+        have = "have" if others[1:] else "has"
+        message = f"it is listed, but {', '.join(others)} {have} the same name"
+        return Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
+    same = f"; the same files are in {', '.join(skill.copies)}" if skill.copies else ""
+    return Diagnostic("listed", "info", f"it is listed{same}")
 
 
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:

@@ -1,11 +1,12 @@
 """What an agent sees: the skills on disk where it looks, and what the lock and registry know."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from registry.catalog.why import Explanation
 from registry.core import Core
 from registry.db.queries.skills import by_place
 from registry.disk.agents import Agent, expand
@@ -19,7 +20,7 @@ from registry.exchange.choice import owner
 from registry.exchange.pull import told_as_refused
 from registry.exchange.standing import Standing
 from registry.exchange.targets import Target
-from registry.model import DOCUMENT_NAMES, Skill, Value, record
+from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Value, record
 from registry.sync.sources import own_sources
 
 Where: TypeAlias = Literal["project", "global"]
@@ -64,6 +65,48 @@ def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
     found += _Look(core, Target.everywhere(), "global").at(agent.personal_places, agent)
     return found
 
+
+def explained_for(
+    core: Core, explanations: Sequence[Explanation], agent: Agent, project: Target
+) -> list[Explanation]:
+    """Return explanations with whether an agent reads each skill from disk, and where.
+
+    Raises as `seen_by`.
+    """
+    seen = [one for one in seen_by(core, agent, project) if one.state != "missing"]
+    return [
+        replace(one, reasons=(*one.reasons, *_read_by(one, agent, seen))) for one in explanations
+    ]
+
+
+def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[Diagnostic]:
+    """Yield what an agent makes of a skill: where it reads it, and what else has its name."""
+    real = real_path(one.path)
+    here = [
+        each
+        for each in seen
+        if real_path(each.place) == real
+        or (one.skill is not None and each.skill is not None and each.skill.ref == one.skill.ref)
+    ]
+    if not here:
+        fix = f"run: skill-registry pull {one.ref} --agent {agent.id}" if one.ref else None
+        yield Diagnostic("agent", "info", f"{agent.name} does not read it", fix=fix)
+        return
+    for each in here:
+        state = "" if each.state in {"pulled", "registered", "unknown"} else f" ({each.state})"
+        yield Diagnostic("agent", "info", f"{agent.name} reads it from {each.place}{state}")
+    names = {each.name for each in here}
+    if others := [each.place for each in seen if each.name in names and each not in here]:
+        message = f"{agent.name} also reads a skill of the same name from {', '.join(others)}"
+        wins = _WINS.get(agent.id)
+        if wins is not None and len({each.where for each in here}) == 1:
+            is_first = here[0].where == wins
+            message += f"; it loads {'this one' if is_first else 'the other one'}"
+        yield Diagnostic("agent", "warning", message)
+
+
+_WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "project"}
+"""Which of two skills of one name an agent loads, by its documentation."""
 
 _PULLED: Final[dict[str, Known]] = {
     "unchanged": "pulled",

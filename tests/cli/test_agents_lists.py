@@ -128,3 +128,21 @@ def test_what_makes_no_sense_is_said(library, cli):
     assert "name it with --agent" in cli("list", "--global").stderr
     assert "Did you mean 'codex'" in cli("list", "--agent", "codx").stderr
     assert "Roo Code sees no skills" in cli("list", "--agent", "roo").stderr
+
+
+def test_why_names_the_folder_that_an_agent_reads_a_skill_from(library, cli, project):
+    cli("pull", "haiku", "--agent", "codex")
+    told = cli("why", "haiku", "--agent", "codex").stdout
+    assert f"Codex reads it from {project}/.agents/skills/haiku" in told
+    told = cli("why", "haiku", "--agent", "trae").stdout
+    assert "Trae does not read it" in told
+
+
+def test_why_says_which_of_two_skills_of_one_name_claude_code_loads(cli, project, tmp_path):
+    for folder, text in ((project, "One."), (tmp_path / "home", "Two.")):
+        write_skill(folder / ".claude/skills/pdf", description=text)
+        assert cli("sync", str(folder / ".claude/skills")).exit_code == 0
+    told = cli("why", "pdf", "--agent", "claude-code", "--json").stdout
+    by_path = {one["path"]: one["reasons"][-1]["message"] for one in json.loads(told)}
+    assert by_path[f"{project}/.claude/skills/pdf"].endswith("it loads the other one")
+    assert by_path[f"{tmp_path}/home/.claude/skills/pdf"].endswith("it loads this one")

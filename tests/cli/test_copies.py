@@ -1,10 +1,11 @@
 """`skill-registry copies`, and copies wherever a skill is shown."""
 
 import json
+import os
 
 import pytest
 
-from tests.conftest import write_skill
+from tests.conftest import OLD, write_skill
 
 
 @pytest.fixture
@@ -140,3 +141,16 @@ def test_copies_that_are_named_themselves_are_changed_once(copied, cli):
 
 def test_a_change_that_changes_nothing_says_nothing_of_copies(copied, cli):
     assert cli("update", "pdf", "--description", "Reads PDF files.").stderr == ""
+
+
+def test_equal_places_of_a_name_are_not_called_different(cli, tmp_path):
+    for number, (source, text) in enumerate((("a", "Old."), ("b", "Old."), ("c", "New."))):
+        folder = write_skill(tmp_path / source / "pdf", description=text)
+        os.utime(folder / "SKILL.md", (OLD + number, OLD + number))
+        assert cli("sync", str(tmp_path / source)).exit_code == 0
+    told = cli("copies", "pdf", "--format", "table").stdout
+    assert [line.split(", ")[1] for line in told.splitlines() if "Z, " in line] == [
+        "newest",
+        "differs",
+        "same as b/pdf",
+    ]

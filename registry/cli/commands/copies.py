@@ -87,15 +87,17 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
 
 
 def _mark(one: "Copies", skill: Skill) -> str:
-    """Return what to say of one of several places, seen from the newest."""
-    newest = one.skills[0]
+    """Return how the files of a skill compare with those listed above it; empty: nothing to say."""
     if one.relation == "identical":
         return ""
-    if skill is newest:
+    if skill is one.skills[0]:
         return "newest"
     if one.relation == "alike":
         return ""
-    return "as the newest" if skill.tree_hash == newest.tree_hash else "differs"
+    same = next(other for other in one.skills if other.tree_hash == skill.tree_hash)
+    if same is skill:
+        return "differs"
+    return "same as the newest" if same is one.skills[0] else f"same as {escape.line(same.ref)}"
 
 
 COLUMNS: Final[Sequence[Column["Copies"]]] = (

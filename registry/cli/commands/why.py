@@ -13,8 +13,10 @@ from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.placed_view import COLUMNS as PLACED
 from registry.cli.placed_view import draw, handle
+from registry.cli.pulling import agent_option, target_of
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
+from registry.disk.agents import find_agent
 from registry.model import record
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 @session_command(
     "skill-registry why pdf-forms",
     "skill-registry why ~/.claude/skills/pdf-forms",
+    "skill-registry why pdf-forms --agent claude-code",
     "skill-registry why pdf-forms --personality coder",
     "skill-registry why pdf-forms --json | jq '.[].listed'",
     "skill-registry why pdf-forms --query 'fill out a form'",
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     shell_complete=complete.personalities,
     help="Also whether this personality of the settings sees it, and by which rule.",
 )
+@agent_option(help="Also whether this agent reads the skill from disk, and from which folder.")
 @click.option(
     "--query",
     metavar="TEXT",
@@ -43,7 +47,13 @@ if TYPE_CHECKING:
 @options.narrowing_options
 @options.format_options
 def command(
-    session: Session, *, subject: str, personality: str | None, query: str | None, **given: Any
+    session: Session,
+    *,
+    subject: str,
+    personality: str | None,
+    agent: str | None,
+    query: str | None,
+    **given: Any,
 ) -> None:
     """Explain why a skill is, or isn't, listed.
 
@@ -57,12 +67,20 @@ def command(
     """
     chosen = options.filters(session, {**given, "personality": None})
     if query is not None:
+        if agent is not None:
+            raise click.UsageError("--agent and --query can't be combined.")
+        session.style = session.style or "table"  # in a pipe, too: the findings are the answer
         placed = session.registry.why_found(subject, query, chosen, personality)
         emit(session, placed, PLACED, to_record=record, draw=draw)
         return
     if chosen != Filters():
         raise click.UsageError("Filters go with --query.")
     found = session.registry.why(subject, personality)
+    if agent is not None:
+        from registry.exchange.seen import explained_for
+
+        project = target_of(session, None, is_global=False)
+        found = explained_for(session.registry.core, found, find_agent(agent), project)
     emit(session, found, COLUMNS, to_record=_record, draw=_draw)
 
 
