@@ -135,14 +135,15 @@ class _Look:
                 # or other agents that have it look into the same folder
                 if agent.id in entry.agents or {*self._target.labels(entry.agents)} & {*labels}
             }
+            # A folder that is linked into another one is listed once.
             seen: set[str] = set()
             for label in labels:
                 path = self._path(label)
-                if path is None or real_path(path) in seen:
-                    continue
-                seen.add(real_path(path))
-                for name in _folders(path):
-                    place = os.path.join(path, name)
+                for name in [] if path is None else _folders(path):
+                    place = os.path.join(path or "", name)
+                    if (real := real_path(place)) in seen:
+                        continue
+                    seen.add(real)
                     if name in ours and label == labels[0]:
                         found.append(self._locked(standing, name, place))
                     else:
