@@ -125,6 +125,7 @@ class SkillRegistry:
 
         What is ``wanted`` is given as `Filters` or as its values: ``list(tags=["office"])``.
         """
+        self.core.warn_if_empty()
         return listed(
             self.core, filters, wanted, sort=sort, reverse=reverse, limit=limit, offset=offset
         )
@@ -141,6 +142,7 @@ class SkillRegistry:
 
         A skill that is renamed meanwhile (or changed, in an order by time) may come again or not.
         """
+        self.core.warn_if_empty()
         return iterate(self.core, filters, wanted, sort=sort, reverse=reverse)
 
     def left_out(self, filters: Filters | None = None) -> int:
@@ -161,6 +163,7 @@ class SkillRegistry:
 
         The results of several queries, up to 5, are taken in turn, each skill once.
         """
+        self.core.warn_if_empty()
         asked = [*([query] if isinstance(query, str) else query), *queries]
         return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 

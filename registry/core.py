@@ -50,6 +50,7 @@ class _Shared:
 
     writer: Writer | None = None
     closed: bool = False
+    told_empty: bool = False
     followers: set[Follower] = field(default_factory=set)
     dialects: "Dialects | None" = None
 
@@ -183,6 +184,20 @@ class Core:
     def warn(self, text: str) -> None:
         """Tell people that something beside what was asked for, and done, did not work."""
         self.on_warning(text)
+
+    def warn_if_empty(self) -> None:
+        """Warn once if there is no database yet, so that its skills can't be missed unnoticed."""
+        if self._shared.told_empty or not self.reader.empty:
+            return
+        self.tell_no_more_that_it_is_empty()
+        self.warn(
+            f"No database at {self.backend.path}, so there are no skills. "
+            "To create it, sync a folder."
+        )
+
+    def tell_no_more_that_it_is_empty(self) -> None:
+        """Leave out the warning of `warn_if_empty`, for a caller with a message of its own."""
+        self._shared.told_empty = True
 
     def damage(self) -> DatabaseProblem | None:
         """Return what is wrong with the database; asked when something failed for no other reason.

@@ -32,8 +32,6 @@ ROOMS = [
 """From the roof to the ground; those on one floor do not know each other."""
 
 MAX_ROOMS = 17
-MAX_LINES = {"api.py": 760, "errors.py": 370}
-"""The facade has a method for each operation, and the errors a class for each; nothing else."""
 
 
 @functools.cache
@@ -197,13 +195,3 @@ def test_reading_and_an_idle_sync_import_nothing_heavy(registry, root, skill, da
     registry.sync(str(root))
     run = interpreted("-c", SCRIPT, database, *HEAVY)
     assert run.stdout.strip() == "[]", run.stderr
-
-
-def test_no_file_grows_past_what_one_person_can_hold_in_mind():
-    long = {
-        path.name: lines
-        for path in modules().values()
-        if (lines := len(path.read_text(encoding="utf-8").splitlines()))
-        > MAX_LINES.get(path.name, 336)
-    }
-    assert long == {}

@@ -241,3 +241,19 @@ def test_importing_the_package_imports_nothing_of_it():
     )
     run = interpreted("-c", script)
     assert run.stdout.splitlines() == ["['registry']", "False"]
+
+
+def test_a_registry_without_a_database_warns_once(tmp_path, caplog):
+    path = tmp_path / "typo.db"
+    with SkillRegistry.open(path) as registry:
+        assert registry.list().total == 0
+        assert registry.search("anything").total == 0
+    (told,) = caplog.messages
+    assert told == (f"No database at {path}, so there are no skills. To create it, sync a folder.")
+    assert not path.exists()
+
+
+def test_the_search_tool_says_that_no_folder_is_registered(tmp_path):
+    with SkillRegistry.open(tmp_path / "new.db") as registry:
+        found = registry.toolset("native").call("search_skills", {"query": "pdf"})
+    assert found["note"].startswith("The registry is empty: no folder is registered.")

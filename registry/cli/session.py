@@ -41,6 +41,7 @@ class Session:
         if self.db and not self.starts_new and is_file and not os.path.lexists(opened.path):
             opened.close()
             raise DatabaseMissing(path=opened.path, name="")
+        opened.core.tell_no_more_that_it_is_empty()  # listings say it, with the next command
         opened.core.on_warning = lambda text: self.console.note(escape.text(text), "yellow")
         return opened
 

@@ -15,6 +15,7 @@ from registry.catalog.search.fit import FITS
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import list_skills
 from registry.db.queries.skills import StoredSkill
+from registry.db.queries.summary import registered
 from registry.errors import (
     FileNotFoundInSkill,
     NotInTrash,
@@ -118,7 +119,10 @@ class NativeToolset(Toolset):
             for hit in found
         ]
         page = _page(hits, found.total, offset)
-        return {**page, "confidence": found.confidence, "note": _fitting(found)}
+        note = _fitting(found)
+        if not found.total and not registered(self._core.reader)[1]:
+            note = "The registry is empty: no folder is registered. The user has to register one."
+        return {**page, "confidence": found.confidence, "note": note}
 
     def _read_skill(self, *, name: str, offset: int = 0, max_chars: int = PIECE) -> Json:
         skill = self._view.find(name)

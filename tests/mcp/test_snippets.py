@@ -61,14 +61,16 @@ def test_the_command_of_a_configuration_serves_the_skills(arguments, environment
     assert anyio.run(names) == ["code-review"]
 
 
-def test_the_python_client_finds_skills(environment, capsys):
+def test_the_python_client_finds_skills_of_the_database_in_the_environment(
+    environment, capsys, monkeypatch
+):
+    # The SDK passes none of these variables on to the server.
+    monkeypatch.setenv("SKILL_REGISTRY_DB", environment.pop("SKILL_REGISTRY_DB"))
     (snippet,) = blocks("python")
-    started = 'command="skill-registry", args=["mcp", "--read-only"]'
+    started = 'command="skill-registry", args=['
     assert started in snippet
     script = snippet.replace(
-        started,
-        f"command={sys.executable!r}, args=['-m', 'registry', 'mcp', '--read-only'], "
-        f"env={environment!r}",
+        started, f"env={environment!r}, command={sys.executable!r}, args=['-m', 'registry', "
     )
     exec(script, {"__name__": "__main__"})  # its imports are here
     assert capsys.readouterr().out == "code-review Review a pull request.\n"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from registry.cli import options
+from registry.cli import escape, options
 from registry.cli.commands.mcp_install import install
 from registry.cli.commands.tools import binding_options
 from registry.cli.group import Command, Listing
@@ -110,18 +110,33 @@ def command(
     )
     server = SkillServer(session.registry, serving)
     if address is None:
+        _tell_if_empty(session)
         if console.is_terminal and sys.stdin.isatty():
             console.note(STDIO)
         serve_stdio(server)
         return
     host, port = address
+
+    def on_start() -> None:
+        console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it.")
+        _tell_if_empty(session)
+
     serve_http(
         server,
         host,
         port,
         os.environ.get(TOKEN) or None,
-        on_start=lambda: console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it."),
+        on_start=on_start,
     )
+
+
+def _tell_if_empty(session: Session) -> None:
+    """Print that there is no database yet: else a client only sees that nothing is found."""
+    if session.registry.core.reader.empty:
+        session.console.note(
+            f"No database at {escape.line(session.registry.path)}, so there are no skills. "
+            "To create it, run: skill-registry sync FOLDER"
+        )
 
 
 command.add_command(install)
