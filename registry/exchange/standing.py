@@ -31,6 +31,8 @@ _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 
 _NOT_SO: Final = "the registry does not have it so"
 
+_EQUAL: Final = "its files are equal, but no pull installed it; --adopt records it as installed"
+
 _ELSEWHERE: Final = "It was pulled {there}: remove it first."
 
 
@@ -250,6 +252,10 @@ class Standing(Places):
             # Links that were refused are files.
             may_be_files = not one.is_link or (known is not None and known.mode == "link")
             if may_be_files and self._is_right(one, folder, found, entry, entries):
+                if not (
+                    self._how.adopt or self._how.force or self._was_installed(known, folder, one)
+                ):
+                    raise Edited(one.path_of(folder), _EQUAL)
                 kept = found
                 continue
             if found is not None and (known is None or found not in made(known, one)):
@@ -272,6 +278,10 @@ class Standing(Places):
         is_new = kept is None and all(part.base is None for part in [*parts, *left])
         self._displaced(folder, known, is_kept=not lost and (known is not None or is_new))
         return "added" if is_new else "updated", "; ".join(lost) or None
+
+    def _was_installed(self, known: Locked | None, folder: str, one: Laid) -> bool:
+        """Tell whether the lock lists a skill in this place."""
+        return known is not None and any(one.path == it.path for it in self._laid(known, folder))
 
     def _is_right(
         self, one: Laid, folder: str, found: str | None, entry: Locked, entries: Sequence[Entry]

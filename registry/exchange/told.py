@@ -34,8 +34,9 @@ class How:
     """How skills are put into their places.
 
     ``agents``: the ids of those that are to have them, beside those that do; ``mode``: by links to
-    one copy, or by copies; None: as it is, or as is usual. ``force``: also over what somebody else
-    made; ``theirs``: over edits of what was pulled. ``dry_run``: nothing is written. ``offline``:
+    one copy, or by copies; None: as it is, or as is usual. ``force``: also replace folders that no
+    pull made; ``theirs``: replace edits of installed skills; ``adopt``: record folders that no pull
+    made as installed if their files are equal. ``dry_run``: nothing is written. ``offline``:
     of what lies elsewhere only what was fetched before counts. ``progress`` is told how far it is.
     """
 
@@ -43,6 +44,7 @@ class How:
     mode: Mode | None = None
     force: bool = False
     theirs: bool = False
+    adopt: bool = False
     dry_run: bool = False
     offline: bool = False
     progress: Progress | None = None

@@ -170,10 +170,19 @@ class TestEdits:
         assert not (project / ".claude" / "skills" / "alpha").exists()
         assert place.pull("alpha", force=True) == [("alpha", "updated")]
 
-    def test_a_folder_with_the_same_files_is_taken_as_it_is(self, place, project, root):
+    def test_a_folder_with_the_same_files_that_no_pull_made_is_left_alone(
+        self, place, project, root
+    ):
+        mine = project / ".agents" / "skills" / "alpha"
+        shutil.copytree(root / "alpha", mine)
+        assert place.pull("alpha") == [("alpha", "edited")]
+        assert not (project / ".claude/skills/alpha").is_symlink()
+        assert not (project / "skills.lock.json").exists()
+
+    def test_adopt_records_a_folder_with_the_same_files_as_installed(self, place, project, root):
         shutil.copytree(root / "alpha", project / ".agents" / "skills" / "alpha")
         node = (project / ".agents/skills/alpha/SKILL.md").stat().st_ino
-        assert place.pull("alpha") == [("alpha", "updated")]  # by its link
+        assert place.pull("alpha", adopt=True) == [("alpha", "updated")]  # by its link
         assert (project / ".agents/skills/alpha/SKILL.md").stat().st_ino == node
         assert place.check() == {"alpha": "unchanged"}
 

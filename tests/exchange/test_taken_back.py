@@ -174,7 +174,7 @@ def test_what_was_there_and_no_pull_made_is_not_promised_to_come_back(library, p
 
 def test_the_same_files_that_lay_there_before_a_pull_stay(library, place, project, root):
     shutil.copytree(root / "alpha", project / ".agents/skills/alpha")
-    place.pull("alpha")
+    place.pull("alpha", adopt=True)
     with pytest.raises(ChangeNotUndone, match="not kept"):
         undo(library)
     assert (project / ".agents/skills/alpha/SKILL.md").exists()

@@ -158,7 +158,10 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @click.option("--frozen", is_flag=True, help="Exactly what the lock says, or nothing at all.")
 @click.option("--offline", is_flag=True, help="With --frozen: fetch nothing.")
 @click.option(
-    "--adopt", is_flag=True, help="Take over what the 'skills' command line (npm) put in place."
+    "--adopt",
+    is_flag=True,
+    help="Record folders as installed that no pull made: with names those with equal files, else "
+    "all that the 'skills' command line (npm) installed.",
 )
 @click.option("--remove", is_flag=True, help="Remove what was pulled under these names.")
 @options.format_options
@@ -195,6 +198,9 @@ def command(
     """
     from registry.exchange.told import How
 
+    adopts = given["adopt"] and any(given[way] for way in ("names", "tags", "every"))
+    if adopts:
+        given["adopt"] = False
     doing = [flag for flag in ("check", "frozen", "remove", "adopt") if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
     target = target_of(session, to, is_global=is_global)
@@ -203,6 +209,7 @@ def command(
         mode=mode,
         force=force,
         theirs=theirs,
+        adopt=adopts,
         dry_run=dry_run,
         offline=offline,
     )
