@@ -147,6 +147,18 @@ def personal_folders(home: str) -> list[str]:
     return sorted(known)
 
 
+def shared_folder(root: str) -> str | None:
+    """Return the folder that links in an agent's folder ``root`` lead to; None: it is no agent's.
+
+    That is ``.agents/skills`` of the same project, or of the home folder.
+    """
+    for below in project_folders():
+        if root.endswith(f"{os.sep}{below}"):
+            return os.path.join(root[: -len(below) - 1], SHARED)
+    home = os.path.expanduser("~")
+    return os.path.join(home, SHARED) if root in personal_folders(home) else None
+
+
 def _is_installed(agent: Agent, project: str) -> bool:
     ways = agent.installed.split(" | ") if agent.installed else []
     return any(all(_holds(one, project) for one in way.split(" & ")) for way in ways)

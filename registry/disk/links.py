@@ -96,10 +96,14 @@ def _holding(target: str, roots: Iterable[str]) -> str | None:
 LINK_KNOWN: Final = "link-known"
 
 
-def known(target: str) -> Diagnostic:
-    """Return the notice of a link to ``target`` (storable), which lies below a source."""
+def known(target: str, unread: str | None = None) -> Diagnostic:
+    """Return the notice of a link to ``target`` (storable), which is counted there.
+
+    ``unread``: the folder that has to be synced first; None: the target is below a source.
+    """
     message = f"a link to {target}; what it holds is counted there"
-    return Diagnostic(LINK_KNOWN, "info", message)
+    fix = None if unread is None else f"run: skill-registry sync {unread}"
+    return Diagnostic(LINK_KNOWN, "info", message, fix=fix)
 
 
 def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:

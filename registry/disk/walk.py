@@ -262,6 +262,12 @@ class Walk:
             return None
         if link.leads is Leads.OUTSIDE and not link.is_folder:
             return None
+        shared = self._shared() if link.leads is Leads.OUTSIDE else None
+        if shared is not None and is_below(link.target, shared):
+            # As a pull for several agents makes it.
+            notice = known(storable(link.target), storable(shared))
+            self.notices.append(Notice(storable(child), notice))
+            return None
         problem = finding(link, None, fatal=False)
         holds_skill = link.leads is Leads.OUTSIDE and any(
             os.path.lexists(f"{link.target}/{name}") for name in DOCUMENT_NAMES
@@ -270,6 +276,13 @@ class Walk:
             return ScannedFolder(storable(child), None, (), [problem], storable(entry.name))
         self.notices.append(Notice(storable(child), problem))
         return None
+
+    def _shared(self) -> str | None:
+        """Return the real path of the folder that the links of this agent's folder lead to."""
+        from registry.disk.agents import shared_folder
+
+        shared = shared_folder(self.root)
+        return None if shared is None else os.path.realpath(shared)
 
     def _elsewhere(self, folder: str, target: str) -> None:
         self.notices.append(Notice(storable(folder), known(storable(target))))

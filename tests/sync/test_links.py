@@ -1,5 +1,6 @@
 """Links from one source into another, as agents' installers make them: one skill, no error."""
 
+import os
 import shutil
 
 import pytest
@@ -24,7 +25,7 @@ class Homes:
     def link(self, *names):
         for name in names:
             write_skill(self.agents / name)
-            (self.claude / name).symlink_to(f"../../.agents/skills/{name}")
+            (self.claude / name).symlink_to(os.path.relpath(self.agents / name, self.claude))
 
     def sync(self, *targets, **options):
         return self.registry.sync(*map(str, targets), **options)
@@ -50,6 +51,7 @@ def homes(tmp_path, registry):
 
 @pytest.mark.parametrize("second", ["the target", "the links", "all"])
 def test_links_that_led_out_are_settled_by_the_next_sync_of_either_source(homes, second):
+    homes.agents = homes.agents.parents[1] / "store" / "skills"
     homes.link("pdf", "doc")
     homes.sync(homes.claude)
     assert [status for _, status in homes.places()] == ["invalid", "invalid"]
@@ -60,7 +62,7 @@ def test_links_that_led_out_are_settled_by_the_next_sync_of_either_source(homes,
     assert all(not place.startswith("claude/") for place, _ in homes.places())
     assert homes.notices("claude") == [("doc", "link-known"), ("pdf", "link-known")]
     homes.sync()
-    assert homes.places() == [("agents/doc", "ok"), ("agents/pdf", "ok")]
+    assert homes.places() == [("store/doc", "ok"), ("store/pdf", "ok")]
     again = homes.sync()
     assert (again.added, again.removed, again.unchanged, again.invalid) == ((), (), 2, 0)
     # What is still there is not gone: nothing of it could be brought back.
@@ -206,3 +208,17 @@ def test_what_a_stranger_wrote_of_links_is_checked_on_the_disk(homes, tmp_path):
         )
         assert len(changed.all()) == 1
     assert homes.registry.links("pdf") == []
+
+
+def test_a_link_into_the_shared_folder_of_the_same_project_is_no_error(homes):
+    homes.link("pdf")
+    report = homes.sync(homes.claude)
+    assert (report.added, report.invalid, homes.places()) == ((), 0, [])
+    assert homes.codes() == []
+    ((_, notice),) = report.sources[0].notices
+    assert (notice.code, notice.fix) == (
+        "link-known",
+        f"run: skill-registry sync {homes.agents}",
+    )
+    homes.sync(homes.agents)
+    assert homes.places() == [("agents/pdf", "ok")]

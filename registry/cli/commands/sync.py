@@ -1,6 +1,7 @@
 """`skill-registry sync`."""
 
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,7 @@ from registry.cli.group import session_command
 from registry.cli.nested import tell_nesting, tell_project
 from registry.cli.run import Status
 from registry.cli.session import Session
+from registry.disk.links import LINK_KNOWN
 from registry.model import SCOPES
 
 if TYPE_CHECKING:
@@ -191,6 +193,7 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
     _tell_suspicious(session, report)
     if not hints:
         return
+    _tell_links(session, report)
     notices = [
         finding_line(notice, f"{part.path}/{folder}")
         for part in report.sources
@@ -207,6 +210,15 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
             "See the invalid ones: 'skill-registry list --status invalid', and why: "
             "'skill-registry check'"
         )
+
+
+def _tell_links(session: Session, report: "SyncReport") -> None:
+    """Print which folder to sync if links lead to skills in it."""
+    found = (notice for part in report.sources for _, notice in part.notices)
+    unread = Counter(one.fix for one in found if one.code == LINK_KNOWN and one.fix)
+    for fix, count in sorted(unread.items()):
+        links = words.count(count, "link")
+        session.console.note(f"{links} to skills outside of all sources. To read them, {fix}")
 
 
 def _tell_suspicious(session: Session, report: "SyncReport") -> None:
