@@ -132,6 +132,7 @@ __all__ = [
     "Tool",
     "Toolset",
     "ToolsetNotFound",
+    "TrustOutdated",
     "Unavailable",
     "UsageProblem",
     "__version__",

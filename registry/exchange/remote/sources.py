@@ -1,7 +1,7 @@
 """Remote sources: added, synced, changed, trusted and removed."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -147,11 +147,18 @@ def update(
     return source_changes.update(core, source.name, **change)
 
 
-def trust(core: Core, name: str, *, revoke: bool = False, as_admin: bool = False) -> int:
-    """Show agents the skills of a source that were held back; return how many there were.
+def trust(
+    core: Core,
+    name: str,
+    *,
+    revoke: bool = False,
+    as_admin: bool = False,
+    shown: Collection[str | None] | None = None,
+) -> int:
+    """Trust the quarantined skills of a source; return how many there were.
 
-    ``revoke``: instead hold back those with security errors. Raises `UsageProblem` for a source
-    that is a folder of one's own.
+    ``shown``: trust only if these are their tree hashes. ``revoke``: instead quarantine the skills
+    with security errors. Raises `TrustOutdated`, and `UsageProblem` for a local folder.
     """
     from registry.db.writes.sources import distrust_source, trust_source
 
@@ -160,7 +167,9 @@ def trust(core: Core, name: str, *, revoke: bool = False, as_admin: bool = False
     if revoke and source.remote is None:
         raise UsageProblem(message=f"{source.name} is your own: nothing of it is held back")
     with core.writer.transaction() as connection:
-        return (distrust_source if revoke else trust_source)(connection, source.id)
+        if revoke:
+            return distrust_source(connection, source.id)
+        return trust_source(connection, source.id, shown)
 
 
 def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
