@@ -291,8 +291,9 @@ def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     security errors are quarantined again, and so are errors that only newer rules find.
     """
     grave = security_errors(version.findings)
-    tree = version.columns["tree_hash"]
-    if before.held or tree is None or tree != before.skill.tree_hash:
+    tree, source = version.columns["tree_hash"], version.columns["source_id"]
+    is_same = tree is not None and (tree, source) == (before.skill.tree_hash, before.source_id)
+    if before.held or not is_same:
         return bool(grave)
     return bool(grave - security_errors(findings(core.reader, before.id)))
 

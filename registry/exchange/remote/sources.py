@@ -221,6 +221,12 @@ def _behind(core: Core, source: Source) -> bool | None:
             return tree is not None
     except (RegistryError, OSError):
         return None
+    except Exception as error:  # noqa: BLE001  # a server's answer must not hide other sources
+        from registry.exchange.remote.fetching import internal, log
+
+        log.debug("Asking %s failed", source.name, exc_info=True)
+        core.warn(f"{source.name}: {internal(error)}")
+        return None
 
 
 def kind_of(address: Address) -> str:
