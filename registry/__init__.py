@@ -82,6 +82,7 @@ __all__ = [
     "Parameter",
     "PathRefused",
     "PersonalityNotFound",
+    "PinMoved",
     "PullClash",
     "PullRefused",
     "RegistryError",

@@ -11,6 +11,7 @@ from registry.errors import RegistryError, RemoteUnreachable, SyncRunning
 from registry.exchange.remote.checkout import Checkout, home_of
 from registry.exchange.remote.git_program import interrupt
 from registry.exchange.remote.kinds import MAX_REASON, open_remote
+from registry.exchange.remote.pins import pin_now
 from registry.exchange.remote.tree import Bounds
 from registry.model import Remote, Source
 from registry.sync.planning import SyncOptions
@@ -87,7 +88,11 @@ def fetch(
         checkout.check_asked(remote, name)
         known = checkout.known(verify=options.verify)
         kinds = core.settings.source_kinds
-        with open_remote(remote, checkout.state, known, bounds, kinds) as tree:
+        pin = pin_now(checkout, remote, name, bounds)
+        if pin is not None:
+            checkout.note_pin(*pin)
+        commit = None if pin is None else pin.commit
+        with open_remote(remote, checkout.state, known, bounds, kinds, commit=commit) as tree:
             if tree is None:
                 return Fetched(replace(remote, version=known))
             from registry.exchange.remote.chosen import wanted_files

@@ -10,7 +10,7 @@ from typing import Final, Unpack
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
-from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
+from registry.errors import PinMoved, RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.urls import bare
 from registry.model import Remote, Scope, Source
@@ -197,28 +197,17 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 
 def _behind(core: Core, source: Source) -> bool | None:
-    """Tell whether the remote of a source has something newer; None: it has none, or is away."""
-    from registry.exchange.remote.checkout import Checkout, home_of
-    from registry.exchange.remote.kinds import open_remote
-    from registry.exchange.remote.tree import Bounds
+    """Tell whether the remote of a source has something newer; None: it has none, or is away.
 
-    remote = source.remote
-    if remote is None or not is_here(core, source.host, source.path):
+    A pin that moved counts as newer, and is a warning. An unexpected error is one, too.
+    """
+    if source.remote is None or not is_here(core, source.host, source.path):
         return None
-    kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
     try:
-        if remote.kind == "git":
-            from registry.exchange.remote.git import Git, is_changed
-
-            before, now = remote.version, Git(remote.url, "", bounds).find(remote.ref)
-            if before is None or before == now or remote.part is None:
-                return now != before
-            return is_changed(remote.url, remote.part, before, now, bounds)
-        with (
-            Checkout.locked(home_of(source.path, source.name)) as checkout,
-            open_remote(remote, checkout.state, remote.version, bounds, kinds) as tree,
-        ):
-            return tree is not None
+        return _is_behind(core, source, source.remote)
+    except PinMoved as moved:
+        core.warn(f"{source.name}: {moved}")
+        return True
     except (RegistryError, OSError):
         return None
     except Exception as error:  # noqa: BLE001  # a server's answer must not hide other sources
@@ -227,6 +216,33 @@ def _behind(core: Core, source: Source) -> bool | None:
         log.debug("Asking %s failed", source.name, exc_info=True)
         core.warn(f"{source.name}: {internal(error)}")
         return None
+
+
+def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
+    """Tell whether the remote of a source has something newer. Raises `RegistryError`, OSError."""
+    from registry.exchange.remote.checkout import Checkout, home_of
+    from registry.exchange.remote.kinds import open_remote
+    from registry.exchange.remote.tree import Bounds
+
+    kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
+    home = home_of(source.path, source.name)
+    if remote.kind == "git":
+        from registry.exchange.remote.git import Git, is_changed
+        from registry.exchange.remote.pins import pin_now
+
+        checkout = Checkout(home)
+        is_ours = checkout.is_of(remote)
+        pin = pin_now(checkout, remote, source.name, bounds) if is_ours else None
+        now = Git(remote.url, "", bounds).find(remote.ref) if pin is None else pin.commit
+        before = remote.version
+        if before is None or before == now or remote.part is None:
+            return now != before
+        return is_changed(remote.url, remote.part, before, now, bounds)
+    with (
+        Checkout.locked(home) as checkout,
+        open_remote(remote, checkout.state, remote.version, bounds, kinds) as tree,
+    ):
+        return tree is not None
 
 
 def kind_of(address: Address) -> str:
