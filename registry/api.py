@@ -1,7 +1,7 @@
 """`SkillRegistry`: the facade. Every operation is one method, and nothing else is here."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -652,15 +652,24 @@ class SkillRegistry:
 
         return update(self.core, name, **change)
 
-    def trust_source(self, name: str, *, revoke: bool = False, as_admin: bool = False) -> int:
-        """Show agents what was held back of a source; return how many skills that were.
+    def trust_source(
+        self,
+        name: str,
+        *,
+        revoke: bool = False,
+        as_admin: bool = False,
+        shown: Collection[str | None] | None = None,
+    ) -> int:
+        """Trust the quarantined skills of a remote source; return how many there were.
 
-        Those are skills of a remote source with security errors; ``revoke`` holds them back again.
-        Raises `SourceNotFound`.
+        Trust covers the files that the skills have now. If a later version has other files and
+        security errors, it is quarantined again. ``shown``: trust only if these are the tree
+        hashes of the quarantined skills. ``revoke``: quarantine all with security errors again.
+        Raises `SourceNotFound`, `TrustOutdated`.
         """
         from registry.exchange.remote.sources import trust
 
-        return trust(self.core, name, revoke=revoke, as_admin=as_admin)
+        return trust(self.core, name, revoke=revoke, as_admin=as_admin, shown=shown)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
         """Return sources with what their remotes say by now: whether they are ``behind``."""

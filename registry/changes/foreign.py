@@ -2,12 +2,12 @@
 
 import os
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from registry.core import Core
 from registry.disk.atomic import Place, make_folder, open_named, write_below
 from registry.disk.walk import Walk
-from registry.errors import SkillHeld
+from registry.errors import SkillHeld, SkillInvalid
 from registry.model import Diagnostic
 from registry.sync.folder import read_folder, security_errors
 
@@ -24,17 +24,22 @@ def check_foreign(
 ) -> None:
     """Raise `SkillHeld` for a skill of these files, by their safe paths, with security errors.
 
-    ``url``: where it came from, if that is where to have it from; None: it is being fetched.
+    An invalid skill can't be scanned, and is `SkillInvalid`. ``url``: the address to get it from
+    again; None: it is being fetched.
     """
-    found = _security_findings(core, files, executable)
+    found = _findings(core, files, executable)
+    broken = [one for one in found if (one.category, one.severity) == ("format", "error")]
+    if broken:
+        raise SkillInvalid(name=name, problems=broken)
     if security_errors(found):
-        raise SkillHeld(name, url=url, problems=found)
+        grave = [one for one in found if one.category == "security" and one.severity != "info"]
+        raise SkillHeld(name, url=url, problems=grave)
 
 
-def _security_findings(
+def _findings(
     core: Core, files: Mapping[str, bytes], executable: Collection[str]
-) -> list[Diagnostic]:
-    """Return the findings about security but for mere notes; the files are read from a disk."""
+) -> Sequence[Diagnostic]:
+    """Return the findings of a sync that reads these files from a folder on disk."""
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
         with open_named(root) as home, make_folder(Place(home, _FOLDER)) as tree:
             for path, data in files.items():
@@ -44,6 +49,4 @@ def _security_findings(
         reading = read_folder(
             os.path.realpath(root), folder, core.settings.limits, {}, dialects=core.dialects
         )
-    return [
-        one for one in reading.findings if one.category == "security" and one.severity != "info"
-    ]
+    return reading.findings

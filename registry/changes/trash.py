@@ -14,7 +14,7 @@ from registry.changes.trashed import NOTED, Trashed, list_trash, note_of
 from registry.changes.update import base_of, compare, not_as_stored
 from registry.core import Core
 from registry.db.queries.journal import Entry, Kind
-from registry.db.queries.skills import StoredSkill
+from registry.db.queries.skills import StoredSkill, namesakes, places_of_name
 from registry.db.writes.gone import end_gone
 from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
 from registry.disk.links import is_dangling
@@ -62,7 +62,22 @@ def delete(
     for link in links:
         if is_dangling(link.link):
             core.warn(f"The link {link.link!r} now leads nowhere.")
+    if not base.skill.shadowed:
+        _warn_of_successor(core, trashed.name)
     return trashed
+
+
+def _warn_of_successor(core: Core, name: str) -> None:
+    """Warn if a deleted skill's name now refers to another skill, perhaps a stranger's."""
+    # Few names are shared: the second query, which asks for projects as well, is rarely sent.
+    is_shared = core.reader.rows(*places_of_name(name))
+    for other in namesakes(core.reader, name) if is_shared else ():
+        skill = other.skill
+        if skill.name == name and other.is_usable and not skill.shadowed:
+            place = f"{skill.source}/{skill.folder} (source {skill.source}, {skill.scope})"
+            origin = f", which comes from {skill.origin.url}" if skill.origin else ""
+            core.warn(f"{name!r} now refers to {place}{origin}.")
+            return
 
 
 def _stage(

@@ -136,6 +136,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.RemoteInvalid: _at_skill,
     errors.RemoteUnreachable: _at_skill,
     errors.RemoteRefused: lambda error: _at_skill(error) or _remote_refused(error),
+    errors.TrustOutdated: "Look at them again: skill-registry source trust {name}",
     errors.SyncRunning: "Wait for it with --wait.",
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,

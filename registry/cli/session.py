@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from registry.cli import escape
 from registry.cli.console import Console
@@ -13,6 +14,9 @@ from registry.model.values import record
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.settings import Settings
+
+FETCHING: Final = "registry.exchange.remote.fetching"
+"""The logger of errors that stop the fetch of one source."""
 
 
 class Session:
@@ -26,6 +30,7 @@ class Session:
         self.style: str | None = None
         self.starts_new = True
         self.upgrades = False
+        self._ending = ExitStack()
 
     @cached_property
     def registry(self) -> "SkillRegistry":
@@ -43,7 +48,25 @@ class Session:
             raise DatabaseMissing(path=opened.path, name="")
         opened.core.tell_no_more_that_it_is_empty()  # listings say it, with the next command
         opened.core.on_warning = lambda text: self.console.note(escape.text(text), "yellow")
+        if self.verbose:
+            self._log()
         return opened
+
+    def _log(self) -> None:
+        """Print the tracebacks of errors that stop one source only, until the session ends."""
+        import logging
+
+        console, logger = self.console, logging.getLogger(FETCHING)
+
+        class Printed(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                console.note(escape.text(self.format(record)))
+
+        handler = Printed()
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+        self._ending.callback(logger.setLevel, logging.NOTSET)
+        self._ending.callback(logger.removeHandler, handler)
 
     @cached_property
     def settings(self) -> "Settings":
@@ -71,5 +94,6 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         """Close the registry, if it was opened; it opens again when it is needed again."""
+        self._ending.close()
         if "registry" in self.__dict__:
             self.__dict__.pop("registry").close()

@@ -70,6 +70,8 @@ def _facts(
     if skill.shadowed:
         state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
     yield "Ref", escape.line(skill.ref)
+    yield "Source", f"{escape.line(skill.source)} ({escape.line(skill.scope)})"
+    yield "Origin", _origin(skill.origin)
     yield "Status", console.style(escape.line(state), style)
     yield "Also in", ", ".join(map(escape.line, skill.copies))
     for link in links:
@@ -77,8 +79,6 @@ def _facts(
     yield "Kind", _one(skill.kind)
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))
-    yield "Source", f"{escape.line(skill.source)} ({escape.line(skill.scope)})"
-    yield "Origin", _origin(skill.origin)
     yield "Host", _one(host)
     yield "Folder", escape.line(skill.path)
     yield "Version", _one(skill.version)

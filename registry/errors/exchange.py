@@ -139,6 +139,19 @@ class RemoteInvalid(RemoteProblem):
     reason: str
 
 
+class PinMoved(RemoteProblem):
+    """The pin of a source means something else now: ``url``, ``reason``.
+
+    ``way``: the command that accepts that; ``commit``: what the pin means now.
+    """
+
+    sentence = "{url:q} is not followed: {reason}. If that is right, run: {way}"
+
+    reason: str
+    way: str
+    commit: str
+
+
 class RemoteTooLarge(RemoteProblem):
     """It has more than is taken: ``url``, ``reason``."""
 

@@ -147,6 +147,14 @@ class SourceInvalid(Invalid):
     reason: str
 
 
+class TrustOutdated(Conflict):
+    """The quarantined skills of a source changed after the user looked at them: ``name``."""
+
+    sentence = "Nothing of {name:q} was trusted: its quarantined skills changed since you looked."
+
+    name: str
+
+
 class SyncRunning(Unavailable):
     """Another process syncs this registry: ``owner``."""
 

@@ -108,10 +108,14 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
                 raise inaccessible(stored.path, finding)
 
 
-def content_as_locked(core: Core, name: str, tree: str) -> list[Entry] | None:
+def content_as_locked(
+    core: Core, name: str, tree: str, *, foreign: bool = True
+) -> list[Entry] | None:
     """Return the files that have this tree hash: of a skill of the name, else of any revision.
 
-    None: neither is known with all its bytes.
+    A quarantined skill is passed over. A revision may hold files that were quarantined once:
+    without ``foreign``, revisions that were read from a remote source are passed over, too. None:
+    the database has no such files, or not all their bytes.
     """
     for stored in skills.same_files(core.reader, name, tree):
         with suppress(RegistryError):
@@ -119,6 +123,8 @@ def content_as_locked(core: Core, name: str, tree: str) -> list[Entry] | None:
             if tree_hash(entries) == tree:
                 return entries
     for revision in kept_as(core.reader, tree):
+        if revision.origin is not None and not foreign:
+            continue
         with suppress(RegistryError):
             found = _kept(core, revision)
             if found is not None and tree_hash(found) == tree:

@@ -5,16 +5,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from shlex import quote
 
+from registry.changes.foreign import check_foreign
 from registry.core import Core
-from registry.errors import LockMissing, LockNotMet, NotPulled, PullRefused, RegistryError
+from registry.db.queries.skills import same_files
+from registry.errors import (
+    LockMissing,
+    LockNotMet,
+    NotPulled,
+    PullRefused,
+    RegistryError,
+    SkillHeld,
+)
 from registry.exchange import lockfile
 from registry.exchange.choice import folders
-from registry.exchange.content import content_as_locked, is_known
+from registry.exchange.content import Entry, content_as_locked, is_known
 from registry.exchange.lockfile import Locked
 from registry.exchange.origins import Origins
 from registry.exchange.placed import Placed
 from registry.exchange.remembered import remember
+from registry.exchange.remote.git import COMMIT
 from registry.exchange.staging import alone_in, where
 from registry.exchange.standing import Standing
 from registry.exchange.targets import Target
@@ -86,8 +97,9 @@ def put_back(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
     """Let everything be as the lock says, to the byte, or change nothing at all.
 
     The files come from the registry, its skills as they are now and their revisions, else from
-    where the lock says that they come from. Raises `LockNotMet` where some are not to be had, or
-    are in the way of an edit, and as `pull`.
+    the address in the lock. Files of a remote source are scanned unless their skill is listed.
+    Raises `LockNotMet` if files can't be had, have security errors, or an edit is in their way;
+    and as `pull`.
     """
     check_locked(target)
     missing: list[str] = []
@@ -113,13 +125,41 @@ def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
 def _put_back(core: Core, work: Standing, origins: Origins, folder: str, entry: Locked) -> Pulled:
     # Not kept from the first time to the second: together they may be larger than the memory.
     reason = None
-    entries = content_as_locked(core, entry.name, entry.tree_hash)
+    entries = content_as_locked(core, entry.name, entry.tree_hash, foreign=False)
     if entries is None:
+        entries = content_as_locked(core, entry.name, entry.tree_hash)
         try:
-            entries = origins.files(entry)
+            if entries is None:
+                entries = origins.files(entry)
+            if entries is not None:
+                _check_foreign(core, entry, entries)
+        except SkillHeld as held:
+            entries, reason = None, _why_held(core, entry, held)
         except RegistryError as error:
-            reason = str(error)
+            entries, reason = None, str(error)
     return work.put_back(folder, entry, entries, reason)
+
+
+def _check_foreign(core: Core, entry: Locked, entries: Sequence[Entry]) -> None:
+    """Raise `SkillHeld` or `SkillInvalid` for files that a sync would quarantine or refuse."""
+    files = {one.path: one.data for one in entries}
+    check_foreign(core, entry.name, files, {one.path for one in entries if one.executable})
+
+
+def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
+    """Return the first security error of a lock's entry, and the command that accepts it.
+
+    Trust belongs to a source. If no source has these files, one pinned to their commit gets them.
+    """
+    found = next(one for one in held.facts["problems"] if one.severity == "error")
+    waiting = same_files(core.reader, entry.name, entry.tree_hash)
+    source = next((one.skill.source for one in waiting if one.held), None)
+    way = "skill-registry source trust " + (quote(source) if source else "NAME")
+    if source is None and entry.origin is not None and entry.origin["url"] is not None:
+        url, commit = entry.origin["url"], entry.origin["commit"] or ""
+        pinned = f"{url}#{commit}" if COMMIT.fullmatch(commit) else url
+        way = f"skill-registry sync {quote(pinned)} && {way}"
+    return f"it has security errors ({found.code}: {found.message}). To accept them, run: {way}"
 
 
 def check_locked(target: Target) -> None:

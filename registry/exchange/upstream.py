@@ -11,6 +11,7 @@ from registry.errors import NoUpstream
 from registry.exchange.content import content_of
 from registry.exchange.remote.chosen import below
 from registry.exchange.remote.kinds import open_remote
+from registry.exchange.remote.pins import commit_now
 from registry.exchange.remote.tree import Bounds
 from registry.model import Origin
 from registry.sync.sources import find
@@ -39,14 +40,16 @@ def diff_upstream(core: Core, name: str) -> str:
 
 def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | None:
     """Return the files of a skill as its remote has them now; None: as they are here."""
-    remote = find(core, stored.skill.source).remote
+    source = find(core, stored.skill.source)
+    remote = source.remote
     if remote is None:
         raise NoUpstream(name=stored.skill.ref)
     kinds = core.settings.source_kinds
+    commit = commit_now(source, Bounds())
     # Not in the checkout: what is looked at here is not what the source has read last.
     with (
         TemporaryDirectory(prefix="skill-registry-") as state,
-        open_remote(remote, state, remote.version, Bounds(), kinds) as tree,
+        open_remote(remote, state, remote.version, Bounds(), kinds, commit=commit) as tree,
     ):
         if tree is None:
             return None

@@ -242,8 +242,8 @@ def read_version(
 ) -> NewVersion | Unread:
     """Read a folder into a new version, unless a part can't be read: then ``before`` stays.
 
-    ``with_contents``: with the bytes of all files that are read. ``from_remote``: it is held back
-    where it has security errors that were not accepted in ``before``.
+    ``with_contents``: with the bytes of all files that are read. ``from_remote``: it is quarantined
+    if it has security errors, unless ``before`` has the same files and is trusted.
     """
     what = (walk.root, found, walk.limits)
     if before is None:
@@ -270,7 +270,7 @@ def read_version(
     previous = Previous(before.id, before.uid, before.skill.created_at)
     version = make_version(reading, source_id, scan_ns, now, previous)
     if from_remote:
-        version.columns["held"] = int(_is_held(core, version.findings, before))
+        version.columns["held"] = int(_is_held(core, version, before))
     return version
 
 
@@ -283,12 +283,19 @@ def _were_looked_through(before: StoredSkill, mark: str) -> bool:
     return usable and not before.racy and is_current(before.fingerprint, mark)
 
 
-def _is_held(core: Core, found: Sequence[Diagnostic], before: StoredSkill) -> bool:
-    """Tell whether a skill that strangers wrote has security errors that nobody has accepted."""
-    grave = security_errors(found)
-    if grave and not before.held:
-        grave -= security_errors(findings(core.reader, before.id))
-    return bool(grave)
+def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
+    """Tell whether to quarantine a new version of a remote skill.
+
+    Trust covers exactly the files that the user was shown. One changed line elsewhere can turn an
+    accepted finding into another: a different host, a different secret. So different files with
+    security errors are quarantined again, and so are errors that only newer rules find.
+    """
+    grave = security_errors(version.findings)
+    tree, source = version.columns["tree_hash"], version.columns["source_id"]
+    is_same = tree is not None and (tree, source) == (before.skill.tree_hash, before.source_id)
+    if before.held or not is_same:
+        return bool(grave)
+    return bool(grave - security_errors(findings(core.reader, before.id)))
 
 
 def _is_other_topic(reading: Reading, before: StoredSkill) -> bool:

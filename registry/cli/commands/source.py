@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from registry.cli import complete, escape, options, words
+from registry.cli.findings_view import tell_security
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
 from registry.cli.nested import tell_nesting
@@ -171,35 +172,46 @@ def update(session: Session, /, *, name: str, as_admin: bool, **change: Any) -> 
 
 @session_command(
     "skill-registry source trust office",
-    "skill-registry source trust office --revoke     # hold them back again",
+    "skill-registry source trust office --revoke     # quarantine them again",
     group=command,
 )
 @click.argument("name", shell_complete=complete.sources)
-@click.option("--revoke", is_flag=True, help="Hold back all with security errors again.")
+@click.option("--revoke", is_flag=True, help="Quarantine all skills with security errors again.")
+@options.yes_option
 @options.as_admin_option
 @options.json_option
-def trust(session: Session, *, name: str, revoke: bool, as_admin: bool) -> None:
-    """Show agents the skills of a source that were held back.
+def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: bool) -> None:
+    """Trust the quarantined skills of a source, so that agents see them.
 
-    Those are skills from elsewhere with security errors, which "sync" and "check" tell; each is
-    named with the codes of its errors. What a later version of them does beyond that is held back
+    Skills of a remote source are quarantined if they have security errors. This command prints the
+    errors; on a terminal it asks before it trusts the skills. Trust covers exactly the files whose
+    errors were printed. If a later version has other files and security errors, it is quarantined
     again.
     """
     from registry.db.queries.elsewhere import suspicious
     from registry.sync.sources import find
 
     core = session.registry.core
-    codes: dict[str, set[str]] = {}
-    for one in suspicious(core.reader, find(core, name).name):
-        if one.severity == "error" and one.held != revoke:
-            codes.setdefault(one.ref, set()).add(one.code)
-    changed = session.registry.trust_source(name, revoke=revoke, as_admin=as_admin)
-    for ref, found in codes.items():
-        session.console.note(f"{escape.line(ref)}: {escape.line(', '.join(sorted(found)))}")
+    found = [
+        one
+        for one in suspicious(core.reader, find(core, name).name)
+        if one.severity == "error" and one.held != revoke
+    ]
+    for one in found:
+        tell_security(session.console, one.ref, one)
+    count = words.count(len({one.ref for one in found}), "skill")
+    if found and not (revoke or yes) and session.console.err_is_terminal and sys.stdin.isatty():
+        click.confirm(f"Trust {count}, so that agents see what is above?", abort=True, err=True)
+    changed = session.registry.trust_source(
+        name,
+        revoke=revoke,
+        as_admin=as_admin,
+        shown=None if revoke else {one.tree_hash for one in found},
+    )
     are = "is" if changed == 1 else "are"
-    done = f"{words.count(changed, 'skill')} {are} {'held back' if revoke else 'listed'} now."
+    done = f"{words.count(changed, 'skill')} {are} {'quarantined' if revoke else 'listed'} now."
     if not changed:
-        done = "No skill has security errors." if revoke else "No skill was held back."
+        done = "No skill has security errors." if revoke else "No skill was quarantined."
     key = "held" if revoke else "trusted"
     session.answer({key: changed}, [done])
 

@@ -188,6 +188,8 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
     for part in report.sources:
         if part.outcome != "ok":
             console.note(_held(part), "yellow")
+            if (part.message or "").startswith("Internal error") and not session.verbose:
+                console.note("Please report it with what the same command with --verbose prints.")
         for text in part.fetched:
             console.note(f"{escape.line(part.name)}: {escape.prose(text)}.")
     _tell_suspicious(session, report)

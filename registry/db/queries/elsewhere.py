@@ -15,23 +15,28 @@ def skills_in(reader: Reader, source: str) -> list[StoredSkill]:
 
 
 class Suspicious(NamedTuple):
-    """A finding about security in a skill; ``held``: agents don't see that skill."""
+    """A finding about security in a skill; ``held``: the skill is quarantined.
+
+    ``tree_hash``: the files that the finding is about.
+    """
 
     ref: str
     severity: Severity
     code: str
     message: str
     held: bool
+    tree_hash: str | None
 
 
 def suspicious(reader: Reader, source: str) -> list[Suspicious]:
     """Return the findings about security in a source's skills but for mere notes, errors first."""
     marks = ", ".join("?" * len(SECURITY_CODES))
     rows = reader.rows(
-        "SELECT s.ref, d.severity, d.code, d.message, s.held FROM diagnostics d "
+        "SELECT s.ref, d.severity, d.code, d.message, s.held, s.tree_hash "
+        "FROM diagnostics d "
         "JOIN skills s ON s.id = d.skill_id JOIN sources src ON src.id = s.source_id "
         f"WHERE src.name = ? AND s.live = 1 AND d.severity <> 'info' AND d.code IN ({marks}) "
         "ORDER BY d.severity, s.ref, d.code",
         (source, *sorted(SECURITY_CODES)),
     )
-    return [Suspicious._make((*facts, held == 1)) for *facts, held in rows]
+    return [Suspicious._make((*facts, held == 1, tree)) for *facts, held, tree in rows]

@@ -1,6 +1,6 @@
 """Add, change and remove sources."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from sqlalchemy import (
@@ -26,7 +26,7 @@ from registry.db.writes.gone import record_gone
 from registry.db.writes.names import refresh_names, refresh_names_below
 from registry.db.writes.revisions import store_documents
 from registry.db.writes.versions import delete_retired
-from registry.errors import SourceExists
+from registry.errors import SourceExists, TrustOutdated
 from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
 
 _RANGE = 1_000_000
@@ -161,9 +161,20 @@ def record_remote(connection: Connection, source_id: int, remote: Remote) -> Non
     connection.execute(update(sources).where(sources.c.id == source_id).values(**_facts(remote)))
 
 
-def trust_source(connection: Connection, source_id: int) -> int:
-    """Show the skills of a source that were held back; return how many there were."""
+def trust_source(
+    connection: Connection, source_id: int, shown: Collection[str | None] | None = None
+) -> int:
+    """Trust the quarantined skills of a source; return how many there were.
+
+    ``shown``: the tree hashes that the user was shown. Raises `TrustOutdated` if the quarantined
+    skills have other files now.
+    """
     held = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
+    if shown is not None:
+        waiting = set(connection.scalars(select(skills.c.tree_hash).where(*held)))
+        if waiting != set(shown):
+            name = connection.scalar(select(sources.c.name).where(sources.c.id == source_id))
+            raise TrustOutdated(name=name)
     names = _told(connection, "skill trusted", held)
     connection.execute(update(skills).where(*held).values(held=0))
     refresh_names(connection, names)

@@ -3,7 +3,7 @@
 A checkout lies below the data folder and is this user's alone::
 
     lock            held by who fetches
-    asked.json      what it is a checkout of
+    asked.json      the address and pin it is a checkout of, and whether the pin is a tag
     files.json      the blob of each file in ``tree``
     manifest.json   the version that ``tree`` holds, whole; written last
     new             a file on its way into ``tree``
@@ -153,14 +153,45 @@ class Checkout:
         """
         noted = self._noted(ASKED)
         if not noted:
-            self.ask(remote)
-        elif noted not in [{"asked": _asked(one)} for one in (remote, *others)]:
+            self._note(ASKED, {"asked": _asked(remote)})
+        elif noted.get("asked") not in [_asked(one) for one in (remote, *others)]:
             reason = f"that is the checkout of another source or pin than that of {name}"
             raise SourceInvalid(path=self.home, reason=reason)
 
+    def is_of(self, remote: Remote) -> bool:
+        """Tell whether it is a checkout of exactly this; nothing is noted."""
+        return self._noted(ASKED).get("asked") == _asked(remote)
+
     def ask(self, remote: Remote) -> None:
-        """Note what it is a checkout of from now on."""
-        self._note(ASKED, {"asked": _asked(remote)})
+        """Note what the user asks for from now on, whatever the pin was before."""
+        self._note(ASKED, {"asked": _asked(remote), "pin": None})
+
+    @property
+    def pin(self) -> tuple[str, str] | None:
+        """What the pin is (`Git.refs`), and its commit when that was noted."""
+        match self._noted(ASKED).get("pin"):
+            case [str(kind), str(commit)]:
+                return kind, commit
+        return None
+
+    @property
+    def is_pinned_anew(self) -> bool:
+        """Whether the user chose the pin since the last fetch."""
+        return self._noted(ASKED).get("pin", "") is None
+
+    def note_pin(self, kind: str, commit: str) -> None:
+        """Note what the pin is, unless that is noted: the commit counts for a tag, which is fixed.
+
+        Before anything is fetched: a fetch that is cut off leaves no pin open.
+        """
+        if self.pin is None:
+            self._note(ASKED, {**self._noted(ASKED), "pin": [kind, commit]})
+
+    @property
+    def version(self) -> str | None:
+        """The version that was written last, whether or not it surely reached the disk."""
+        version = self._was.get("version")
+        return version if isinstance(version, str) else None
 
     def known(self, *, verify: bool) -> str | None:
         """Return the version that the checkout surely holds; None: it has to be looked at.
@@ -168,9 +199,9 @@ class Checkout:
         It was not finished, or may not have reached the disk before the machine was started anew.
         ``verify``: trust nothing.
         """
-        version, boot = self._was.get("version"), self._was.get("boot")
-        is_sure = isinstance(version, str) and (boot is None or boot == this_boot()) and not verify
-        return version if is_sure else None
+        boot = self._was.get("boot")
+        is_sure = (boot is None or boot == this_boot()) and not verify
+        return self.version if is_sure else None
 
     def take(
         self, tree: Tree, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds

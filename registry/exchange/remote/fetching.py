@@ -1,5 +1,6 @@
 """Bring the checkouts of remote sources up to date, several at once."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import replace
@@ -9,12 +10,15 @@ from registry.core import Core
 from registry.errors import RegistryError, RemoteUnreachable, SyncRunning
 from registry.exchange.remote.checkout import Checkout, home_of
 from registry.exchange.remote.git_program import interrupt
-from registry.exchange.remote.kinds import open_remote
+from registry.exchange.remote.kinds import MAX_REASON, open_remote
+from registry.exchange.remote.pins import pin_now
 from registry.exchange.remote.tree import Bounds
 from registry.model import Remote, Source
 from registry.sync.planning import SyncOptions
 from registry.sync.report import Fetched, Outcome, Progress
-from registry.text import utc_now
+from registry.text import in_one_line, utc_now
+
+log = logging.getLogger(__name__)
 
 PLAIN: Final = SyncOptions()
 AT_ONCE: Final = 4
@@ -31,7 +35,8 @@ def fetch_sources(
 ) -> Mapping[str, Fetched]:
     """Fetch what remote sources hold now; return what became of each, by the source's path.
 
-    What can't be had keeps what was there, and says so.
+    A source that can't be fetched keeps its files and says why. Any error marks its own source
+    only: the others are fetched.
     """
     done: dict[str, Fetched] = {}
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
@@ -61,6 +66,14 @@ def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:
         return Fetched(source.remote, outcome, str(error))
     except OSError as error:
         return Fetched(source.remote, "refused", f"{error.strerror or error} ({source.path})")
+    except Exception as error:  # a server's answer must not stop other sources
+        log.debug("The fetch of %s failed", source.name, exc_info=True)
+        return Fetched(source.remote, "refused", internal(error))
+
+
+def internal(error: Exception) -> str:
+    """Return how an unexpected error is reported. Its traceback is logged, at level DEBUG."""
+    return f"Internal error ({in_one_line(error)[:MAX_REASON]})"
 
 
 def fetch(
@@ -75,7 +88,11 @@ def fetch(
         checkout.check_asked(remote, name)
         known = checkout.known(verify=options.verify)
         kinds = core.settings.source_kinds
-        with open_remote(remote, checkout.state, known, bounds, kinds) as tree:
+        pin = pin_now(checkout, remote, name, bounds)
+        if pin is not None:
+            checkout.note_pin(*pin)
+        commit = None if pin is None else pin.commit
+        with open_remote(remote, checkout.state, known, bounds, kinds, commit=commit) as tree:
             if tree is None:
                 return Fetched(replace(remote, version=known))
             from registry.exchange.remote.chosen import wanted_files

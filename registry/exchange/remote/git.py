@@ -30,6 +30,9 @@ COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SHA256: Final = 64
 """Digits of a commit in a repository that names its objects so."""
 
+TAG: Final = "tag"
+BRANCH: Final = "branch"
+
 SEEN: Final = "refs/registry/seen"
 """In our bare repository, by what was asked for: the commit that was read last."""
 
@@ -78,14 +81,16 @@ def open_git(
     bounds: Bounds,
     *,
     part: str | None = None,
+    commit: str | None = None,
 ) -> Iterator[GitTree | None]:
     """Give what a repository holds at a ref (None: its default branch), or None: it is ``known``.
 
-    ``part``: the folder of it that is of interest. ``state``: a folder of ours for the bare
-    repository. Raises `RemoteProblem`, `AddressInvalid`.
+    ``commit``: what the ref means now; None: the remote is asked. ``part``: the folder of it that
+    is of interest. ``state``: a folder of ours for the bare repository. Raises `RemoteProblem`,
+    `AddressInvalid`.
     """
     git = Git(url, os.path.join(state, "busy"), bounds)
-    commit = git.find(ref)
+    commit = commit or git.find(ref)
     if commit == known:
         yield None
         return
@@ -132,27 +137,43 @@ class Git(GitProgram):
         self.forbid_network()
 
     def find(self, ref: str | None) -> str:
-        """Return the commit that a ref means at the remote now; one round trip."""
-        if ref is not None and COMMIT.fullmatch(ref):
-            return ref
-        wanted = (
-            ["HEAD"]
-            if ref is None
-            else [f"refs/heads/{ref}", f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", ref]
-        )
-        said = self.run("ls-remote", "--quiet", "--", "origin", *wanted, at_home=False)
+        """Return the commit that a ref means at the remote now: a tag before a branch."""
+        if ref is None:
+            commit = self._listed_refs("HEAD").get("HEAD")
+            if commit is None:
+                reason = "it is empty, or has no default branch: #NAME names one that there is"
+                raise RemoteInvalid(url=self.url, reason=reason)
+            return commit
+        return ref if COMMIT.fullmatch(ref) else next(iter(self.refs(ref).values()))
+
+    def refs(self, ref: str) -> dict[str, str]:
+        """Return the commits of the tag and the branch of a name, by kind; the tag comes first.
+
+        Raises `RemoteInvalid` if the remote has neither.
+        """
+        names = {f"refs/tags/{ref}^{{}}": TAG, f"refs/tags/{ref}": TAG, f"refs/heads/{ref}": BRANCH}
+        names[ref] = TAG if ref.startswith("refs/tags/") else BRANCH
+        listed = self._listed_refs(*names)
+        found: dict[str, str] = {}
+        for name, kind in names.items():
+            if name in listed:
+                found.setdefault(kind, listed[name])
+        if not found:
+            reason = f"it has no branch, tag or commit {ref}"
+            if re.fullmatch("[0-9a-f]{4,39}", ref):
+                reason += " (of a commit all digits are needed)"
+            raise RemoteInvalid(url=self.url, reason=reason)
+        return found
+
+    def _listed_refs(self, *names: str) -> dict[str, str]:
+        """Return the commits of those of these refs that the remote has; one round trip."""
+        said = self.run("ls-remote", "--quiet", "--", "origin", *names, at_home=False)
         found: dict[str, str] = {}
         for line in said.decode(errors="replace").split("\n"):
             commit, _, name = line.partition("\t")
-            found[name] = commit
-        for name in wanted:
-            if COMMIT.fullmatch(found.get(name, "")):
-                return found[name]
-        none = "it is empty, or has no default branch: #NAME names one that there is"
-        reason = f"it has no branch, tag or commit {ref}" if ref else none
-        if ref is not None and re.fullmatch("[0-9a-f]{4,39}", ref):
-            reason += " (of a commit all digits are needed)"
-        raise RemoteInvalid(url=self.url, reason=reason)
+            if name in names and COMMIT.fullmatch(commit):
+                found[name] = commit
+        return found
 
     def begin(self, rest: str | None, commit: str) -> None:
         """Take the bare repository from where it rests, else make a new one, for such commits.

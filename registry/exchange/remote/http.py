@@ -58,6 +58,9 @@ TAPES: Final = (".tar.gz", ".tgz")
 CHUNK: Final = 1 << 16
 OK: Final = 200
 UNCHANGED: Final = 304
+CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
+"""Headers of a request that a server may answer with `UNCHANGED`."""
+
 NOT_FOUND: Final = 404
 BUSY: Final = frozenset({429, 503})
 MOVED: Final = frozenset({301, 302, 303, 307, 308})
@@ -65,7 +68,7 @@ SERVER_ERRORS: Final = 500
 
 
 class Answer(NamedTuple):
-    """What a server said: ``url`` where it was found, ``status`` 200 or 304."""
+    """A server's answer: ``url`` where it was found, ``status`` 200, or 304 if asked for."""
 
     url: str
     status: int
@@ -92,7 +95,7 @@ class Client:
         into = BytesIO()
         answer = self.get(url, into, JSON_BYTES, {"Accept": "application/json"})
         try:
-            return json.loads(into.getvalue().decode()), answer
+            return _json(into.getvalue().decode()), answer
         except (ValueError, RecursionError):
             raise RemoteInvalid(url=redacted(url), reason="it is not JSON") from None
 
@@ -122,7 +125,7 @@ class Client:
                 status = response.status
                 if status == OK:
                     self._copy(response, into, most, url, cut=cut)
-                if status in {OK, UNCHANGED}:
+                if status == OK or (status == UNCHANGED and not CONDITIONS.isdisjoint(headers)):
                     return Answer(url, status, response.headers)
             if status in MOVED:
                 redirects += 1
@@ -301,3 +304,14 @@ class Client:
         if self._left() <= 0:
             reason = f"it took more than {self._bounds.seconds:g} seconds"
             raise RemoteUnreachable(url=redacted(url), reason=reason)
+
+
+def _json(text: str) -> Any:
+    """Parse JSON. Half of a surrogate pair, which no file or URL can hold, becomes a "?".
+
+    Raises ValueError, RecursionError.
+    """
+    found = json.loads(text)
+    if "\\ud" not in text.lower():
+        return found
+    return json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))

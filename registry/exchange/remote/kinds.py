@@ -44,16 +44,24 @@ Fetch: TypeAlias = Callable[[str, Path, str | None], str | None]
 
 
 def open_remote(
-    remote: Remote, state: str, known: str | None, bounds: Bounds, kinds: Sequence[str]
+    remote: Remote,
+    state: str,
+    known: str | None,
+    bounds: Bounds,
+    kinds: Sequence[str],
+    *,
+    commit: str | None = None,
 ) -> AbstractContextManager[Tree | None]:
     """Give what a remote holds now, or None: it is still ``known``.
 
     ``state``: a folder of ours for what its kind keeps. ``kinds``: those that the settings name.
-    Raises `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
+    ``commit``: the commit of a git repository's pin, if that was asked before. Raises
+    `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
     """
     match remote.kind:
         case "git":
-            return open_git(remote.url, remote.ref, state, known, bounds, part=remote.part)
+            url, ref, part = remote.url, remote.ref, remote.part
+            return open_git(url, ref, state, known, bounds, part=part, commit=commit)
         case "archive":
             from registry.exchange.remote.archive import open_archive
 

@@ -1,7 +1,7 @@
 """Remote sources: added, synced, changed, trusted and removed."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -10,7 +10,7 @@ from typing import Final, Unpack
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
-from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
+from registry.errors import PinMoved, RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.urls import bare
 from registry.model import Remote, Scope, Source
@@ -147,11 +147,18 @@ def update(
     return source_changes.update(core, source.name, **change)
 
 
-def trust(core: Core, name: str, *, revoke: bool = False, as_admin: bool = False) -> int:
-    """Show agents the skills of a source that were held back; return how many there were.
+def trust(
+    core: Core,
+    name: str,
+    *,
+    revoke: bool = False,
+    as_admin: bool = False,
+    shown: Collection[str | None] | None = None,
+) -> int:
+    """Trust the quarantined skills of a source; return how many there were.
 
-    ``revoke``: instead hold back those with security errors. Raises `UsageProblem` for a source
-    that is a folder of one's own.
+    ``shown``: trust only if these are their tree hashes. ``revoke``: instead quarantine the skills
+    with security errors. Raises `TrustOutdated`, and `UsageProblem` for a local folder.
     """
     from registry.db.writes.sources import distrust_source, trust_source
 
@@ -160,7 +167,9 @@ def trust(core: Core, name: str, *, revoke: bool = False, as_admin: bool = False
     if revoke and source.remote is None:
         raise UsageProblem(message=f"{source.name} is your own: nothing of it is held back")
     with core.writer.transaction() as connection:
-        return (distrust_source if revoke else trust_source)(connection, source.id)
+        if revoke:
+            return distrust_source(connection, source.id)
+        return trust_source(connection, source.id, shown)
 
 
 def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
@@ -188,30 +197,52 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 
 def _behind(core: Core, source: Source) -> bool | None:
-    """Tell whether the remote of a source has something newer; None: it has none, or is away."""
+    """Tell whether the remote of a source has something newer; None: it has none, or is away.
+
+    A pin that moved counts as newer, and is a warning. An unexpected error is one, too.
+    """
+    if source.remote is None or not is_here(core, source.host, source.path):
+        return None
+    try:
+        return _is_behind(core, source, source.remote)
+    except PinMoved as moved:
+        core.warn(f"{source.name}: {moved}")
+        return True
+    except (RegistryError, OSError):
+        return None
+    except Exception as error:  # noqa: BLE001  # a server's answer must not hide other sources
+        from registry.exchange.remote.fetching import internal, log
+
+        log.debug("Asking %s failed", source.name, exc_info=True)
+        core.warn(f"{source.name}: {internal(error)}")
+        return None
+
+
+def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
+    """Tell whether the remote of a source has something newer. Raises `RegistryError`, OSError."""
     from registry.exchange.remote.checkout import Checkout, home_of
     from registry.exchange.remote.kinds import open_remote
     from registry.exchange.remote.tree import Bounds
 
-    remote = source.remote
-    if remote is None or not is_here(core, source.host, source.path):
-        return None
     kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
-    try:
-        if remote.kind == "git":
-            from registry.exchange.remote.git import Git, is_changed
+    home = home_of(source.path, source.name)
+    if remote.kind == "git":
+        from registry.exchange.remote.git import Git, is_changed
+        from registry.exchange.remote.pins import pin_now
 
-            before, now = remote.version, Git(remote.url, "", bounds).find(remote.ref)
-            if before is None or before == now or remote.part is None:
-                return now != before
-            return is_changed(remote.url, remote.part, before, now, bounds)
-        with (
-            Checkout.locked(home_of(source.path, source.name)) as checkout,
-            open_remote(remote, checkout.state, remote.version, bounds, kinds) as tree,
-        ):
-            return tree is not None
-    except (RegistryError, OSError):
-        return None
+        checkout = Checkout(home)
+        is_ours = checkout.is_of(remote)
+        pin = pin_now(checkout, remote, source.name, bounds) if is_ours else None
+        now = Git(remote.url, "", bounds).find(remote.ref) if pin is None else pin.commit
+        before = remote.version
+        if before is None or before == now or remote.part is None:
+            return now != before
+        return is_changed(remote.url, remote.part, before, now, bounds)
+    with (
+        Checkout.locked(home) as checkout,
+        open_remote(remote, checkout.state, remote.version, bounds, kinds) as tree,
+    ):
+        return tree is not None
 
 
 def kind_of(address: Address) -> str:

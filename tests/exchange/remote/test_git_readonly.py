@@ -165,14 +165,10 @@ def test_a_skill_with_security_errors_is_held_back_from_agents(registry, suspect
     assert registry.sources()[0].held == 1
 
 
-def test_what_is_trusted_is_shown_until_it_does_something_new(registry, suspect):
+def test_what_is_trusted_is_shown_until_its_files_change(registry, suspect):
     assert registry.trust_source("team") == 1
     assert names(registry) == ["alpha", "beta", "evil"]
     assert registry.trust_source("team") == 0
-    suspect.write("skills/evil/SKILL.md", document("evil", body=f"More.\n\n{SHELL}"))
-    suspect.commit()
-    assert registry.sync().updated == ("evil",)
-    assert "evil" in names(registry)
     suspect.write("skills/evil/SKILL.md", document("evil", body=f"{SHELL}\n{STOLEN}"))
     suspect.commit()
     assert len(registry.sync().updated) == 1

@@ -209,11 +209,11 @@ def test_trust_names_what_it_shows_and_is_taken_back(cli, upstream):
     upstream.write("skills/evil/SKILL.md", document("evil", body=SHELL))
     upstream.commit()
     cli("sync", upstream.url)
-    assert cli("source", "trust", "team").stderr == "evil: reverse-shell\n"
+    assert cli("source", "trust", "team").stderr.startswith("evil: error reverse-shell: ")
     assert "evil" in cli("list", "--format", "names").stdout
     back = cli("source", "trust", "team", "--revoke")
-    assert back.stdout == "1 skill is held back now.\n"
-    assert back.stderr == "evil: reverse-shell\n"
+    assert back.stdout == "1 skill is quarantined now.\n"
+    assert back.stderr.startswith("evil: error reverse-shell: ")
     assert "evil" not in cli("list", "--format", "names").stdout
     upstream.write("skills/evil/SKILL.md", document("evil", "Other.", body=SHELL))
     upstream.commit()
