@@ -26,11 +26,23 @@ COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
 """Bytes of the form that signs in, with the address that was asked for."""
 
-OPEN: Final = ("/healthz", "/static/")
-"""What anybody may ask for: it says nothing of any skill."""
+OPEN: Final = frozenset({"/healthz", "/robots.txt"})
+"""Paths that need no token, besides static files: they say nothing about any skill."""
 
-FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip")
-"""Headers of proxies: who comes through one is not on this machine."""
+STATIC: Final = "/static/"
+
+FORWARDED: Final = (
+    *("via", "forwarded", "x-forward", "x-real-", "x-original-", "x-proxy", "proxy-", "x-via"),
+    *("client-ip", "x-client-ip", "x-cluster-client-ip", "true-client-", "x-remote-", "remote-"),
+    *("cf-", "cdn-", "fastly-", "fly-", "x-amzn-", "x-amz-", "x-azure-", "x-arr-", "x-ms-"),
+    *("x-goog-", "x-cloud-", "x-appengine-", "x-vercel-", "x-nf-", "akamai-", "x-akamai-"),
+    *("x-envoy-", "x-varnish", "x-auth-", "x-scheme", "x-url-scheme", "front-end-https"),
+    *("tailscale-", "ngrok-"),
+)
+"""How the names of headers begin that proxies, tunnels and content networks add to a request."""
+
+OLD_HTTP: Final = frozenset({"0.9", "1.0"})
+"""Versions of HTTP that browsers and agents no longer speak, and proxies still do."""
 
 SIGNING: Final = ("/login", "/logout")
 
@@ -52,9 +64,9 @@ class Trusted:
 class Door:
     """An ASGI application around another that finds out who asks, or turns them away.
 
-    ``known`` tells whose a token is. ``is_open``: who asks from this machine needs none; nothing
-    that came through a proxy does. ``sign_in`` makes the page that asks for a token, ``secure``
-    says that browsers come by TLS.
+    ``known`` returns the visitor of a token. If ``is_open``, a request from this machine needs no
+    token, unless it shows any sign of a proxy. ``sign_in`` makes the page that asks for a token.
+    ``secure``: browsers come over TLS.
     """
 
     look_again = 5.0
@@ -127,7 +139,7 @@ class Door:
             left = RedirectResponse("/login", 303)
             left.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=self._secure)
             return left
-        is_open = path.startswith(OPEN)
+        is_open = path in OPEN or path.startswith(STATIC)
         visitor = None if is_open else await self._visitor(request)
         request.scope["visitor"] = visitor
         return None if is_open or visitor is not None else self._refusal(request)
@@ -145,9 +157,8 @@ class Door:
         token = _cookie(headers)
         if token and (visitor := await self._known(token)) is not None:
             return visitor
-        # What a browser shows a proxy is sent on to us, and opens nothing here.
-        is_near = is_loopback(peer) and not any(name in headers for name in FORWARDED)
-        if self._is_open and is_near and not given:
+        # A browser's Authorization header may be meant for a proxy, which passes it on.
+        if self._is_open and not given and is_loopback(peer) and not _is_forwarded(request):
             return Visitor("local", is_local=True)
         return None
 
@@ -180,6 +191,13 @@ class Door:
         return PlainTextResponse(
             "A token is needed.\n", 401, {"www-authenticate": "Bearer", "cache-control": "no-store"}
         )
+
+
+def _is_forwarded(request: Request) -> bool:
+    """Tell whether a request shows a sign of a proxy. A proxy may leave none."""
+    if request.scope.get("http_version") in OLD_HTTP:
+        return True
+    return any(name.lower().startswith(FORWARDED) for name in request.headers)
 
 
 def _asked(request: Request) -> str:

@@ -49,6 +49,12 @@ class Address:
         return self.public or f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     @property
+    def is_open(self) -> bool:
+        """Whether requests from this machine need no token: nothing says that others are served."""
+        public = urlsplit(self.public or "http://localhost").hostname or ""
+        return is_loopback(self.host) and is_loopback(public)
+
+    @property
     def hosts(self) -> Sequence[str] | None:
         """What the Host header of a request may say; None: anything."""
         own = allowed_hosts(self.host, self.port)
@@ -82,7 +88,7 @@ def guarded(
         build(desk, mcp),
         known=known,
         sign_in=sign_in,
-        is_open=is_loopback(address.host),
+        is_open=address.is_open,
         trusted=trusted,
         secure=address.url.startswith("https:"),
     )
