@@ -1,7 +1,6 @@
 """Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
 
 import asyncio
-import ipaddress
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,6 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry.errors import DatabaseProblem
 from registry.exchange.remote.address import is_loopback
+from registry.mcp.turns import Network, asking, is_from
 from registry.web.bare import refused
 from registry.web.desk import Visitor
 
@@ -48,8 +48,6 @@ SIGNING: Final = ("/login", "/logout")
 
 _OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
 """A path, and not what a browser takes for another host."""
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +146,28 @@ class Door:
         headers = request.headers
         given = [one.partition(" ") for one in headers.getlist("authorization")]
         if any(scheme.lower() == "bearer" for scheme, _, _ in given):
-            return await self._known(given[0][2].strip()) if len(given) == 1 else None
+            return await self._of_token(given[0][2].strip()) if len(given) == 1 else None
         peer = request.client.host if request.client else ""
         if self._trusted is not None:
             named = headers.getlist(self._trusted.header)
-            if len(named) == 1 and named[0] and _is_from(peer, self._trusted.networks):
-                return Visitor(named[0][:200], personality=self._trusted.personality)
+            if len(named) == 1 and named[0] and is_from(peer, self._trusted.networks):
+                visitor = Visitor(named[0][:200], personality=self._trusted.personality)
+                asking().who = f"{visitor.name} at {asking().address}"
+                return visitor
         token = _cookie(headers)
-        if token and (visitor := await self._known(token)) is not None:
-            return visitor
+        if token and (known := await self._of_token(token)) is not None:
+            return known
         # A browser's Authorization header may be meant for a proxy, which passes it on.
         if self._is_open and not given and is_loopback(peer) and not _is_forwarded(request):
             return Visitor("local", is_local=True)
         return None
+
+    async def _of_token(self, token: str) -> Visitor | None:
+        """Return the visitor of a token. From then on the request counts as one of the token."""
+        visitor = await self._known(token)
+        if visitor is not None:
+            asking().who = f"token {visitor.name}"
+        return visitor
 
     async def _signed_in(self, request: Request) -> Response:
         """Give a browser a cookie for a token; only a form of ours can send one (`Guard`)."""
@@ -218,11 +225,3 @@ def _cookie(headers: Headers) -> str:
     except CookieError:
         return ""
     return jar[COOKIE].value if COOKIE in jar else ""
-
-
-def _is_from(peer: str, networks: Sequence[Network]) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    return any(address in network for network in networks)
