@@ -65,13 +65,18 @@ class Unsent:
         self._of: Counter[str] = Counter()
         self.on_less: list[Callable[[], None]] = []
 
+    @property
+    def total(self) -> int:
+        """Bytes that wait for all clients."""
+        return self._of.total()
+
     def is_much(self, who: str) -> bool:
         """Return whether a client has to take some of its answers first.
 
         A client for which nothing waits is never held up by the others.
         """
         mine = self._of[who]
-        return mine >= UNSENT_TO_ONE or (mine > 0 and self._of.total() >= UNSENT)
+        return mine >= UNSENT_TO_ONE or (mine > 0 and self.total >= UNSENT)
 
     @contextmanager
     def of(self, who: str, size: int) -> Iterator[None]:

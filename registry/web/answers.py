@@ -27,6 +27,9 @@ NOT_FOUND: Final = 404
 COMPRESSED: Final = 1000
 """Bytes from which an answer is compressed."""
 
+MAX_ANSWER: Final = 16 << 20
+"""Bytes of a page or of its JSON. The parts of each are bounded, so that hardly any is as large."""
+
 VARY: Final = "Accept-Encoding, Authorization, Cookie"
 
 _GZIP: Final = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
@@ -222,6 +225,9 @@ def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
         html = render(told.template, {**told.facts(), **surroundings})
         body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
+    if len(body) > MAX_ANSWER:
+        message = "This page is too large. Ask for a part of it, or use the command line."
+        return _sent(visit, _refused("page_too_large", message, 413), None)
     if told.status != OK:
         headers = {"cache-control": "no-store", **told.headers}
         return compressed(visit.request, body, kind, headers, told.status)

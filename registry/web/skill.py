@@ -24,6 +24,9 @@ SHOWN_COPIES: Final = 200
 SHOWN_TEXT: Final = 400_000
 """Characters of a file that are shown on a page; all are in its raw view."""
 
+SHOWN_LINES: Final = 20_000
+"""Lines of a file that are shown on a page."""
+
 IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
 
@@ -162,7 +165,7 @@ def file(visit: Visit) -> Told:
 
 def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> dict[str, str | None]:
     """Return the text of a file as HTML: its ``source``, and if it is Markdown ``rendered``."""
-    if text is None:
+    if text is None or text.count("\n") > SHOWN_LINES:
         return {"source": None, "rendered": None}
     folder, _, name = path.rpartition("/")
     is_rendered = name.lower().endswith(MARKDOWN) and path not in _documents(detail)
