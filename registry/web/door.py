@@ -26,6 +26,9 @@ COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
 """Bytes of the form that signs in, with the address that was asked for."""
 
+MAX_PARAMETERS: Final = 100
+"""Parameters of one URL."""
+
 OPEN: Final = frozenset({"/healthz", "/robots.txt"})
 """Paths that need no token, besides static files: they say nothing about any skill."""
 
@@ -93,6 +96,10 @@ class Door:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
+        if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
+            told = f"A URL may have {MAX_PARAMETERS} parameters at most"
+            await refused(request.headers, 400, told, {})(scope, receive, send)
+            return
         try:
             answer = await self._answer(request)
         except DatabaseProblem as error:
