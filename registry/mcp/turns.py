@@ -110,9 +110,9 @@ class Turns:
         await self._turn(who)
         try:
             job = self._pool.submit(copy_context().run, partial(work, *arguments))
-        except BaseException:
+        except RuntimeError:  # the server ends
             self._end(who)
-            raise
+            raise ClientGone from None
         # If the client goes, the thread still works until it notices: its turn is not over.
         job.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, who))
         return await asyncio.wrap_future(job)
@@ -222,7 +222,8 @@ class Fair:
             answering.cancel()
             await asyncio.wait({answering})
         if not mine.is_gone or not answering.cancelled():
-            await answering
+            with suppress(ClientGone):
+                await answering
 
     def _address(self, scope: Scope) -> str:
         address: str = (scope.get("client") or ("",))[0]

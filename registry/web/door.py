@@ -37,9 +37,9 @@ STATIC: Final = "/static/"
 FORWARDED: Final = (
     *("via", "forwarded", "x-forward", "x-real-", "x-original-", "x-proxy", "proxy-", "x-via"),
     *("client-ip", "x-client-ip", "x-cluster-client-ip", "true-client-", "x-remote-", "remote-"),
-    *("cf-", "cdn-", "fastly-", "fly-", "x-amzn-", "x-amz-", "x-azure-", "x-arr-", "x-ms-"),
-    *("x-goog-", "x-cloud-", "x-appengine-", "x-vercel-", "x-nf-", "akamai-", "x-akamai-"),
-    *("x-envoy-", "x-varnish", "x-auth-", "x-scheme", "x-url-scheme", "front-end-https"),
+    *("cf-", "cdn-", "fastly-", "fly-", "x-amzn-", "x-amz-", "x-azure-", "x-arr-", "x-ms-client-"),
+    *("x-goog-", "x-cloud-trace-", "x-appengine-", "x-vercel-", "x-nf-", "akamai-", "x-akamai-"),
+    *("x-envoy-", "x-varnish", "x-auth-request-", "x-scheme", "x-url-scheme", "front-end-https"),
     *("tailscale-", "ngrok-"),
 )
 """How the names of headers begin that proxies, tunnels and content networks add to a request."""
