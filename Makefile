@@ -48,16 +48,18 @@ $(COMPILED): $(TOOLS)
 	@$(BIN)/python -m pytest --collect-only --quiet > /dev/null || true
 	@touch $@
 
-# PgBouncer, and a browser for the journeys through the web catalogue: the system's, on Debian
-# installed for root. The one without windows takes half the time for each page.
+# PgBouncer, proxies for the web catalogue, and a browser for the journeys through it: the system's,
+# on Debian installed for root. The browser without windows takes half the time for each page.
 $(PROGRAMS):
-	-@for one in pgbouncer chromium-headless-shell; do \
+	-@for one in pgbouncer nginx caddy chromium-headless-shell; do \
 		command -v $$one > /dev/null || missing="$$missing $$one"; \
 	done; \
 	test -z "$$missing" || test "$$(id -u)" != 0 || ! apt-get -qq update || \
 		for one in $$missing; do apt-get -qq install -y $$one; done; \
 	command -v pgbouncer > /dev/null || \
 		echo "There is no PgBouncer: what the tests do behind one is skipped." >&2; \
+	for one in nginx caddy; do command -v $$one > /dev/null || \
+		echo "There is no $$one: the tests behind it are skipped." >&2; done; \
 	command -v chromium-headless-shell > /dev/null || command -v chromium > /dev/null || \
 		command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null || \
 		echo "There is no Chromium: what the tests do in a browser is skipped." >&2

@@ -206,11 +206,17 @@ class Core:
         """
         from registry.db.queries.damage import find_damage
 
+        def look(reader: Reader) -> tuple[str | None, bool]:
+            reason = next(iter(self.backend.check()), None)
+            return (reason, False) if reason else (find_damage(reader), True)
+
         try:
-            reason = next(iter(self.backend.check()), None) or find_damage(self.reader)
+            reason, is_row = self.reader.remembered("damage", look)
         except DatabaseProblem as error:
             return error
-        return DatabaseCorrupt(path=self.backend.path, reason=reason) if reason else None
+        if reason is None:
+            return None
+        return DatabaseCorrupt(path=self.backend.path, reason=reason, is_row=is_row)
 
     @contextmanager
     def explained(self) -> Iterator[None]:

@@ -81,9 +81,11 @@ class DatabaseBehind(DatabaseProblem):
 
 
 class DatabaseCorrupt(DatabaseProblem):
-    """The file is not a sound database: ``path``, ``reason``."""
+    """The file is not a sound database: ``path``, ``reason``; ``is_row``: only a row is damaged."""
 
     sentence = "The database {path} is damaged ({reason})."
+
+    is_row: bool = False
 
 
 class DatabaseUnreachable(DatabaseProblem, Unavailable):

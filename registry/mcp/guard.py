@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from registry.exchange.remote.address import is_loopback
+from registry.mcp.turns import asking
 
 MAX_BYTES: Final = 4 << 20
 """Of one request's body; the largest is a skill that is created with its files."""
@@ -106,7 +107,7 @@ class Guard:
         own = {scheme + hosts[0].lower() for scheme in ("http://", "https://")}
         if not self._origins.union(own).issuperset(map(str.lower, headers.getlist("origin"))):
             return self._refused(headers, 403, "This origin is not allowed")
-        wait = self._wait((scope.get("client") or ("",))[0])
+        wait = self._wait(asking().who or (scope.get("client") or ("",))[0])
         if wait:
             later = {"retry-after": str(int(wait + 1))}
             return self._refused(headers, 429, "Too many requests", later)

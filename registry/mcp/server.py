@@ -3,12 +3,10 @@
 One server speaks both generations of the protocol: 2026-07-28, and the handshake of before.
 """
 
-import asyncio
 import base64
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +31,7 @@ from registry.mcp.notices import (
 from registry.mcp.protocol import BothGenerations, advertise, failure, guarded, no_resource
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
 from registry.mcp.roots import Roots
+from registry.mcp.turns import Turns, Unsent
 from registry.sync.watch import Changes, Watcher
 from registry.toolsets.base import Context, Json, shown
 from registry.toolsets.schemas import is_error
@@ -78,7 +77,9 @@ class SkillServer:
     Raises `UsageProblem` where two toolsets have tools of one name, and what toolsets raise.
     """
 
-    def __init__(self, registry: "SkillRegistry", serving: Serving) -> None:
+    def __init__(
+        self, registry: "SkillRegistry", serving: Serving, unsent: Unsent | None = None
+    ) -> None:
         self.notices = Notices()
         self.on_change: Callable[[Changes], None] = self.tell
         self._registry = registry
@@ -86,7 +87,12 @@ class SkillServer:
         self._roots = Roots(partial(self._run, self._look_from), asked=serving.roots)
         self._watcher: Watcher | None = None
         self._look_from(())
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="tool")
+        self._turns = Turns(WORKERS, "tool", unsent)
+
+    @property
+    def unsent(self) -> Unsent:
+        """The bytes of answers that wait to be sent."""
+        return self._turns.unsent
 
     def _look_from(self, roots: Sequence[str]) -> None:
         """Serve what is seen from a client's roots, or without any from where this was started."""
@@ -165,7 +171,7 @@ class SkillServer:
             finally:
                 if self._watcher is not None:
                     await anyio.to_thread.run_sync(self._watcher.stop)
-                self._pool.shutdown(wait=True, cancel_futures=True)
+                self._turns.close()
                 tasks.cancel_scope.cancel()
 
     def tell(self, changes: Changes) -> None:
@@ -182,7 +188,7 @@ class SkillServer:
         self.notices.publish(*events)
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
+        return await self._turns.run(work, *arguments)
 
     async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         offered = await self._run(

@@ -78,8 +78,10 @@ def serve_http(
     Raises `UsageProblem` for an address that others reach too, without a token, and for one that
     can't be had.
     """
-    from registry.mcp.bounds import Bounds, Sessions
+    from registry.mcp.bounds import Bounds
     from registry.mcp.running import run
+    from registry.mcp.sessions import Sessions
+    from registry.mcp.turns import Fair
 
     if not is_loopback(host) and not token:
         message = (
@@ -88,11 +90,10 @@ def serve_http(
         )
         raise UsageProblem(message=message)
     bounds = bounds or Bounds()
-    guarded = Guard(
-        Sessions(http_app(server, bounds), bounds), hosts=allowed_hosts(host, port), token=token
-    )
+    app = Sessions(http_app(server, bounds), bounds)
+    guarded = Guard(app, hosts=allowed_hosts(host, port), token=token)
     stop = server.notices.listen.close
-    run(guarded, host, port, bounds=bounds, on_start=on_start, on_stop=stop)
+    run(Fair(guarded, server.unsent), host, port, bounds=bounds, on_start=on_start, on_stop=stop)
 
 
 def http_app(server: "SkillServer", bounds: "Bounds") -> Any:

@@ -3,29 +3,37 @@
 import gzip
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
+from urllib.parse import unquote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry import errors
+from registry.core import UNEXPECTED
 from registry.errors import RegistryError
 from registry.model.values import record
 from registry.text import utc_now
-from registry.web import addresses
+from registry.web import addresses, outside
 from registry.web.addresses import JSON
 from registry.web.desk import Desk, Edition, Visitor
 from registry.web.rendering import render
+
+log = logging.getLogger(__name__)
 
 OK: Final = 200
 NOT_FOUND: Final = 404
 
 COMPRESSED: Final = 1000
 """Bytes from which an answer is compressed."""
+
+MAX_ANSWER: Final = 16 << 20
+"""Bytes of a page or of its JSON. The parts of each are bounded, so that hardly any is as large."""
 
 VARY: Final = "Accept-Encoding, Authorization, Cookie"
 
@@ -45,6 +53,9 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
 }
 """The status of an error: of its class, or the first here that it is one of."""
 
+
+OF_SKILL: Final = frozenset("skills files history copies raw download artifacts".split())
+"""How the paths begin that name a skill."""
 
 TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Not now"}
 
@@ -124,7 +135,8 @@ def page(
         try:
             now = await desk.edition()
         except RegistryError as error:
-            return await desk.run(_sent, visit_of(request), refusal(error), None)
+            visit = visit_of(request)
+            return await desk.run(_sent, visit, refusal(error, visit), None)
         visit = visit_of(request, now)
         if of_disk:
             return await desk.run(_answer, handler, visit, None)
@@ -144,23 +156,50 @@ def page(
 
 def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
     try:
-        with visit.desk.registry.core.explained():
-            told = handler(visit)
-    except RegistryError as error:
+        told = handler(visit)
+        if not isinstance(told, Response):
+            return _sent(visit, told, tag)
+    except (RegistryError, *UNEXPECTED) as error:
         shorter = _shorter(visit.request) if isinstance(error, errors.NotFound) else None
-        return shorter or _sent(visit, refusal(error), None)
-    if not isinstance(told, Response):
-        return _sent(visit, told, tag)
+        return shorter or _sent(visit, refusal(error, visit), None)
     if tag is not None:
         told.headers.update(_kept_by_client(tag))
     return told
 
 
-def refusal(error: RegistryError) -> Told:
-    """Return the page of an error: its own sentence, and where to go from there."""
+def refusal(error: Exception, visit: Visit) -> Told:
+    """Return the page of an error: its own sentence, and where to go from there.
+
+    Raises the error again if it is a fault of this program, and not of the stored data.
+    """
+    if not isinstance(error, RegistryError):
+        found = visit.desk.registry.core.damage()
+        if found is None:
+            raise error
+        error = found
+    if isinstance(error, errors.DatabaseCorrupt) and error.is_row:
+        return _refused("skill_damaged", _damage(error, visit), 500)
     near = [*error.facts.get("refs", ()), *error.facts.get("similar", ())]
     message = str(error).partition("\n")[0]
+    if not visit.visitor.is_local:
+        message = outside.sentence(error)
+        if isinstance(error, errors.DatabaseProblem):
+            log.warning("%s", error)
+            message = "The database can't be used at the moment; the server's log says why."
     return _refused(error.code, message, status_of(error), near)
+
+
+def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
+    """Return which stored data is damaged. Only a visitor who sees all skills is told the row."""
+    log.warning("%s", found)
+    of, _, ref = visit.path.strip("/").partition("/")
+    if of in OF_SKILL and ref:
+        what = f"The stored data of {unquote(ref):.200} is damaged"
+    elif visit.look.is_whole:
+        what = f"The stored data of a skill is damaged: {found.reason}"
+    else:
+        what = "The stored data of a skill is damaged"
+    return f"{what}. Run: skill-registry db check"
 
 
 def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
@@ -211,7 +250,9 @@ def status_of(error: RegistryError) -> int:
 
 def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
     if visit.as_json:
-        body, kind = as_json(told.record()), "application/json"
+        facts = told.record()
+        facts = facts if visit.visitor.is_local else outside.without_places(facts)
+        body, kind = as_json(facts), "application/json"
     else:
         surroundings = {
             "visitor": visit.visitor,
@@ -222,6 +263,9 @@ def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
         html = render(told.template, {**told.facts(), **surroundings})
         body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
+    if len(body) > MAX_ANSWER:
+        message = "This page is too large. Ask for a part of it, or use the command line."
+        return _sent(visit, _refused("page_too_large", message, 413), None)
     if told.status != OK:
         headers = {"cache-control": "no-store", **told.headers}
         return compressed(visit.request, body, kind, headers, told.status)

@@ -47,6 +47,7 @@ def build(desk: Desk, mcp: McpDoor | None = None) -> Starlette:
             *_clawhub(),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),
+            Route("/robots.txt", _robots),
             *([] if mcp is None else [Route("/mcp", mcp, methods=None)]),
         ],
         lifespan=_closing(desk, mcp),
@@ -98,6 +99,11 @@ async def _static(request: Request) -> Response:
 async def _health(_request: Request) -> Response:
     """Say that the server lives; it asks no database, which would say whether that does."""
     return PlainTextResponse("ok\n", headers={"cache-control": "no-store"})
+
+
+async def _robots(_request: Request) -> Response:
+    """Ask search engines to leave the catalogue out."""
+    return PlainTextResponse("User-agent: *\nDisallow: /\n")
 
 
 def _closing(desk: Desk, mcp: McpDoor | None) -> Callable[[Any], AbstractAsyncContextManager[None]]:

@@ -10,12 +10,13 @@ from starlette.responses import PlainTextResponse, Response
 from registry.catalog import hub
 from registry.catalog.hub import Kept, Offered
 from registry.catalog.reading import CurrentSkill
+from registry.core import UNEXPECTED
 from registry.db.queries.filters import Filters, Sort
 from registry.errors import ContentMissing, NotFound, RegistryError, UsageProblem
 from registry.exchange.content import Entry, content_of
 from registry.exchange.export import zipped
 from registry.web import clawhub_shapes as shapes
-from registry.web.answers import Visit, as_json, compressed, status_of, visit_of
+from registry.web.answers import Visit, as_json, compressed, refusal, visit_of
 from registry.web.asked import number_of
 from registry.web.desk import Desk
 from registry.web.fingerprint import fingerprint
@@ -70,8 +71,9 @@ def _answer(handler: Handler, visit: Visit) -> Response:
         return _json(visit, told, 409)
     except NotFound:
         return _plain(404, "Skill not found")
-    except RegistryError as error:
-        return _plain(status_of(error), str(error).partition("\n")[0])
+    except (RegistryError, *UNEXPECTED) as error:
+        problem = refusal(error, visit)
+        return _plain(problem.status, problem.record()["error"]["message"])
     return told if isinstance(told, Response) else _json(visit, told)
 
 

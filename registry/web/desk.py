@@ -6,11 +6,11 @@ import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.responses import Response
 
+from registry.mcp.turns import Turns
 from registry.web.kept import Kept
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Desk:
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
         self.registry = registry
         self.base = base
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="page")
+        self.turns = Turns(WORKERS, "page")
         # What a connection says of a change means something only beside what it said before.
         self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
         self._begun = secrets.token_hex(4)
@@ -79,9 +79,8 @@ class Desk:
         self.digests: Kept[str] = Kept(DIGESTS)
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Call what reads the database or the disk in a thread."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, partial(work, *arguments))
+        """Call a function that reads the database or the disk in a thread, in fair turns."""
+        return await self.turns.run(work, *arguments)
 
     async def edition(self) -> Edition:
         """Return how the database is now; the texts are one server's only."""
@@ -105,5 +104,5 @@ class Desk:
 
     def close(self) -> None:
         """End the threads."""
-        for pool in (self._pool, self._clock):
-            pool.shutdown(wait=True, cancel_futures=True)
+        self.turns.close()
+        self._clock.shutdown(wait=True, cancel_futures=True)

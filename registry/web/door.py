@@ -1,7 +1,6 @@
 """Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
 
 import asyncio
-import ipaddress
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,6 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry.errors import DatabaseProblem
 from registry.exchange.remote.address import is_loopback
+from registry.mcp.turns import Network, asking, is_from
 from registry.web.bare import refused
 from registry.web.desk import Visitor
 
@@ -26,18 +26,31 @@ COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
 """Bytes of the form that signs in, with the address that was asked for."""
 
-OPEN: Final = ("/healthz", "/static/")
-"""What anybody may ask for: it says nothing of any skill."""
+MAX_PARAMETERS: Final = 100
+"""Parameters of one URL."""
 
-FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip")
-"""Headers of proxies: who comes through one is not on this machine."""
+OPEN: Final = frozenset({"/healthz", "/robots.txt"})
+"""Paths that need no token, besides static files: they say nothing about any skill."""
+
+STATIC: Final = "/static/"
+
+FORWARDED: Final = (
+    *("via", "forwarded", "x-forward", "x-real-", "x-original-", "x-proxy", "proxy-", "x-via"),
+    *("client-ip", "x-client-ip", "x-cluster-client-ip", "true-client-", "x-remote-", "remote-"),
+    *("cf-", "cdn-", "fastly-", "fly-", "x-amzn-", "x-amz-", "x-azure-", "x-arr-", "x-ms-client-"),
+    *("x-goog-", "x-cloud-trace-", "x-appengine-", "x-vercel-", "x-nf-", "akamai-", "x-akamai-"),
+    *("x-envoy-", "x-varnish", "x-auth-request-", "x-scheme", "x-url-scheme", "front-end-https"),
+    *("tailscale-", "ngrok-"),
+)
+"""How the names of headers begin that proxies, tunnels and content networks add to a request."""
+
+OLD_HTTP: Final = frozenset({"0.9", "1.0"})
+"""Versions of HTTP that browsers and agents no longer speak, and proxies still do."""
 
 SIGNING: Final = ("/login", "/logout")
 
 _OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
 """A path, and not what a browser takes for another host."""
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +65,9 @@ class Trusted:
 class Door:
     """An ASGI application around another that finds out who asks, or turns them away.
 
-    ``known`` tells whose a token is. ``is_open``: who asks from this machine needs none; nothing
-    that came through a proxy does. ``sign_in`` makes the page that asks for a token, ``secure``
-    says that browsers come by TLS.
+    ``known`` returns the visitor of a token. If ``is_open``, a request from this machine needs no
+    token, unless it shows any sign of a proxy. ``sign_in`` makes the page that asks for a token.
+    ``secure``: browsers come over TLS.
     """
 
     look_again = 5.0
@@ -83,6 +96,10 @@ class Door:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
+        if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
+            told = f"A URL may have {MAX_PARAMETERS} parameters at most"
+            await refused(request.headers, 400, told, {})(scope, receive, send)
+            return
         try:
             answer = await self._answer(request)
         except DatabaseProblem as error:
@@ -127,7 +144,7 @@ class Door:
             left = RedirectResponse("/login", 303)
             left.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=self._secure)
             return left
-        is_open = path.startswith(OPEN)
+        is_open = path in OPEN or path.startswith(STATIC)
         visitor = None if is_open else await self._visitor(request)
         request.scope["visitor"] = visitor
         return None if is_open or visitor is not None else self._refusal(request)
@@ -136,20 +153,28 @@ class Door:
         headers = request.headers
         given = [one.partition(" ") for one in headers.getlist("authorization")]
         if any(scheme.lower() == "bearer" for scheme, _, _ in given):
-            return await self._known(given[0][2].strip()) if len(given) == 1 else None
+            return await self._of_token(given[0][2].strip()) if len(given) == 1 else None
         peer = request.client.host if request.client else ""
         if self._trusted is not None:
             named = headers.getlist(self._trusted.header)
-            if len(named) == 1 and named[0] and _is_from(peer, self._trusted.networks):
-                return Visitor(named[0][:200], personality=self._trusted.personality)
+            if len(named) == 1 and named[0] and is_from(peer, self._trusted.networks):
+                visitor = Visitor(named[0][:200], personality=self._trusted.personality)
+                asking().who = f"{visitor.name} at {asking().address}"
+                return visitor
         token = _cookie(headers)
-        if token and (visitor := await self._known(token)) is not None:
-            return visitor
-        # What a browser shows a proxy is sent on to us, and opens nothing here.
-        is_near = is_loopback(peer) and not any(name in headers for name in FORWARDED)
-        if self._is_open and is_near and not given:
+        if token and (known := await self._of_token(token)) is not None:
+            return known
+        # A browser's Authorization header may be meant for a proxy, which passes it on.
+        if self._is_open and not given and is_loopback(peer) and not _is_forwarded(request):
             return Visitor("local", is_local=True)
         return None
+
+    async def _of_token(self, token: str) -> Visitor | None:
+        """Return the visitor of a token. From then on the request counts as one of the token."""
+        visitor = await self._known(token)
+        if visitor is not None:
+            asking().who = f"token {visitor.name}"
+        return visitor
 
     async def _signed_in(self, request: Request) -> Response:
         """Give a browser a cookie for a token; only a form of ours can send one (`Guard`)."""
@@ -182,6 +207,13 @@ class Door:
         )
 
 
+def _is_forwarded(request: Request) -> bool:
+    """Tell whether a request shows a sign of a proxy. A proxy may leave none."""
+    if request.scope.get("http_version") in OLD_HTTP:
+        return True
+    return any(name.lower().startswith(FORWARDED) for name in request.headers)
+
+
 def _asked(request: Request) -> str:
     """Return what was asked for as it was written: a path that was quoted stays so."""
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
@@ -200,11 +232,3 @@ def _cookie(headers: Headers) -> str:
     except CookieError:
         return ""
     return jar[COOKIE].value if COOKIE in jar else ""
-
-
-def _is_from(peer: str, networks: Sequence[Network]) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    return any(address in network for network in networks)

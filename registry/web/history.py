@@ -14,7 +14,7 @@ from registry.errors import (
 from registry.model.values import record
 from registry.web.answers import Told, Visit
 from registry.web.asked import number_of
-from registry.web.diffs import FileDiff, compare
+from registry.web.diffs import NO_ROOM, FileDiff, NoRoom, Room, compare
 from registry.web.skill import ref_in
 
 FILES: Final = 50
@@ -77,14 +77,20 @@ def _diffs(visit: Visit, handle: str, old: Revision, new: Revision) -> Iterator[
         for path in sorted(was | now)
         if path not in was or path not in now or was[path].hash != now[path].hash
     ]
+    room = Room()
     for path in changed[:FILES]:
         try:
+            room.take()
             before = _content(visit, handle, old, path) if path in was else None
             after = _content(visit, handle, new, path) if path in now else None
+            room.take(size=len(before or b"") + len(after or b""))
         except (ContentMissing, FileTooLarge) as error:
             yield FileDiff(path, (), str(error))
             continue
-        yield compare(path, before, after)
+        except NoRoom:
+            yield FileDiff(path, (), NO_ROOM)
+            continue
+        yield compare(path, before, after, room)
     if len(changed) > FILES:
         yield FileDiff(f"{len(changed) - FILES} more files", (), "They have changed, too.")
 

@@ -7,7 +7,7 @@ rewritten by one function, whichever way it was written down.
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -21,6 +21,9 @@ from registry.web.highlight import CLASSES, highlighted
 MOST: Final = 100_000
 """Characters that are rendered: three times as many as 99 of 100 real documents have. What is
 written to be slow takes most of a second then, while nothing else is answered."""
+
+MAX_HTML: Final = 4 << 20
+"""Characters of HTML: of one long address that thousands of links share, each has a copy."""
 
 _TAGS: Final = set(
     "a abbr b blockquote br caption code col colgroup dd del details dfn div dl dt em h2 h3 h4 "
@@ -47,7 +50,7 @@ PREFIX: Final = "md-"
 
 
 def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> str | None:
-    """Return Markdown as safe HTML; None: it is too long.
+    """Return Markdown as safe HTML; None: it is too long, or its HTML would be.
 
     ``ref`` is the skill's, ``files`` are its paths: relative links lead to those, from ``folder``.
     """
@@ -56,8 +59,19 @@ def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> s
     parser = _parser()
     tokens = parser.parse(text)
     _number_headings(tokens)
+    if _size(tokens) > MAX_HTML:
+        return None
     dirty = parser.renderer.render(tokens, parser.options, {})
-    return _clean(dirty, _Rewriting(ref, files, folder))
+    clean = _clean(dirty, _Rewriting(ref, files, folder))
+    return clean if len(clean) <= MAX_HTML else None
+
+
+def _size(tokens: Iterable[Token]) -> int:
+    """Return how many characters the attributes of these elements have."""
+    return sum(
+        sum(len(str(value)) for value in token.attrs.values()) + _size(token.children or ())
+        for token in tokens
+    )
 
 
 @cache

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.mcp.bounds import Bounds
     from registry.mcp.server import SkillServer
+    from registry.mcp.turns import Unsent
     from registry.sync.watch import Changes
 
 Limits = tuple[str | None, str | None, bool]
@@ -23,6 +24,7 @@ class McpDoor:
     """
 
     def __init__(self, registry: "SkillRegistry", bounds: "Bounds", *, watch: bool) -> None:
+        self.unsent: Unsent | None = None
         self._registry = registry
         self._bounds = bounds
         self.watches = watch
@@ -47,8 +49,8 @@ class McpDoor:
         return app
 
     async def _begin(self, visitor: Visitor) -> Any:
-        from registry.mcp.bounds import Sessions
         from registry.mcp.server import Serving, SkillServer
+        from registry.mcp.sessions import Sessions
         from registry.mcp.transports import http_app
 
         limits = {
@@ -57,7 +59,7 @@ class McpDoor:
             "read_only": not visitor.write,
         }
         serving = Serving(limits=limits, watch=self.watches and not self._apps)
-        server = SkillServer(self._registry, serving)
+        server = SkillServer(self._registry, serving, self.unsent)
         server.on_change = self._tell
         app = http_app(server, self._bounds)
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()

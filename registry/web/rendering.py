@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from registry import __version__
 from registry.web import addresses
+from registry.web.outside import is_place
 
 STATIC: Final = {
     "catalogue.css": "text/css; charset=utf-8",
@@ -41,6 +42,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(day=day, size=size, number=number, isolated=isolated, marked=marked)
+    made.tests.update(place=is_place)
     made.globals.update(to=addresses, static=static_url, version=__version__)
     return made
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from registry.exchange.remote.address import is_loopback
 from registry.mcp.bounds import Bounds
 from registry.mcp.guard import Guard, allowed_hosts
 from registry.mcp.running import run
+from registry.mcp.turns import Fair
 from registry.web.app import build
 from registry.web.bare import refused, sign_in
 from registry.web.desk import Desk, Visitor
@@ -24,6 +26,9 @@ from registry.web.mcp_door import McpDoor
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
 
+
+LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1"))
+"""Where a proxy is expected if others use a URL of its own."""
 
 TURN: Final = 0.001
 """Seconds after which a thread that works gives way: those that only pass something on wait for
@@ -49,6 +54,12 @@ class Address:
         return self.public or f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     @property
+    def is_open(self) -> bool:
+        """Whether requests from this machine need no token: nothing says that others are served."""
+        public = urlsplit(self.public or "http://localhost").hostname or ""
+        return is_loopback(self.host) and is_loopback(public)
+
+    @property
     def hosts(self) -> Sequence[str] | None:
         """What the Host header of a request may say; None: anything."""
         own = allowed_hosts(self.host, self.port)
@@ -64,6 +75,8 @@ def guarded(
 ) -> Headers:
     """Return the whole application: what turns strangers away, and all that stands behind it."""
     tokens = desk.registry.tokens()
+    if mcp is not None:
+        mcp.unsent = desk.turns.unsent
 
     def visitor(shown: str) -> Visitor | None:
         token = tokens.known(shown)
@@ -82,12 +95,14 @@ def guarded(
         build(desk, mcp),
         known=known,
         sign_in=sign_in,
-        is_open=is_loopback(address.host),
+        is_open=address.is_open,
         trusted=trusted,
         secure=address.url.startswith("https:"),
     )
     origins = [address.public] if address.public else []
-    return Headers(Guard(door, hosts=address.hosts, origins=origins, refuse=refused))
+    guard = Guard(door, hosts=address.hosts, origins=origins, refuse=refused)
+    proxies = trusted.networks if trusted else () if address.is_open else LOOPBACK
+    return Headers(Fair(guard, desk.turns.unsent, proxies))
 
 
 def serve(

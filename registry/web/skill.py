@@ -11,8 +11,8 @@ from registry.disk.files import digest
 from registry.errors import FileNotFoundInSkill, FileTooLarge, RegistryError
 from registry.model import SkillDetail
 from registry.model.values import record
-from registry.web import addresses, markdown
-from registry.web.answers import Told, Visit
+from registry.web import addresses, markdown, outside
+from registry.web.answers import Told, Visit, refusal
 from registry.web.highlight import numbered
 
 SHOWN_FILES: Final = 200
@@ -23,6 +23,9 @@ SHOWN_COPIES: Final = 200
 
 SHOWN_TEXT: Final = 400_000
 """Characters of a file that are shown on a page; all are in its raw view."""
+
+SHOWN_LINES: Final = 20_000
+"""Lines of a file that are shown on a page."""
 
 IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
@@ -49,10 +52,12 @@ def skill(visit: Visit) -> Told:
     # Reading may have found it changed.
     stored = visit.look.locate(stored.place)
     look = visit.look
-    why = look.why(stored)
+    (why,) = _explained(visit, [look.why(stored)])
     usage = look.usage_of(stored)
     copies = look.shown(detail.copies)
     origin = getattr(detail, "origin", None)
+    if origin is not None and not visit.visitor.is_local and outside.is_place(origin.url):
+        origin = None
     revisions = visit.desk.registry.history(stored.place)
     is_offered = detail.status in {"ok", "warning"} and not stored.held
     install = list(install_lines(detail.ref, visit.base)) if is_offered else []
@@ -80,7 +85,7 @@ def skill(visit: Visit) -> Told:
         lambda: {
             **detail.to_dict(),
             "copies": list(copies),
-            "origin": record(origin),
+            "origin": record(detail.origin),
             "listed": why.listed,
             "reasons": record(why.reasons),
             "usage": record(usage),
@@ -91,6 +96,13 @@ def skill(visit: Visit) -> Told:
             ],
         },
     )
+
+
+def _explained(visit: Visit, found: Sequence[Any]) -> Sequence[Any]:
+    if visit.visitor.is_local:
+        return found
+    sources = visit.desk.registry.sources()
+    return [outside.explained(one, sources) for one in found]
 
 
 def as_html(visit: Visit, text: str, detail: SkillDetail, folder: str = "") -> str | None:
@@ -162,7 +174,7 @@ def file(visit: Visit) -> Told:
 
 def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> dict[str, str | None]:
     """Return the text of a file as HTML: its ``source``, and if it is Markdown ``rendered``."""
-    if text is None:
+    if text is None or text.count("\n") > SHOWN_LINES:
         return {"source": None, "rendered": None}
     folder, _, name = path.rpartition("/")
     is_rendered = name.lower().endswith(MARKDOWN) and path not in _documents(detail)
@@ -228,9 +240,9 @@ def why(visit: Visit) -> Told:
             if visitor.is_local:
                 found = registry.why(subject, personality)
             else:
-                found = visit.look.explain(subject, personality)
+                found = _explained(visit, visit.look.explain(subject, personality))
         except RegistryError as error:
-            problem = str(error)
+            problem = str(refusal(error, visit).record()["error"]["message"])
     return Told(
         "why.html",
         lambda: {

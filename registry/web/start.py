@@ -9,14 +9,16 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from registry.catalog.search.fit import FITS
+from registry.core import UNEXPECTED
 from registry.db.queries.facets import MOST, Facets
 from registry.db.queries.filters import Filters
 from registry.db.queries.listing import Facet
 from registry.errors import RegistryError, UsageProblem
 from registry.model.values import record
 from registry.web import charts
-from registry.web.answers import Told, Visit, refusal, status_of, visit_of
+from registry.web.answers import Told, Visit, refusal, visit_of
 from registry.web.asked import PAGE, Asked
+from registry.web.outside import without_places
 
 FACETS: Final = (
     ("tag", "Tags", "tags"),
@@ -120,11 +122,11 @@ async def every_skill(request: Request) -> Response:
         filters = await desk.run(visit.look.filters, asked.filters)
         found = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
         skills = map(visit.look.told, found)
-        first = await desk.run(_some, skills)
-    except RegistryError as error:
-        told = refusal(error)
+        first = await desk.run(_some, visit, skills)
+    except (RegistryError, *UNEXPECTED) as error:
+        told = await desk.run(refusal, error, visit)
         body = json.dumps(told.record()).encode()
-        return Response(body, status_of(error), media_type="application/json")
+        return Response(body, told.status, media_type="application/json")
 
     async def write() -> Any:
         yield b"["
@@ -132,14 +134,16 @@ async def every_skill(request: Request) -> Response:
         while part:
             yield mark + part
             mark = b",\n"
-            part = await desk.run(_some, skills)
+            part = await desk.run(_some, visit, skills)
         yield b"]\n"
 
     headers = {"cache-control": "private, no-cache"}
     return StreamingResponse(write(), media_type="application/json", headers=headers)
 
 
-def _some(skills: Iterator[Any]) -> bytes:
+def _some(visit: Visit, skills: Iterator[Any]) -> bytes:
     """Return the next skills as JSON, without the brackets of their array; empty at the end."""
-    lines = [json.dumps(one.to_dict()) for one in islice(skills, STREAMED)]
+    facts = (one.to_dict() for one in islice(skills, STREAMED))
+    shown = facts if visit.visitor.is_local else map(without_places, facts)
+    lines = [json.dumps(one) for one in shown]
     return ",\n".join(lines).encode()

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from registry.catalog.reading import CurrentSkill
+from registry.core import UNEXPECTED
 from registry.db.queries.filters import Filters
 from registry.disk.files import digest
 from registry.document.names import check_new_name
@@ -21,7 +22,7 @@ from registry.exchange.content import Entry, content_of
 from registry.exchange.export import FOLDER, INDEX, SCHEMA, archive
 from registry.model import Skill
 from registry.web import addresses
-from registry.web.answers import Visit, status_of, visit_of
+from registry.web.answers import Visit, refusal, visit_of
 from registry.web.clawhub_shapes import DOCUMENT, renamed
 from registry.web.raw import sent
 
@@ -37,8 +38,10 @@ async def index(request: Request) -> Response:
     desk = visit.desk
     try:
         skills = await desk.run(_meant, visit)
-    except RegistryError as error:
-        return PlainTextResponse(f"{error}\n", status_of(error), {"cache-control": "no-store"})
+    except (RegistryError, *UNEXPECTED) as error:
+        problem = await desk.run(refusal, error, visit)
+        message = problem.record()["error"]["message"]
+        return PlainTextResponse(f"{message}\n", problem.status, {"cache-control": "no-store"})
 
     async def write() -> AsyncIterator[bytes]:
         yield f'{{"$schema": {json.dumps(SCHEMA)}, "skills": ['.encode()

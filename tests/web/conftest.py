@@ -20,7 +20,7 @@ pytest.importorskip("jinja2", reason="the extra web is not installed")
 
 import uvicorn
 
-from registry.mcp.bounds import Bounds
+from registry.mcp.bounds import Bounds, bounded
 from registry.web.desk import Desk
 from registry.web.mcp_door import McpDoor
 from registry.web.serve import Address, guarded
@@ -134,13 +134,16 @@ class Page(HTMLParser):
 class Site:
     """A catalogue that is served."""
 
-    def __init__(self, port):
+    def __init__(self, port, desk=None):
         self.port = port
+        self.desk = desk
         self.base = f"http://127.0.0.1:{port}"
 
-    def ask(self, path, method="GET", body=None, query=None, **headers):
+    def ask(self, path, method="GET", body=None, query=None, address="127.0.0.1", **headers):
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=30, source_address=(address, 0)
+        )
         path = path.partition("#")[0]
         url = f"{path}?{urlencode(query, doseq=True)}" if query else path
         connection.request(method, url, body, given)
@@ -157,16 +160,26 @@ class Site:
 
 
 @contextmanager
-def serving(registry, *, trusted=None, mcp=False, watch=False, host="127.0.0.1", public=None):
+def serving(
+    registry, *, trusted=None, mcp=False, watch=False, host="127.0.0.1", public=None, bounds=None
+):
     """Serve a registry on a free port, in a thread."""
+    bounds = bounds or Bounds()
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
         desk = Desk(registry, public)
-        door = McpDoor(registry, Bounds(), watch=watch) if mcp else None
+        door = McpDoor(registry, bounds, watch=watch) if mcp else None
         app = guarded(desk, Address(host, port, public), door, trusted)
-        config = uvicorn.Config(app, log_config=None, lifespan="on", ws="none", proxy_headers=False)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            lifespan="on",
+            ws="none",
+            proxy_headers=False,
+            http=bounded(bounds),
+        )
         server = uvicorn.Server(config)
         begun = threading.Event()
         startup = server.startup
@@ -180,7 +193,7 @@ def serving(registry, *, trusted=None, mcp=False, watch=False, host="127.0.0.1",
         thread.start()
         assert begun.wait(30)
         try:
-            yield Site(port)
+            yield Site(port, desk)
         finally:
             if door is not None:
                 door.stop_listening()

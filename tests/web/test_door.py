@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+import socket
 from urllib.parse import urlencode
 
 import pytest
@@ -25,11 +26,63 @@ def test_a_name_that_was_rebound_to_this_machine_is_turned_away(site):
     assert site.ask("/skills.json", Origin="null").status == 403
 
 
-def test_who_comes_through_a_proxy_is_not_the_user_of_this_machine(site):
-    for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
-        answer = site.ask("/index.json", **{header: "192.0.2.1"})
-        assert answer.status == 401
-        assert b"letters" not in answer.body
+SIGNS = (
+    *("Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"),
+    *("X-Forwarded-User", "X-FORWARDED-anything", "X-Real-IP", "X-Client-IP", "X-Remote-User"),
+    *("CF-Connecting-IP", "cf-ray", "True-Client-IP", "Tailscale-User-Login", "Fly-Client-IP"),
+    *("Fastly-Client-IP", "X-Original-URI", "X-Envoy-External-Address", "X-Amzn-Trace-Id"),
+)
+"""Headers that proxies, tunnels and content networks add."""
+
+ANSWERS = (
+    *("/", "/index.json", "/skills.json", "/skills/sums", "/files/sums?path=SKILL.md"),
+    *("/why?q=/etc", "/sources.json", "/openapi.json", "/changes.atom", "/nothing", "/healthzz"),
+    *("/raw/sums?path=SKILL.md", "/download/sums.skill", "/api/v1/skills", "/api/v1/search?q=sums"),
+    *("/.well-known/clawhub.json", "/.well-known/agent-skills/index.json", "/mcp", "/static"),
+    *("/artifacts/sums/skill.tar.gz", "/s/sums/.well-known/agent-skills/index.json"),
+)
+"""Addresses of each kind of answer; none is for strangers."""
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_a_request_with_a_header_of_a_proxy_needs_a_token(site, sign):
+    assert site.ask("/index.json").status == 200
+    answer = site.ask("/index.json", **{sign: "192.0.2.1"})
+    assert answer.status == 401
+    assert b"letters" not in answer.body
+
+
+def test_every_kind_of_answer_needs_a_token_behind_a_proxy(registry, library):
+    with serving(registry, mcp=True) as site:
+        for path in ANSWERS:
+            assert site.ask(path, Via="1.1 proxy").status == 401, path
+            assert site.ask(path).status != 401, path
+
+
+def test_a_request_by_http_1_0_needs_a_token_as_a_stock_proxy_sends_it(site):
+    def status(line):
+        with socket.create_connection(("127.0.0.1", site.port), timeout=30) as connection:
+            host = f"Host: 127.0.0.1:{site.port}\r\nConnection: close\r\n\r\n"
+            connection.sendall(f"{line}\r\n{host}".encode())
+            return connection.makefile("rb").readline().split()[1]
+
+    assert status("GET /index.json HTTP/1.1") == b"200"
+    assert status("GET /index.json HTTP/1.0") == b"401"
+    assert status("GET /healthz HTTP/1.0") == b"200"
+
+
+@pytest.mark.parametrize("host", [None, "skills.example.org"])
+def test_with_a_public_url_every_request_needs_a_token(registry, tokens, host):
+    _, shown = tokens.create("anna")
+    given = {"Host": host} if host else {}
+    with serving(registry, mcp=True, public="https://skills.example.org") as site:
+        for path in ANSWERS:
+            assert site.ask(path, **given).status == 401, path
+            assert site.ask(path, Authorization=f"Bearer {shown}", **given).status != 401, path
+        for path in ("/healthz", "/robots.txt", "/static/catalogue.css"):
+            assert site.ask(path, **given).status == 200, path
+    with serving(registry, public="http://127.0.0.1:9") as site:
+        assert site.ask("/index.json").status == 200
 
 
 def test_every_answer_keeps_browsers_from_running_what_is_not_ours(site):
@@ -148,7 +201,8 @@ def test_over_tls_the_cookie_is_never_sent_in_the_clear(registry, tokens):
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         entered = site.ask("/login", "POST", f"token={shown}", **form)
         assert "Secure" in entered.headers["set-cookie"]
-        assert site.ask("/", Host="skills.example.org").status == 200
+        cookie = entered.headers["set-cookie"].partition(";")[0]
+        assert site.ask("/", Host="skills.example.org", Cookie=cookie).status == 200
 
 
 @pytest.mark.both

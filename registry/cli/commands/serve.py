@@ -18,6 +18,12 @@ _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 """What pages link to begins at the root of their server."""
 
 
+PUBLISHED: Final = (
+    "This machine needs no token. A proxy or tunnel to this port publishes the catalogue.\n"
+    "To require a token from everyone, run: skill-registry serve --public-url URL"
+)
+
+
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     """Read an address, or a range of them such as ``10.0.0.0/8``."""
     try:
@@ -41,7 +47,9 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 )
 @click.option("--open", "show", is_flag=True, help="Open it in a browser.")
 @click.option(
-    "--public-url", metavar="URL", help="By which others know it: a proxy's, or a name's."
+    "--public-url",
+    metavar="URL",
+    help="Name the URL that others use; then every request needs a token.",
 )
 @click.option("--tls-cert", metavar="FILE", help="A certificate (PEM): serve HTTPS.")
 @click.option("--tls-key", metavar="FILE", help="Its key (PEM).")
@@ -74,8 +82,9 @@ def command(
 ) -> None:
     """Serve the web catalogue: pages, the same facts as JSON, and /mcp.
 
-    On this machine it is open to who uses it; elsewhere a token is needed (see "token create"), or
-    a proxy that says who asks, whose visitors see what --personality sees. Pages only read.
+    A request from this machine needs no token, unless you give --public-url or it shows a sign of
+    a proxy. Any other request needs a token (see "token create"), or a header of a trusted proxy,
+    whose users see what --personality sees. Pages only read.
     ClawHub's clients find /api/v1, others /.well-known/agent-skills; docs/http.md has all of it.
     """
     if bool(trust_header) != bool(networks):
@@ -102,6 +111,8 @@ def command(
 
     def begun() -> None:
         console.note(f"Serving {address.url}; Ctrl-C ends it.")
+        if address.is_open and trusted is None:
+            console.note(PUBLISHED)
         if show:
             click.launch(address.url)
 

@@ -22,6 +22,9 @@ Time: TypeAlias = str | date | timedelta
 _TIMES: Final = ("created_since", "created_until", "updated_since", "updated_until", "unused_since")
 _CHOICES: Final = (("scope", SCOPES), ("status", STATUSES))
 
+MAX_TAGS: Final = 100
+"""Tags that one listing can be narrowed to."""
+
 NO_LIMIT: Final = MAX_INTEGER
 """As a LIMIT: all rows."""
 
@@ -70,9 +73,7 @@ class Filters:
     def __post_init__(self) -> None:
         """Check the values, and bring times into their one form."""
         for key in ("tags", "any_tags"):
-            value = getattr(self, key)
-            if value != () and not _is_list_of_texts(value):
-                raise UsageProblem(message=f"{key} must be a list of texts, not {value!r:.60}")
+            _check_texts(key, getattr(self, key))
         if self.ids is not None and isinstance(self.ids, str | bytes):
             raise UsageProblem(message="ids must be a list of numbers")
         for key in ("kind", "category", "scope", "source", "status"):
@@ -144,10 +145,14 @@ def _moment(key: str, value: Time) -> str:
         raise UsageProblem(message=f"{key}: {error}") from error
 
 
-def _is_list_of_texts(value: object) -> bool:
+def _check_texts(key: str, value: object) -> None:
+    """Raise `UsageProblem` for anything but a list of texts, and for too many of them."""
     if not isinstance(value, Collection) or isinstance(value, str | bytes):
-        return False
-    return all(isinstance(one, str) for one in value)
+        raise UsageProblem(message=f"{key} must be a list of texts, not {value!r:.60}")
+    if len(value) > MAX_TAGS:
+        raise UsageProblem(message=f"give at most {MAX_TAGS} {key}, not {len(value)}")
+    if not all(isinstance(one, str) for one in value):
+        raise UsageProblem(message=f"{key} must be a list of texts, not {value!r:.60}")
 
 
 def where(
