@@ -384,6 +384,16 @@ class SkillRegistry:
             copies=_every(copies),
         )
 
+    def rename(self, name: str, new_name: str, *, if_hash: str | None = None) -> SkillDetail:
+        """Give a skill another name: in its SKILL.md, and as its folder's. History stays.
+
+        Copies of the skill keep their name. Raises `InvalidName`, `SkillExists`,
+        `SkillChangedOnDisk`, `ChangeRefused`, and as `get`.
+        """
+        from registry.changes.rename import rename_skill
+
+        return rename_skill(self.core, self._stored(name), new_name, if_hash=if_hash)
+
     def delete(
         self, name: str, *, if_hash: str | None = None, force: bool = False, copies: bool = False
     ) -> "Trashed":

@@ -1,5 +1,7 @@
 """Make the signed record of a change, so that `undo` can take it back."""
 
+import json
+
 from registry.changes.context import ChangeContext
 from registry.changes.signed import Seal
 from registry.changes.state import new_numbers
@@ -15,16 +17,26 @@ from registry.text import utc_now
 
 
 def made_change(
-    context: ChangeContext, entry: Entry, live: LiveVersion | None, version: NewVersion | None
+    context: ChangeContext,
+    entry: Entry,
+    live: LiveVersion | None,
+    version: NewVersion | None,
+    renamed: LiveVersion | None,
 ) -> MadeChange | None:
     """Return the record of a change from ``live`` to ``version`` (None: no skill).
 
     A restored skill counts as not there before, whatever the database still knew. Returns None if
-    nothing is different.
+    nothing is different. ``renamed``: the version in the folder that the skill had before; a rename
+    is recorded with its new folder.
     """
+    if entry.is_rename and renamed is None:
+        return None
     columns = {} if version is None else version.columns
     before, after = None if live is None else live.tree_hash, columns.get("tree_hash")
-    if entry.uid is not None:
+    if renamed is not None:
+        kind = "rename"
+        before = json.dumps({"folder": renamed.folder, "tree_hash": renamed.tree_hash})
+    elif entry.uid is not None:
         kind, before = "restore", None
     elif version is None:
         kind = "delete"

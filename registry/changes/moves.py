@@ -50,7 +50,10 @@ def go_on(entry: Entry, at: Ends) -> None:
     """
     if at.live is None or at.staged is None:
         return
-    if entry.deletes:
+    if entry.creates:
+        if is_gone(at.live) and digest_of(at.staged) == entry.new:
+            rename_new(at.staged, at.live)
+    elif entry.deletes:
         if is_gone(at.staged) and digest_of(at.live) == entry.base:
             rename_new(at.live, at.staged)
     elif is_swapped_at_once(at.staged) and _are(at.staged, entry.new, at.live, entry.base):
@@ -64,18 +67,28 @@ def take_back(entry: Entry, at: Ends) -> None:
     """Undo what was published, as far as nobody edited it since."""
     if at.live is None or at.staged is None:
         return
-    old = Place(at.staged.folder, OLD)
-    if entry.deletes:
+    if entry.creates:
+        if is_gone(at.staged) and digest_of(at.live) == entry.new:
+            rename_new(at.live, at.staged)
+    elif entry.deletes:
         if is_gone(at.live) and not is_gone(at.staged):
             rename_new(at.staged, at.live)
     elif is_swapped_at_once(at.staged):
         if _are(at.staged, entry.base, at.live, entry.new):
             exchange(at.staged, at.live)
-    elif not is_gone(old):
-        if is_gone(at.staged) and digest_of(at.live) == entry.new:
-            rename_new(at.live, at.staged)
-        if is_gone(at.live):
-            rename_new(old, at.live)
+    else:
+        _take_back_by_renames(entry, at.live, at.staged)
+
+
+def _take_back_by_renames(entry: Entry, live: Place, staged: Place) -> None:
+    """Undo a swap that was made by two renames, as far as it was made."""
+    old = Place(staged.folder, OLD)
+    if is_gone(old):
+        return
+    if is_gone(staged) and digest_of(live) == entry.new:
+        rename_new(live, staged)
+    if is_gone(live):
+        rename_new(old, live)
 
 
 def is_swapped_at_once(staged: Place) -> bool:

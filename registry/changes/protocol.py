@@ -182,7 +182,7 @@ def publish(entry: Entry, at: Ends, name: str) -> None:
         # Where it was a moment ago there is nothing now, or a link.
         raise SkillChangedOnDisk(name=name, path=path)
     displaced = at.staged
-    if entry.kind == "create":
+    if entry.creates:
         try:
             rename_new(at.staged, at.live)
         except FileExistsError:
@@ -191,7 +191,7 @@ def publish(entry: Entry, at: Ends, name: str) -> None:
         rename_new(at.live, at.staged)
     else:
         displaced = swap(at.staged, at.live, OLD)
-    if entry.kind != "create" and digest_of(displaced) != entry.base:
+    if not entry.creates and digest_of(displaced) != entry.base:
         # An edit slipped in between the comparison and the rename: recovery gives it back.
         raise SkillChangedOnDisk(name=name, path=path)
     # A name is on the disk where it is now before it is gone from where it was.

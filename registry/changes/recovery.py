@@ -26,7 +26,7 @@ from registry.db.queries.skills import StoredSkill, at_place, stored
 from registry.db.writes.changes import add_change
 from registry.db.writes.gone import note_trash
 from registry.db.writes.journal import drop_entry, holds
-from registry.db.writes.single import put_in_place, standing_in
+from registry.db.writes.single import LiveVersion, put_in_place, standing_in
 from registry.db.writes.statements import InTransaction
 from registry.db.writes.versions import delete_version
 from registry.disk.atomic import (
@@ -108,7 +108,7 @@ def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
     left: list[Leftover] = []
     if at.staged is None:
         pass  # of a skill that left the trash, or of nothing
-    elif entry.kind == "create":
+    elif entry.creates:
         # A skill that could not be restored simply stays in the trash.
         left = [(at.staged, frozenset({entry.new}))] if entry.staged.startswith("ops/") else []
     elif entry.deletes:
@@ -208,8 +208,15 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
     readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
     with changes[0][0].core.writer.transaction() as connection:
-        for (context, entry), reading, is_done in zip(changes, readings, done, strict=True):
-            _record(connection, context, entry, reading, moment, is_done=is_done)
+        # Deletions first: a renamed skill keeps its number once the old folder is gone.
+        order = sorted(range(len(changes)), key=lambda place: not changes[place][1].deletes)
+        before: LiveVersion | None = None
+        for place in order:
+            context, entry = changes[place]
+            renamed = before if entry.kind == "create together" else None
+            before = _record(
+                connection, context, entry, readings[place], moment, done[place], renamed
+            )
         lane = InTransaction(connection)
         places = [at_place(lane.sight, entry.source_id, entry.folder) for _, entry in changes]
         answers = [lane.later(*place) for place in places]
@@ -222,9 +229,13 @@ def _record(
     entry: Entry,
     reading: Reading | None,
     moment: int,
-    *,
     is_done: bool,
-) -> None:
+    renamed: LiveVersion | None,
+) -> LiveVersion | None:
+    """Make the database say what the disk says of one folder; return what was live there.
+
+    ``renamed``: the version in the old folder of a skill that was renamed to this one.
+    """
     standing = standing_in(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
@@ -239,7 +250,7 @@ def _record(
             version.columns["uid"] = entry.uid
             version.columns["created_at"] = entry.created_at
     put_in_place(connection, standing, version)
-    change = made_change(context, entry, live, version) if is_done else None
+    change = made_change(context, entry, live, version, renamed) if is_done else None
     if change is not None:
         area, number, _ = entry.staged.split("/")
         if change.kind == "delete" and area == "trash":
@@ -248,6 +259,7 @@ def _record(
     if live is not None:
         delete_version(connection, live.id)
     drop_entry(connection, entry)
+    return live
 
 
 def _read(context: ChangeContext, entry: Entry) -> Reading | None:

@@ -93,7 +93,7 @@ def _stage(
     if base.folder == ROOT:
         reason = "the skill is the root of its source; remove the source to forget it"
         raise ChangeRefused(path=base.path, reason=reason)
-    _refuse_nested(context, base)
+    refuse_nested(context, base)
     with ExitStack() as stack:
         live = open_place(stack, context.root, base.folder)
         before = None if live is None else digest_of(live)
@@ -182,7 +182,8 @@ def _source_ids(core: Core) -> dict[str, int]:
     return {source.name: source.id for source in own_sources(core)}
 
 
-def _refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
+def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
+    """Raise `ChangeRefused` for a folder that holds other skills, or another source."""
     walk = Walk(base.root, context.core.settings.limits, context.roots)
     found = {one.folder for one in walk.below(base.folder) if one.is_skill}
     if nested := sorted(found - {base.folder}):

@@ -1,5 +1,6 @@
 """Take back the last command that changed skills, if this user signed its changes."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,9 +12,11 @@ from registry.catalog.reading import CurrentSkill
 from registry.changes import trash
 from registry.changes.copied import Which
 from registry.changes.history import History
+from registry.changes.rename import move
 from registry.changes.signed import Seal
 from registry.changes.state import StateFolder, new_numbers
 from registry.changes.trashed import Trashed, list_trash
+from registry.changes.update import Edits
 from registry.core import Core
 from registry.db.queries.changes import (
     GROUP_DIGITS,
@@ -159,6 +162,8 @@ class Undo:
                 self._trashed(one, held)
             elif one.kind == "update":
                 self._updated(one)
+            elif one.kind == "rename":
+                self._renamed(one)
             else:
                 self._current(one)
 
@@ -166,6 +171,9 @@ class Undo:
         """Take back the change of one skill, and of its copies if they were changed with it."""
         if step[0].kind == "delete":
             self._restore(step)
+            return
+        if step[0].kind == "rename":
+            move(self.core, *self._renamed(step[0]))
             return
         there = [self._current(one) for one in step]
         which, alone = self._copies(there)
@@ -227,10 +235,25 @@ class Undo:
             raise self._refused(change, "its former content is not stored")
         return history, number
 
+    def _renamed(self, change: MadeChange) -> tuple[StoredSkill, str, Edits]:
+        """Return a renamed skill, its former folder, and its document as it was there."""
+        stored = self._current(change)
+        folder = json.loads(change.before or "{}")["folder"]
+        place = join(self.sources[change.source].path, folder)
+        if os.path.lexists(place):
+            raise self._refused(change, f"something is at {place} now")
+        number, history = self._before(change), History.of(self.core, stored.place)
+        if number is None or stored.document is None:
+            raise self._refused(change, "its former content is not stored")
+        return stored, folder, {stored.document: history.read(number)}
+
     def _before(self, change: MadeChange) -> int | None:
         """Return which revision a skill had before a change; None: it is not kept."""
+        before = change.before
+        if change.kind == "rename":
+            before = json.loads(before or "{}").get("tree_hash")
         for one in revisions(self.core.reader, change.uid):
-            if one.tree_hash == change.before:
+            if one.tree_hash == before:
                 return one.number
         return None
 
@@ -247,11 +270,11 @@ class Undo:
         is_held = change.uid in held
         if change.kind == "delete":
             return None if is_held else "it is not in the trash any more"
-        if change.kind == "update" and self._before(change) is None:
+        if change.kind in {"update", "rename"} and self._before(change) is None:
             return "its former content is not stored"
         is_there = os.path.lexists(join(path, change.folder))
         may_come = is_there or is_elsewhere(self.core.reader, change)
-        if change.kind == "update":
+        if change.kind in {"update", "rename"}:
             is_gone = is_held or latest_gone(self.core.reader, change.uid) is not None
             may_come = may_come or is_gone or self._is_stored(change)
         return None if may_come else "it is not there any more"

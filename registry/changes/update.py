@@ -115,7 +115,7 @@ def update_files(
     if len(group) > 1:
 
         def staged(context: ChangeContext, one: StoredSkill, number: str) -> Entry:
-            return _stage_folder(context, one, edits, one, executable, number)
+            return stage_folder(context, one, edits, one, executable, number)
 
         changed = change_together(core, group, staged)
         made = [found_after(now, one.folder) for now, one in zip(changed, group, strict=True)]
@@ -124,7 +124,7 @@ def update_files(
     def change(context: ChangeContext) -> StoredSkill | None:
         check = None if force else base
         if len(edits) > 1:
-            entry = _stage_folder(context, base, edits, check, executable)
+            entry = stage_folder(context, base, edits, check, executable)
             return carry_out(context, entry, base.skill.ref)
         ((path, data),) = edits.items()
         return _update_file(context, base, path, data, check, executable.get(path))
@@ -206,7 +206,7 @@ def _update_file(
     return carry_out(context, entry, base.skill.ref)
 
 
-def _stage_folder(
+def stage_folder(
     context: ChangeContext,
     base: StoredSkill,
     edits: Edits,

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "stats": "Say what the registry holds, how big and how fresh it is.",
     "create": "Create a skill, on disk and in the registry at once.",
     "update": "Change skills and leave every other byte as it was.",
+    "rename": "Rename a skill, in its SKILL.md and on disk at once.",
     "edit": "Open a skill's SKILL.md in your editor, then sync and check it.",
     "delete": "Move skills to the trash.",
     "restore": "Bring deleted skills back.",
@@ -50,7 +51,7 @@ COMMANDS: Final = {
 
 MODULES: Final = {
     "facets": ("tags", "kinds", "categories"),
-    "change": ("create", "update"),
+    "change": ("create", "update", "rename"),
     "trash_can": ("delete", "restore", "trash"),
     "history": ("history", "diff"),
     "archives": ("import", "export"),
@@ -112,7 +113,8 @@ def root() -> None:
     sync fills a lost database with all skills again. Their history, usage counts and how sources
     were registered are in the database alone: "db backup" copies it.
 
-    Other names of commands: ls (list), rm (delete), find (search), outdated (pull --check).
+    Other names of commands: ls (list), rm (delete), mv (rename), find (search), and outdated
+    (pull --check).
 
     Exit status: 0 done; 1 the request failed, or something was found that was asked for; 2 wrong
     usage; 3 the database can't be used.

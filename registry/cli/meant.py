@@ -6,6 +6,7 @@ from typing import Final
 ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "ls": (["list"],),
     "rm": (["delete"], ["remove"]),
+    "mv": (["rename"],),
     "find": (["search"],),
     "outdated": (["pull", "--check"],),
 }
@@ -28,7 +29,7 @@ MEANT: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("evals", "evaluate", "test", "score"), "'eval'"),
         **dict.fromkeys(("undelete", "untrash", "recover"), "'restore'"),
         **dict.fromkeys(("log", "revisions", "versions"), "'history'"),
-        **dict.fromkeys(("mv", "rename", "move"), "'sync'? Rename the folder, then sync"),
+        "move": "'rename' NAME NEW",
         **dict.fromkeys(("sources", "folders", "roots"), "'source list'"),
         **dict.fromkeys(("server", "run", "web"), "'serve' or 'mcp'"),
         **dict.fromkeys(("init", "register"), "'sync FOLDER'"),

@@ -27,7 +27,12 @@ __all__ = ["EditImpossible", "edit_document"]
 _MARK: Final = "\ufeff"
 _PARAMETER_KEYS: Final = frozenset({"name", "type", "description", "required", "default"})
 _LEFT_OUT: Final = frozenset({"text", "body", "body_line", "front_matter", "diagnostics"})
-_PLACES: Final[Mapping[str, Places]] = {"description": DESCRIPTION, "tags": TAGS, "kind": KIND}
+_PLACES: Final[Mapping[str, Places]] = {
+    "name": NAME,
+    "description": DESCRIPTION,
+    "tags": TAGS,
+    "kind": KIND,
+}
 _FIELDS: Final = tuple(
     field.name for field in dataclass_fields(Document) if field.name not in _LEFT_OUT
 )
@@ -41,12 +46,14 @@ def edit_document(
     kind: str | None = None,
     body: str | None = None,
     parameters: Sequence[Parameter] | None = None,
+    name: str | None = None,
     folder_name: str | None = None,
 ) -> str:
     """Return ``text``, the whole of a skill file, with new values of the fields that are not None.
 
     ``body`` replaces all that follows the front matter, but for the blank line there; no tags and
-    an empty ``kind`` take the present ones away. ``folder_name`` is written as the name where front
+    an empty ``kind`` take the present ones away. A ``name`` is written only if the front matter has
+    one: else the folder names the skill. ``folder_name`` is written as the name where front
     matter has to be added. A field that has its value already is not touched. Raises
     `EditImpossible`.
     """
@@ -72,6 +79,10 @@ def edit_document(
     if kind is not None and (word := shapes.one_text(kind)) != document.kind:
         text = _with_kind(text, document, word or "", folder_name)
         wanted["kind"] = word
+    places = _present(document, NAME) if name is not None and document.body != text else []
+    if name is not None and places and name != document.name:
+        text = Front(text, document).set_text(places[0].path, name)
+        wanted["name"] = name
     _check(before, _parse(text, folder_name), wanted, body, parameters)
     return mark + text
 

@@ -211,6 +211,10 @@ def restore(registry: SkillRegistry) -> None:
     registry.restore("alpha")
 
 
+def rename(registry: SkillRegistry) -> None:
+    registry.rename("alpha", "beta")
+
+
 def write_back(registry: SkillRegistry) -> None:
     """Restore what was removed by hand."""
     registry.restore("alpha")
@@ -220,7 +224,7 @@ CHANGES = {
     f.__name__: f
     for f in (
         *(create, update, update_many, update_copies, delete, delete_copies),
-        *(restore, write_back),
+        *(rename, restore, write_back),
     )
 }
 
@@ -556,6 +560,10 @@ AFTER = {
     "update_copies": COPIED | {"alpha/SKILL.md": NEW, "more/alpha/SKILL.md": NEW},
     "delete": {},
     "delete_copies": {},
+    "rename": {
+        "beta/SKILL.md": OLD.replace(b"name: alpha", b"name: beta"),
+        "beta/a/b.txt": b"b",
+    },
     "restore": ALPHA_OLD,
     "write_back": ALPHA_OLD,
 }
@@ -586,7 +594,7 @@ def broken_promises(  # noqa: C901  # one promise after the other
         if whole and "alpha" not in stored and change == "write_back":
             if not registry.history("alpha")[0].complete:
                 broken.append("what alpha was is lost")
-        elif whole and "alpha" not in stored:
+        elif whole and "alpha" not in stored and change != "rename":
             trash = [t.name for t in registry.trash()]
             lost = sum(path.endswith("SKILL.md") for path in BEFORE[change] or ALPHA_OLD)
             if trash != ["alpha"] * lost:

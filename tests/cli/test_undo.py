@@ -118,3 +118,14 @@ def test_one_undo_takes_back_a_pull_of_several_skills(cli, skills, tmp_path):
     assert sorted(path.name for path in project.iterdir() if path.name != "skills.lock.json") == [
         "mine"
     ]
+
+
+def test_a_rename_is_undone(cli, skills):
+    before = texts(skills)
+    done = cli("rename", "one", "four")
+    assert done.stdout == f"Renamed four: {skills / 'four'}\n"
+    assert sorted(texts(skills)) == ["four", "three", "two"]
+    undone = cli("undo", "--yes")
+    assert undone.stdout == "Undone: rename four\n"
+    assert texts(skills) == before
+    assert cli("mv", "one", "five").exit_code == 0

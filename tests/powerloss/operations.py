@@ -134,6 +134,10 @@ def _delete(registry: SkillRegistry, _: World) -> None:
     registry.delete("alpha")
 
 
+def _rename(registry: SkillRegistry, _: World) -> None:
+    registry.rename("alpha", "renamed")
+
+
 def _copy(registry: SkillRegistry, world: World) -> None:
     shutil.copytree(f"{world.root}/alpha", f"{world.root}/copy")
     registry.sync(world.root)
@@ -202,6 +206,7 @@ OPERATIONS = {
         Operation("create", (_create,)),
         Operation("update", (_update,)),
         Operation("delete", (_delete,)),
+        Operation("rename", (_rename,), together=True),
         Operation("update of copies", (_update_copies,), before=(_copy,), together=True),
         Operation("deletion of copies", (_delete_copies,), before=(_copy,), together=True),
         Operation("restore", (_restore,), before=(_delete,)),

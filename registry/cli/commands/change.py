@@ -1,4 +1,4 @@
-"""`skill-registry create` and `skill-registry update`."""
+"""`skill-registry create`, `update` and `rename`."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -135,6 +135,25 @@ def update(
     session.answer(changed if names[1:] else changed[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+@session_command(
+    "skill-registry rename release-notes changelog",
+    "skill-registry rename team/pdf pdf-forms",
+)
+@click.argument("name", metavar="NAME", shell_complete=complete.names)
+@click.argument("new_name", metavar="NEW")
+@click.option("--if-hash", metavar="HASH", help="Only if its content hash is this one.")
+@options.json_option
+def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None) -> None:
+    """Rename a skill, in its SKILL.md and on disk at once.
+
+    The folder gets the new name. The history stays, and "undo" gives the old name back. Copies of
+    the skill keep their name.
+    """
+    handle = options.named(session.registry, name)
+    renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
+    session.answer(renamed, skill_line("Renamed", renamed))
 
 
 def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:

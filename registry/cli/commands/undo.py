@@ -28,6 +28,7 @@ _UNDONE = {
     "restore": "Undo restore: {name} moves to the trash again ({place}, {when}){more}",
     "delete": "Undo delete: {name} comes back from the trash ({place}, {when}){more}",
     "update": "Undo update: {name} gets its former content ({place}, {when}){more}",
+    "rename": "Undo rename: {name} gets its former name ({place}, {when}){more}",
     "pull": "Undo pull: {name} ({place}, {when}){more}",
 }
 _FATES = {

@@ -8,8 +8,10 @@ from typing import Final, Literal
 
 from registry.db.interface import Reader, Select
 
-Kind = Literal["create", "update", "delete", "update together", "delete together"]
-"""The last two are changes of copies: journalled at once, and each of them finished (`moves`)."""
+Kind = Literal[
+    "create", "update", "delete", "create together", "update together", "delete together"
+]
+"""The last three are parts of one change: journalled at once, and each is finished (`moves`)."""
 
 _TEXTS: Final = tuple(
     "id host root kind folder target staged base new uid created_at started_at".split()
@@ -44,9 +46,20 @@ class Entry:
     started_at: str = ""
 
     @property
+    def creates(self) -> bool:
+        """Whether there must be nothing in its place before."""
+        return self.kind in {"create", "create together"}
+
+    @property
     def deletes(self) -> bool:
         """Whether what is there is to be gone."""
         return self.kind in {"delete", "delete together"}
+
+    @property
+    def is_rename(self) -> bool:
+        """Whether it is a part of renaming a skill: the new folder, or the old one."""
+        is_old = self.kind == "delete together" and self.staged.startswith("ops/")
+        return is_old or self.kind == "create together"
 
     @property
     def is_together(self) -> bool:
