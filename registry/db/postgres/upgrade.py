@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
-from registry.db.postgres.dialect import FACTS, REVISION, UPGRADING, schema_state, translate
+from registry.db.postgres.dialect import FACTS, REVISION, schema_state, translate
 from registry.db.postgres.writer import make_engine
 from registry.db.remote.address import Address
 from registry.db.remote.rights import granting_again
@@ -20,31 +21,60 @@ AND pg_has_role(r.oid, CASE WHEN CAST(current_setting('server_version_num') AS i
 """
 """Goes on as whose the tables are: an admin's own new table would be closed to all others."""
 
+_FIRST_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS alembic_version (
+    version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)
+"""
+"""As Alembic makes it. Who makes it at the same time waits, and is told that it is there."""
+
+_MADE_MEANWHILE: Final = frozenset({"23505", "42P07", "42710"})
+
+_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
+
 
 def ensure_current(address: Address) -> None:
     """Create or upgrade the schema at ``address`` where it is not current, as one transaction.
 
     What is new belongs to the role that the rest belongs to. Any number of processes may call this
-    at once. Raises `DatabaseProblem` and its subclasses.
+    at once: one upgrades under the lock of a table that only the owner may lock, the others wait
+    for it. Raises `DatabaseProblem` and its subclasses.
     """
     path = address.shown
     engine = make_engine(address)
     try:
-        with engine.begin() as connection:
-            connection.exec_driver_sql(
-                f"SET LOCAL lock_timeout = '{UPGRADE_SECONDS:g}s'; "
-                f"SELECT pg_advisory_xact_lock({UPGRADING}, hashtext(current_schema()))"
-            )
-            facts = connection.exec_driver_sql(FACTS).one()
-            is_there = facts[-2]
-            revision = connection.exec_driver_sql(REVISION).scalar() if is_there else None
-            state = schema_state(facts, revision, path)
-            if state is not State.CURRENT:
-                connection.exec_driver_sql(_AS_OWNER)
-                run_migrations(connection)
-                for one in granting_again(InTransaction(connection)):
-                    connection.exec_driver_sql(one, execution_options={"no_parameters": True})
+        while not _upgraded(engine, path):
+            pass  # Another process made the first table: now there is one to lock.
     except DBAPIError as error:
         raise translate(error, path, UPGRADE_SECONDS) from error
     finally:
         engine.dispose()
+
+
+def _upgraded(engine: Engine, path: str) -> bool:
+    """Upgrade the schema where it is not current; False: another process creates it just now."""
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{UPGRADE_SECONDS:g}s'")
+        if (state := _state(connection, path)) is State.CURRENT:
+            return True
+        connection.exec_driver_sql(_AS_OWNER)
+        if state is State.EMPTY:
+            try:
+                connection.exec_driver_sql(_FIRST_TABLE)
+            except DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) not in _MADE_MEANWHILE:
+                    raise
+                return False
+        connection.exec_driver_sql(_LOCK)
+        if _state(connection, path) is not State.CURRENT:
+            run_migrations(connection)
+            for one in granting_again(InTransaction(connection)):
+                connection.exec_driver_sql(one, execution_options={"no_parameters": True})
+    return True
+
+
+def _state(connection: Connection, path: str) -> State:
+    facts = connection.exec_driver_sql(FACTS).one()
+    is_there = facts[-2]
+    revision = connection.exec_driver_sql(REVISION).scalar() if is_there else None
+    return schema_state(facts, revision, path)
