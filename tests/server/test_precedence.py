@@ -176,7 +176,10 @@ def test_a_near_copy_of_a_stronger_source_of_another_owner_does_not_stand_for_a_
         f"Step {number} of recipe {number * 7 % 83} for charts." for number in range(300)
     )
     for role, source, name in (("alice", "office", "charts"), ("mallory", "mine", "charts-two")):
-        told = {"description": "Draw charts.", "body": f"{text}\n"}
+        told = {
+            "description": "Draw charts of every kind from tables, lists and other numbers.",
+            "body": f"{text}\n",
+        }
         write_skill(world.folder / source / name, name=name, **told)
         world.open(role).sync(str(world.folder / source), name=source)
     carol = world.open("carol")
