@@ -58,7 +58,7 @@ def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
     usable = [one for one in whole if one.is_usable and not one.skill.shadowed]
     # What is seen from here, else what is seen in some project, else any.
     meant = [one for one in usable if one.within] or usable or whole
-    if len(meant) > 1:  # A bare name means the skill that everybody sees, not a team's.
+    if len(meant) > 1:  # A bare name means the skill without a team.
         meant = [one for one in meant if one.team is None] or meant
     return [
         placed,

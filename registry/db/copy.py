@@ -85,7 +85,7 @@ class _Copy:
         self._whole(schema.usage, "uid")
         self._whole(schema.usage_days, "day, uid")
         self._whole(schema.gone, "uid")
-        # Who is hidden by whom was worked out elsewhere, perhaps by other rules.
+        # The other database may have decided by other rules which skills are hidden.
         refresh_names(self._connection, None)
         if self._connection.dialect.name == "postgresql":
             for table in ("sources", "skills", "diagnostics", "revisions"):

@@ -32,7 +32,7 @@ STRENGTH: Final = (
     "src.precedence, (SELECT min(o.id) FROM sources o "
     "WHERE coalesce(o.owner, '') = coalesce(src.owner, '')), src.strength"
 )
-"""The columns of a `Strength`; the owner is told by its oldest source."""
+"""The columns of a `Strength`; the number of an owner is that of its oldest source."""
 
 STRONGEST_FIRST: Final = (
     STRENGTH.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
@@ -53,7 +53,7 @@ def precedes(one: str, other: str) -> str:
 
 
 class Strength(NamedTuple):
-    """How strong a source is: what an admin decided, its owner, and its rank among the owner's."""
+    """The precedence of a source that an admin set, its owner, and its rank among the owner's."""
 
     precedence: int = 0
     owner: int = 0

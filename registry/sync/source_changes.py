@@ -48,7 +48,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
         check_name(new_name, [one for one in known if one.id != source.id])
     scope, priority = change.get("scope") or source.scope, change.get("priority")
     priority = source.priority if priority is None else priority
-    # What an admin decides counts between owners. A file without owners has one order only.
+    # An admin's decision counts between owners. A file without owners has one order only.
     decided = change.get("as_admin", False) and source.owner is not None
     precedence = change.get("priority") if decided else None
     with core.writer.transaction() as connection:

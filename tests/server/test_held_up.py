@@ -102,13 +102,27 @@ def test_a_role_without_rights_holds_no_upgrade_up(world, databases):
     databases.drop(url)
 
 
-def test_a_new_schema_is_made_once_by_any_number_at_the_same_time(databases):
+def test_two_that_make_a_new_schema_at_the_same_time_wait_for_each_other(databases):
     from concurrent.futures import ThreadPoolExecutor
 
     from registry.db.postgres.upgrade import ensure_current
     from registry.db.remote.address import parse_url
 
     url = databases.empty()
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: ensure_current(parse_url(url)), range(4)))
+    with (
+        closing(psycopg.connect(World._plain(url))) as first,
+        closing(psycopg.connect(World._plain(url), autocommit=True)) as looking,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+        waiting = (
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+            "AND datname = current_database()"
+        )
+        second = pool.submit(ensure_current, parse_url(url))
+        while looking.execute(waiting).fetchone() == (0,):
+            assert not second.done(), second.result()
+        first.commit()
+        second.result()
+        assert looking.execute("SELECT count(*) FROM sources").fetchone() == (0,)
     databases.drop(url)

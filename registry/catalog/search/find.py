@@ -236,7 +236,7 @@ def _gathered(
     """Return what takes a place, with what is alike it.
 
     Of near copies that of the strongest source is shown, so that no stranger's stands for it.
-    Owners are compared by what an admin decided only: else the better match is shown.
+    Between owners an admin's decision counts; without it the better match is shown.
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)

@@ -26,9 +26,10 @@ CREATE TABLE IF NOT EXISTS alembic_version (
     version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )
 """
-"""As Alembic makes it. Who makes it at the same time waits, and is told that it is there."""
+"""The table that Alembic makes. A second process waits for the first, and then gets an error."""
 
 _MADE_MEANWHILE: Final = frozenset({"23505", "42P07", "42710"})
+"""SQLSTATEs of a table that another process made at the same time."""
 
 _LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
 
@@ -37,40 +38,37 @@ def ensure_current(address: Address) -> None:
     """Create or upgrade the schema at ``address`` where it is not current, as one transaction.
 
     What is new belongs to the role that the rest belongs to. Any number of processes may call this
-    at once: one upgrades under the lock of a table that only the owner may lock, the others wait
-    for it. Raises `DatabaseProblem` and its subclasses.
+    at once: they wait for each other. Only the owner of the tables may take this lock. Raises
+    `DatabaseProblem` and its subclasses.
     """
     path = address.shown
     engine = make_engine(address)
     try:
-        while not _upgraded(engine, path):
-            pass  # Another process made the first table: now there is one to lock.
+        try:
+            _upgrade(engine, path)
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) not in _MADE_MEANWHILE:
+                raise
+            _upgrade(engine, path)  # Another process made the first table: now there is a lock.
     except DBAPIError as error:
         raise translate(error, path, UPGRADE_SECONDS) from error
     finally:
         engine.dispose()
 
 
-def _upgraded(engine: Engine, path: str) -> bool:
-    """Upgrade the schema where it is not current; False: another process creates it just now."""
+def _upgrade(engine: Engine, path: str) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{UPGRADE_SECONDS:g}s'")
         if (state := _state(connection, path)) is State.CURRENT:
-            return True
+            return
         connection.exec_driver_sql(_AS_OWNER)
         if state is State.EMPTY:
-            try:
-                connection.exec_driver_sql(_FIRST_TABLE)
-            except DBAPIError as error:
-                if getattr(error.orig, "sqlstate", None) not in _MADE_MEANWHILE:
-                    raise
-                return False
+            connection.exec_driver_sql(_FIRST_TABLE)
         connection.exec_driver_sql(_LOCK)
         if _state(connection, path) is not State.CURRENT:
             run_migrations(connection)
             for one in granting_again(InTransaction(connection)):
                 connection.exec_driver_sql(one, execution_options={"no_parameters": True})
-    return True
 
 
 def _state(connection: Connection, path: str) -> State:

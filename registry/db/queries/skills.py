@@ -28,7 +28,7 @@ class StoredSkill(NamedTuple):
     ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
     and ``racy`` are what a check for staleness needs; ``required_tools`` and ``parameters`` are
     JSON. ``project`` is the folder in which it is seen, if it is a project's, and ``within``: it is
-    seen from here. ``team`` is the team that sees its source; None: everybody sees it. ``skill`` is
+    seen from here. ``team`` is the team that sees its source; None: all roles see it. ``skill`` is
     the same as listings show it.
     """
 

@@ -36,7 +36,7 @@ _COUNTED: Final = {
 }
 """The counts to which a reader adds: how often skills are listed, found and read.
 
-A reader may update these columns, but not the tables: who may do that may lock them, against all.
+A reader may update these columns only: a right to update the table is a right to lock it.
 """
 
 _ONLY_READ: Final = ("usage", "content_uses", "audit", "alembic_version")

@@ -251,8 +251,8 @@ def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
         if was == ARRIVING:  # of a copy of a server, say
             refresh_names(connection, shared_names(connection, [source_id]))
             continue
-        # What it may hide (of other owners: copies, unless an admin decided); and what was held to
-        # hide it, and is not seen yet itself.
+        # Sources whose skills it may hide (other owners': copies, or as an admin decided); and
+        # sources that were held to hide it, and are not seen yet themselves.
         weaker = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
         after = or_(
             sources.c.precedence < precedence,
