@@ -159,7 +159,7 @@ def under_lock(said: list[bytes]) -> int:
     """Count the round trips for which the lock of all writers is held."""
     found, held = 0, False
     for text in said:
-        held = held or b"pg_advisory_xact_lock" in text
+        held = held or b"LOCK TABLE data_version" in text
         found += held
         held = held and b"COMMIT" not in text and b"ROLLBACK" not in text
     return found

@@ -1,14 +1,14 @@
 """Record which changes one command made, so that `undo` takes them back together.
 
 Revision ID: 0020
-Revises: 0015
+Revises: 0016
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0020"
-down_revision = "0015"
+down_revision = "0016"
 branch_labels = None
 depends_on = None
 

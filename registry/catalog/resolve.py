@@ -58,8 +58,8 @@ def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
     usable = [one for one in whole if one.is_usable and not one.skill.shadowed]
     # What is seen from here, else what is seen in some project, else any.
     meant = [one for one in usable if one.within] or usable or whole
-    if len(meant) > 1:  # of several, that which belongs to no team
-        meant = [one for one in meant if one.skill.ref == handle] or meant
+    if len(meant) > 1:  # A bare name means the skill without a team.
+        meant = [one for one in meant if one.team is None] or meant
     return [
         placed,
         [one for one in named if slash and (one.skill.source, one.skill.name) == (source, rest)],

@@ -33,11 +33,18 @@ def _behind(source: Source, here: Collection[int]) -> str | None:
 
 
 def columns_of(sources: Sequence[Source]) -> Sequence[Column[Source]]:
-    """Return the columns of a list: owners and teams only where there are several."""
+    """Return the columns of a list: owners, teams and precedence only if sources differ in them."""
     owner = Column[Source]("OWNER", lambda one: one.owner, only="table", drop=3)
     team = Column[Source]("TEAM", lambda one: one.team, only="table", drop=3)
-    owners, teams = ({getattr(one, fact) for one in sources} for fact in ("owner", "team"))
-    added = [column for column, held in ((owner, owners), (team, teams)) if len(held) > 1]
+    first = Column[Source](
+        "PRECEDENCE", lambda one: str(one.precedence or ""), only="table", right=True, drop=3
+    )
+    columns = {"owner": owner, "team": team, "precedence": first}
+    added = [
+        column
+        for fact, column in columns.items()
+        if len({getattr(one, fact) for one in sources}) > 1
+    ]
     return [*SOURCES[:OWNER_AT], *added, *SOURCES[OWNER_AT:]]
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from registry.db.sight import Strength
+
 
 class Pattern(NamedTuple):
     """Words that stand one after the other; ``prefix``: the last one may go on."""
@@ -56,6 +58,6 @@ class Limits(NamedTuple):
 class Told(NamedTuple):
     """What is told of a skill along with that it was found: its source's rank, its sketch, head."""
 
-    strength: int
+    strength: Strength
     sketch: bytes | None
     head: str | None

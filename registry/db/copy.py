@@ -72,6 +72,7 @@ class _Copy:
 
     def run(self) -> Copied:
         from registry.db import schema
+        from registry.db.writes.names import refresh_names
 
         # First: the target notes by itself what follows.
         self._whole(schema.audit, "id", _numbered_anew)
@@ -84,6 +85,8 @@ class _Copy:
         self._whole(schema.usage, "uid")
         self._whole(schema.usage_days, "day, uid")
         self._whole(schema.gone, "uid")
+        # The other database may have decided by other rules which skills are hidden.
+        refresh_names(self._connection, None)
         if self._connection.dialect.name == "postgresql":
             for table in ("sources", "skills", "diagnostics", "revisions"):
                 self._connection.exec_driver_sql(

@@ -74,6 +74,8 @@ sources = Table(
     # On a server the role that added it, as the server itself says; and who sees it: all, or those
     # of a team. A file knows neither.
     *_texts("owner team"),
+    # On a server: how strong an admin has made it among the sources of all owners; 0: ordinary.
+    Column("precedence", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
 )

@@ -28,6 +28,37 @@ They have the refs and copies that they will have, and are hidden by nothing tha
 
 ARRIVED: Final = f"src.enabled < {ARRIVING}"
 
+STRENGTH: Final = (
+    "src.precedence, (SELECT min(o.id) FROM sources o "
+    "WHERE coalesce(o.owner, '') = coalesce(src.owner, '')), src.strength"
+)
+"""The columns of a `Strength`; the number of an owner is that of its oldest source."""
+
+STRONGEST_FIRST: Final = (
+    STRENGTH.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
+)
+"""The order of skills: as admins decided, then owner by owner. No owner moves up by a setting."""
+
+
+def precedes(one: str, other: str) -> str:
+    """Return the condition that the source ``one`` is stronger than the source ``other``, as SQL.
+
+    Scope and priority compare sources of one owner. Between owners only an admin's decision counts.
+    """
+    return (
+        f"({one}.precedence > {other}.precedence OR {one}.precedence = {other}.precedence "
+        f"AND coalesce({one}.owner, '') = coalesce({other}.owner, '') "
+        f"AND {one}.strength < {other}.strength)"
+    )
+
+
+class Strength(NamedTuple):
+    """The precedence of a source that an admin set, its owner, and its rank among the owner's."""
+
+    precedence: int = 0
+    owner: int = 0
+    strength: int = 0
+
 
 class ProjectSource(NamedTuple):
     """A source of a project that is seen; ``project`` numbers the projects, the strongest first."""

@@ -163,6 +163,7 @@ class Source(Value):
     ``remote``: what the folder is a checkout of; such a source is read-only. ``held``: how many of
     its skills agents don't see until it is trusted. On a server ``owner`` is the role that may
     change it, ``own``: who asks is that, and ``team``: who else sees it; None: everybody.
+    ``precedence``: how strong an admin has made it among the sources of all owners.
     """
 
     KEYS: ClassVar = tuple(
@@ -185,6 +186,7 @@ class Source(Value):
     owner: str | None = None
     team: str | None = None
     own: bool = True
+    precedence: int = 0
 
     @property
     def last_sync(self) -> datetime | None:

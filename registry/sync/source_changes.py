@@ -16,7 +16,8 @@ class Change(TypedDict, total=False):
     """What of a source is to be different.
 
     ``team``: who sees it, empty for everybody; ``owner``: whose it is, which an admin alone says;
-    ``as_admin``: though it is another role's, or elsewhere.
+    ``as_admin``: though it is another role's, or elsewhere. On a server ``priority`` then also
+    counts among the sources of all owners; else it counts among the owner's own.
     """
 
     new_name: str | None
@@ -47,6 +48,9 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
         check_name(new_name, [one for one in known if one.id != source.id])
     scope, priority = change.get("scope") or source.scope, change.get("priority")
     priority = source.priority if priority is None else priority
+    # An admin's decision counts between owners. A file without owners has one order only.
+    decided = change.get("as_admin", False) and source.owner is not None
+    precedence = change.get("priority") if decided else None
     with core.writer.transaction() as connection:
         if new_name is not None:
             rename_source(connection, source.id, source.name, new_name)
@@ -55,7 +59,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
         if owner is not None:
             set_owner(connection, source.id, owner)
         project = project_of(scope, source.path)
-        change_source(connection, source.id, scope, priority, project)
+        change_source(connection, source.id, scope, priority, project, precedence)
     return next(one for one in list_sources(core.reader) if one.id == source.id)
 
 

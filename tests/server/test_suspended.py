@@ -57,7 +57,8 @@ def test_a_suspended_writer_holds_others_up_for_a_moment_and_ends_its_change_whe
             with psycopg.connect(server_database.replace("+psycopg", "")) as looking:
                 held = looking.execute(
                     "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE "
-                    "l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction'"
+                    "l.relation = CAST('data_version' AS regclass) AND l.mode = 'ExclusiveLock' "
+                    "AND l.granted AND a.state = 'idle in transaction'"
                 ).fetchone()
             registry.sync(str(other), name="theirs")  # which waits until the server ends the other
             assert registry.resolve("beta").ref == "beta"

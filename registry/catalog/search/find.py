@@ -12,7 +12,7 @@ from registry.db.interface import Reader
 from registry.db.queries.filters import Filters, where
 from registry.db.queries.found import heads_of, ids_named, shown, sketches, strengths_of
 from registry.db.queries.rows import hit_of
-from registry.db.sight import Sight
+from registry.db.sight import Sight, Strength
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key
@@ -231,11 +231,12 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
 def _gathered(
     found: Sequence[Match],
     sketches: Mapping[int, bytes],
-    strengths_of: Callable[[Sequence[int]], Mapping[int, int]],
+    strengths_of: Callable[[Sequence[int]], Mapping[int, Strength]],
 ) -> list[Match]:
     """Return what takes a place, with what is alike it.
 
     Of near copies that of the strongest source is shown, so that no stranger's stands for it.
+    Between owners an admin's decision counts; without it the better match is shown.
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
@@ -243,6 +244,20 @@ def _gathered(
     strengths = strengths_of(several) if several else {}
     places: list[Match] = []
     for one, others in groups.items():
-        shown, *rest = sorted([one, *others], key=lambda member: strengths.get(member, 0))
+        shown, *rest = _strongest_first([one, *others], strengths)
         places.append(matches[shown]._replace(score=matches[one].score, alike=rest))
     return places
+
+
+def _strongest_first(members: Sequence[int], strengths: Mapping[int, Strength]) -> list[int]:
+    """Return near copies, the best match first, in the order in which one stands for all."""
+    known = {one: strengths.get(one, Strength()) for one in members}
+    top = max(strength.precedence for strength in known.values())
+    owner = next(strength.owner for strength in known.values() if strength.precedence == top)
+
+    def key(one: int) -> tuple[int, bool, int]:
+        strength = known[one]
+        is_of_it = strength.owner == owner
+        return -strength.precedence, not is_of_it, strength.strength if is_of_it else 0
+
+    return sorted(members, key=key)

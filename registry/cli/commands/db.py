@@ -1,5 +1,6 @@
 """`skill-registry db`: the database file itself."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
@@ -145,6 +146,8 @@ def upgrade(session: Session) -> None:
     With a file every command does so by itself, and keeps a copy of an older one. The schema on a
     server is only upgraded by this, since older programs can't use it then.
     """
+    from registry.db.queries.sources import DECIDED_FROM
+
     try:
         before = session.registry.database_info().revision
     except DatabaseBehind as error:
@@ -161,6 +164,24 @@ def upgrade(session: Session) -> None:
     else:
         done = f"The database {path} is up to date (schema {revision})."
     session.console.write([done])
+    if before is not None and before < DECIDED_FROM:
+        _list_undecided(session)
+
+
+def _list_undecided(session: Session) -> None:
+    """List the sources that preceded those of other owners, and how an admin restores that."""
+    from registry.db.queries.sources import undecided
+
+    found = list(undecided(session.registry.core.reader))
+    if not found:
+        return
+    told = "Scope and priority no longer count between owners. These sources came before those of"
+    session.console.write([f"{told} others.", "To restore that, an admin runs:"])
+    for one in found:
+        shown = escape.line(one.name)
+        facts = f"{one.scope}, priority {one.priority}, of {escape.line(one.owner)}"
+        fix = f"source update {shlex.quote(shown)} --priority {one.precedence} --as-admin"
+        session.console.write([f"  skill-registry {fix}    # {facts}"])
 
 
 @session_command(

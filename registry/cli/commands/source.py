@@ -32,7 +32,8 @@ def command() -> None:
 
     A source is a folder, or a checkout of what lies elsewhere. Of one name in two sources that of
     the stronger scope wins: project, team, personal, community, bundled; within a scope that of the
-    higher priority.
+    higher priority. On a server this compares the sources of one owner. Between owners the name is
+    ambiguous, unless an admin has put one of them first.
     """
 
 
@@ -146,7 +147,12 @@ def adopt(session: Session, *, name: str, yes: bool, as_admin: bool) -> None:
 )
 @click.argument("name", shell_complete=complete.sources)
 @click.option("--scope", type=click.Choice(SCOPES), help="Its new scope.")
-@click.option("--priority", metavar="N", type=int, help="Its new priority.")
+@click.option(
+    "--priority",
+    metavar="N",
+    type=int,
+    help="Its new priority; with --as-admin it also counts between owners.",
+)
 @click.option("--name", "new_name", metavar="NEW", help="Its new name.")
 @click.option(
     "--ref", metavar="REF", help="The branch, tag or commit to pin it to; empty: to none of them."

@@ -23,10 +23,6 @@ from registry.text import Fact
 
 OLDEST_SERVER: Final = 130000
 
-# The first of the two numbers of an advisory lock; the second tells schemas apart.
-WRITING: Final = 0x736B7731
-UPGRADING: Final = 0x736B7533
-
 LOST: Final = frozenset(
     "57P01 57P02 57P03 57P05 25P03 25P04 08000 08003 08006 08001 08004 08P01".split()
 )

@@ -1,4 +1,4 @@
-"""Writing to a PostgreSQL server: transactions under an advisory lock."""
+"""Writing to a PostgreSQL server: one transaction at a time, under the lock of a table."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from registry.db.acting import acting
 from registry.db.forks import begin_anew
-from registry.db.postgres.dialect import WRITING, translate
+from registry.db.postgres.dialect import translate
 from registry.db.remote import session as remote
 from registry.db.remote.address import Address
 from registry.db.remote.session import Session
@@ -35,7 +35,11 @@ VACUUM_TABLES: Final = (
 QUIET_SECONDS: Final = 120
 """How long a transaction that holds up nobody may do nothing: a busy machine takes its time."""
 
-_LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITING}, hashtext(current_schema()))"
+_LOCK: Final = "LOCK TABLE data_version IN EXCLUSIVE MODE"
+"""The lock of all writers. To take it, a role needs the right to update this table, as a writer.
+
+An advisory lock could be taken by every role that may connect. Readers are not held up by this.
+"""
 _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 

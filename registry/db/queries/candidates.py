@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, order
 from registry.db.queries.rows import columns, skill_of
-from registry.db.sight import OFFERABLE
+from registry.db.sight import OFFERABLE, precedes
 from registry.model import Skill
 
 _SEEN_BY_TEAM: Final = f"""{OFFERABLE} AND {{within}}
@@ -15,9 +15,12 @@ AND ({{shadowed}} = 0 OR {{untaken}} AND NOT EXISTS (
     WHERE other.name = s.name AND other.live = 1 AND other.status IN ('ok', 'warning')
       AND other.held = 0
       AND home.enabled = 1 AND home.scope <> 'project' AND (home.scope <> 'team' OR home.name = ?)
-      AND (home.strength < src.strength OR (other.tree_hash = s.tree_hash
-        AND (home.strength, other.source_id, other.position)
-          < (src.strength, s.source_id, s.position)))))"""
+      AND coalesce(home.team, '') = coalesce(src.team, '')
+      AND ({precedes("home", "src")} OR other.tree_hash = s.tree_hash
+        AND CASE WHEN coalesce(home.owner, '') = coalesce(src.owner, '')
+          THEN (-home.precedence, home.strength, other.source_id, other.position)
+            < (-src.precedence, src.strength, s.source_id, s.position)
+          ELSE other.shadowed = 0 END)))"""
 """A skill of a team that is not seen hides nothing, neither others nor copies of itself."""
 
 _NEEDS_MENTIONED: Final = (

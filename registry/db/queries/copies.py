@@ -8,7 +8,7 @@ from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, order
 from registry.db.queries.rows import columns, skill_of, skills
 from registry.db.queries.skills import StoredSkill, select
-from registry.db.sight import OFFERABLE
+from registry.db.sight import OFFERABLE, STRONGEST_FIRST
 from registry.model import Skill
 
 _REPEATED: Final = (
@@ -31,8 +31,7 @@ def same_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
     """Return the other usable skills of the same name with the same files, the strongest first."""
     return select(
         reader,
-        f"s.name = ? AND s.tree_hash = ? AND s.id <> ? AND {OFFERABLE} "
-        "ORDER BY src.strength, s.source_id, s.position",
+        f"s.name = ? AND s.tree_hash = ? AND s.id <> ? AND {OFFERABLE} ORDER BY {STRONGEST_FIRST}",
         *(stored.skill.name, stored.skill.tree_hash, stored.id),
     )
 

@@ -8,7 +8,7 @@ from registry.db.asked import Condition
 from registry.db.interface import Reader, Select
 from registry.db.queries.filters import FROM
 from registry.db.queries.skills import hits, refs_seen_by
-from registry.db.sight import Sight
+from registry.db.sight import STRENGTH, Sight, Strength
 from registry.model import Skill
 
 
@@ -36,14 +36,19 @@ def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]
 
 def strengths_of(
     reader: Reader, ids: Sequence[int]
-) -> Callable[[Sequence[int]], Mapping[int, int]]:
-    """Ask later for the rank of the source of some of these versions, the strongest first."""
+) -> Callable[[Sequence[int]], Mapping[int, Strength]]:
+    """Ask later for the strength of the sources of some of these versions."""
     told = reader.index.told(ids)
     if len(told) == len(ids):
         return lambda some: {one: told[one].strength for one in some}
-    sql = f"SELECT s.id, src.strength FROM {FROM} WHERE s.id {reader.in_json_array}"
-    rows = reader.ahead((sql, [json.dumps(list(ids))]))
-    return lambda some: dict(rows() if rows else reader.rows(sql, [json.dumps(list(some))]))
+    sql = f"SELECT s.id, {STRENGTH} FROM {FROM} WHERE s.id {reader.in_json_array}"
+    asked = reader.ahead((sql, [json.dumps(list(ids))]))
+
+    def answer(some: Sequence[int]) -> dict[int, Strength]:
+        rows = asked() if asked else reader.rows(sql, [json.dumps(list(some))])
+        return {one: Strength(*told) for one, *told in rows}
+
+    return answer
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:

@@ -9,12 +9,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from registry.db.interface import Reader, Select
 from registry.db.queries.filters import FROM
 from registry.db.queries.rows import columns, skill_of
-from registry.db.sight import ARRIVED, Sight
+from registry.db.sight import ARRIVED, STRONGEST_FIRST, Sight
 from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 
 _FACTS: Final = (
     "s.id, s.uid, s.source_id, src.path, src.host, src.enabled, s.document, s.fingerprint, s.racy, "
-    "s.hidden, s.held, s.compatibility, s.required_tools, s.parameters, s.file_count, src.project"
+    "s.hidden, s.held, s.compatibility, s.required_tools, s.parameters, s.file_count, src.project, "
+    "src.team"
 )
 _WIDTH: Final = _FACTS.count(",") + 2
 
@@ -27,7 +28,8 @@ class StoredSkill(NamedTuple):
     ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
     and ``racy`` are what a check for staleness needs; ``required_tools`` and ``parameters`` are
     JSON. ``project`` is the folder in which it is seen, if it is a project's, and ``within``: it is
-    seen from here. ``skill`` is the same as listings show it.
+    seen from here. ``team`` is the team that sees its source; None: all roles see it. ``skill`` is
+    the same as listings show it.
     """
 
     id: int
@@ -46,6 +48,7 @@ class StoredSkill(NamedTuple):
     parameters: str
     file_count: int
     project: str | None
+    team: str | None
     within: int
     skill: Skill
 
@@ -134,7 +137,7 @@ def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
     """Return all skills that a name or ref may mean, shadowed ones too, the strongest first."""
     source, _, rest = subject.partition("/")
     condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
-    ordered = f"{ARRIVED} AND {condition} ORDER BY src.strength, s.position"
+    ordered = f"{ARRIVED} AND {condition} ORDER BY {STRONGEST_FIRST}"
     found = select(reader, ordered, subject, source, rest, rest)
     return sorted(found, key=lambda one: (one.within == 0, one.skill.shadowed))
 
@@ -235,7 +238,8 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
     """Return the refs of the visible skills of this name, the strongest first."""
     sight = reader.sight
     sql = (
-        f"SELECT {sight.ref} FROM {FROM} WHERE s.name = ? AND {sight.visible} ORDER BY src.strength"
+        f"SELECT {sight.ref} FROM {FROM} WHERE s.name = ? AND {sight.visible} "
+        f"ORDER BY {STRONGEST_FIRST}"
     )
     return [row[0] for row in reader.rows(sql, (name,))]
 

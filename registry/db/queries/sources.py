@@ -1,6 +1,7 @@
 """Registered sources, as the database knows them."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 from registry.db.interface import Reader, Select
 from registry.db.sight import ARRIVED
@@ -10,8 +11,8 @@ from registry.model import Remote, Source
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
        src.last_result, {skills}, src.host, src.kind, src.url, src.pin, src.part, src.chosen,
-       src.version, src.fetched_at, {held}, src.owner, src.team, {own}
-FROM sources src ORDER BY src.strength, src.name
+       src.version, src.fetched_at, {held}, src.owner, src.team, {own}, src.precedence
+FROM sources src ORDER BY src.precedence DESC, src.strength, src.name
 """
 _COUNT = f"""CASE WHEN NOT {ARRIVED} THEN 0 ELSE (SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document') END"""
@@ -33,13 +34,40 @@ def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tu
 
 
 def _source(row: tuple[Any, ...]) -> Source:
-    kind, url, ref, part, only, version, fetched_at, held, owner, team, own = row[10:]
+    kind, url, ref, part, only, version, fetched_at, held, owner, team, own, first = row[10:]
     remote = None
     if kind is not None and url is not None:
         names = tuple(only.split("\n")) if only else ()
         remote = Remote(kind, url, ref, part, names, version, fetched_at)
-    told = *row[:5], row[5] > 0, *row[6:10], remote, held, owner, team, own == 1
+    told = *row[:5], row[5] > 0, *row[6:10], remote, held, owner, team, own == 1, first
     return Source(*told)
+
+
+DECIDED_FROM: Final = "0016"
+"""The schema from which only an admin decides the precedence between owners."""
+
+
+class Undecided(NamedTuple):
+    """A source that preceded another owner's; ``precedence``: the number that restores it."""
+
+    name: str
+    owner: str
+    scope: str
+    priority: int
+    precedence: int
+
+
+def undecided(reader: Reader) -> Iterator[Undecided]:
+    """Yield the sources that were stronger than a source of another owner, the strongest first."""
+    weaker = "o.strength > src.strength AND o.scope <> 'project'"
+    rows = reader.rows(
+        "SELECT src.name, src.owner, src.scope, src.priority, "
+        f"(SELECT count(DISTINCT o.strength) FROM sources o WHERE {weaker}) "
+        "FROM sources src WHERE src.scope <> 'project' AND EXISTS ("
+        f"SELECT 1 FROM sources o WHERE o.owner <> src.owner AND {weaker}) "
+        "ORDER BY src.strength, src.name"
+    )
+    return map(Undecided._make, rows)
 
 
 def is_admin(reader: Reader) -> bool:

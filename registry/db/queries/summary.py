@@ -103,8 +103,8 @@ def state_of_skills(reader: Reader) -> str:
         "ORDER BY source_id, folder, code, message"
     )
     sources = (
-        "SELECT id, name, path, scope, strength, enabled, host, project, version FROM sources "
-        "ORDER BY id"
+        "SELECT id, name, path, scope, strength, precedence, owner, enabled, host, project, "
+        "version FROM sources ORDER BY id"
     )
     live = "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1"
     parts = (live, held, notices, "SELECT max(id) FROM diagnostics", sources)

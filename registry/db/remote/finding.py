@@ -13,6 +13,7 @@ from registry.db.asked import Condition, Limits, Sought, Told
 from registry.db.interface import Select
 from registry.db.remote import matching
 from registry.db.remote.words import COLUMNS, RANK, single, text_query, worth
+from registry.db.sight import STRENGTH, Strength
 
 HEADS, BODIES, LAY, FOREIGN = range(4)
 """The lists: of words that were typed in heads and in bodies, and of other words in heads."""
@@ -134,7 +135,7 @@ SELECT 'word' AS what, n, heads, bodies,
     CAST(NULL AS bytea) FROM words
 UNION ALL SELECT 'weight', l, n, weight, NULL, NULL, NULL FROM r
 UNION ALL SELECT 'found', l, id, weight, rank, NULL, NULL FROM found
-UNION ALL SELECT 'skill', s.id, src.strength, NULL, NULL,
+UNION ALL SELECT 'skill', s.id, {strength},
     CASE WHEN f.place <= {told} THEN s.name || ' ' || s.tags || ' ' || s.description END, k.data
 FROM (
     SELECT id, row_number() OVER (ORDER BY sum(CAST(1 AS float) / ({half} + place)) DESC) AS place
@@ -210,6 +211,7 @@ def question(
         lists=", ".join(f"({one})" for one in query.lists),
         condition=condition[0],
         told=TOLD,
+        strength=STRENGTH,
         cut=_CUT,
         common=matching.COMMON,
         **_RANKS,
@@ -247,8 +249,9 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
             (number, weight, weights, rank)
             for number, weight, rank in sorted(found, key=lambda row: (-row[1], row[0]))
         ]
-    for number, strength, _, _, head, sketch in said.get("skill", ()):
-        answer.told[number] = Told(strength, None if sketch is None else bytes(sketch), head)
+    for number, *strength, head, sketch in said.get("skill", ()):
+        kept = None if sketch is None else bytes(sketch)
+        answer.told[number] = Told(Strength(*map(int, strength)), kept, head)
 
 
 def _members(

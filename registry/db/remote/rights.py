@@ -30,8 +30,14 @@ _WRITTEN: Final = {
 }
 """What a writer may do with each table, beside reading."""
 
-_COUNTED: Final = ("usage", "usage_days")
-"""What a reader adds to: how often skills are listed, found and read."""
+_COUNTED: Final = {
+    "usage": "listed, found, read, last_listed_at, last_found_at, last_read_at",
+    "usage_days": "listed, found, read",
+}
+"""The counts to which a reader adds: how often skills are listed, found and read.
+
+A reader may update these columns only: a right to update the table is a right to lock it.
+"""
 
 _ONLY_READ: Final = ("usage", "content_uses", "audit", "alembic_version")
 
@@ -182,7 +188,13 @@ def _granted(facts: _Facts, who: sql.Identifier, may: May) -> Iterator[sql.Compo
             yield sql.SQL("ALTER VIEW {} SET (security_invoker = true)").format(facts.table(view))
         names = (*TABLES, *VIEWS)
     yield sql.SQL("GRANT SELECT ON {} TO {}").format(_tables(facts, names), who)
-    yield sql.SQL("GRANT INSERT, UPDATE ON {} TO {}").format(_tables(facts, _COUNTED), who)
+    counts = _tables(facts, tuple(_COUNTED))
+    yield sql.SQL("REVOKE UPDATE ON {} FROM {}").format(counts, who)
+    yield sql.SQL("GRANT INSERT ON {} TO {}").format(counts, who)
+    for table, columns in _COUNTED.items():
+        yield sql.SQL("GRANT UPDATE ({}) ON {} TO {}").format(
+            sql.SQL(columns), facts.table(table), who
+        )
     for function in ASKED:
         yield _called(facts, function, who)
     if may == "write":

@@ -156,7 +156,7 @@ CREATE TABLE "sources" (
 	added_at TEXT NOT NULL, 
 	last_sync_at TEXT, 
 	last_result TEXT, 
-	host TEXT DEFAULT '' NOT NULL, project TEXT, kind TEXT, url TEXT, pin TEXT, part TEXT, chosen TEXT, version TEXT, fetched_at TEXT, owner TEXT, team TEXT, 
+	host TEXT DEFAULT '' NOT NULL, project TEXT, kind TEXT, url TEXT, pin TEXT, part TEXT, chosen TEXT, version TEXT, fetched_at TEXT, owner TEXT, team TEXT, precedence INTEGER DEFAULT '0' NOT NULL, 
 	CONSTRAINT pk_sources PRIMARY KEY (id), 
 	CONSTRAINT uq_sources_name UNIQUE (name), 
 	CONSTRAINT uq_sources_host_path UNIQUE (host, path)

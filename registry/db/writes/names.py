@@ -10,6 +10,10 @@ bare name is a ref only where it means one skill over all zones; ``bare``: in it
 What a team alone sees is told to nobody else, not even by what it would hide or be confused with:
 each team is judged by itself, and so are the sources of none. Refs of a team's skills always name
 the source.
+
+Scope and priority compare sources of one owner only. Between owners only ``precedence`` counts,
+which an admin sets (`db.sight.precedes`). So no owner can hide the skill of another owner by a
+setting. A file has no owners: all its sources belong together.
 """
 
 from collections.abc import Iterable
@@ -27,39 +31,64 @@ MAX_COPIES: Final = 50
 _RANKED = f"""
 WITH ranked AS (
     SELECT s.id, s.name, s.folder, s.position, s.tree_hash, src.name AS source, s.source_id,
-           src.strength, coalesce(src.team, '') AS team,
+           src.strength, src.precedence, coalesce(src.owner, '') AS owner,
+           coalesce(src.team, '') AS team,
            CASE WHEN src.scope = 'project' THEN src.host || ':' || src.project ELSE '' END AS zone,
            -- What arrives is worked out as if there were nothing else, until all of it is there.
            CASE WHEN src.enabled = {ARRIVING} THEN src.id ELSE 0 END AS world,
            CASE WHEN s.status IN ('ok', 'warning') AND s.held = 0
-               AND src.enabled > 0 THEN 1 ELSE 0 END AS usable,
+               AND src.enabled IN (1, {ARRIVING}, {JOINING}) THEN 1 ELSE 0 END AS usable,
            CASE WHEN src.enabled = {JOINING} THEN 1 ELSE 0 END AS joins
     FROM skills s JOIN sources src ON src.id = s.source_id
     WHERE s.live = 1 {{touched}}
 ),
-placed AS (
+highest AS (
     SELECT r.*,
-           min(CASE WHEN usable = 1 THEN strength END) OVER same_name AS best,
-           min(CASE WHEN usable = 1 AND joins = 0 THEN strength END) OVER same_name AS best_yet,
-           -- One name and the same files: copies, of which the strongest stands for all.
+           max(CASE WHEN usable = 1 THEN precedence END) OVER same_name AS first,
+           max(CASE WHEN usable = 1 AND joins = 0 THEN precedence END) OVER same_name AS first_yet,
+           min(CASE WHEN usable = 1 THEN strength END) OVER same_owner AS best,
+           min(CASE WHEN usable = 1 AND joins = 0 THEN strength END) OVER same_owner AS best_yet,
+           min(source_id) OVER (
+               PARTITION BY name, team, zone, world, usable, tree_hash, owner
+           ) AS oldest
+    FROM ranked r
+    WINDOW same_name AS (PARTITION BY name, team, zone, world),
+        same_owner AS (PARTITION BY name, team, zone, world, precedence, owner)
+),
+weighed AS (
+    -- What joins hides nothing until it is seen itself.
+    SELECT h.*,
+           CASE WHEN usable = 1 AND (precedence < first OR strength > best)
+               THEN 1 ELSE 0 END AS beaten,
+           CASE WHEN usable = 1 AND (precedence < first_yet OR strength > best_yet)
+               THEN 1 ELSE 0 END AS beaten_yet
+    FROM highest h
+),
+placed AS (
+    SELECT w.*,
+           -- One name and the same files: copies. One that no stronger skill hides stands for all,
+           -- of several owners' that of the oldest source: no owner's scope or priority decides.
            CASE WHEN usable = 1 AND tree_hash IS NOT NULL
                THEN count(*) OVER so_far ELSE 1 END AS nth,
            CASE WHEN usable = 1 AND tree_hash IS NOT NULL
-               THEN sum(1 - joins) OVER so_far ELSE 1 END AS nth_yet
-    FROM ranked r
-    WINDOW same_name AS (PARTITION BY name, team, zone, world),
-        so_far AS (
+               THEN sum(1 - joins) OVER so_far_yet ELSE 1 END AS nth_yet
+    FROM weighed w
+    WINDOW so_far AS (
             PARTITION BY name, team, zone, world, usable, tree_hash
-            ORDER BY strength, source_id, position
+            ORDER BY beaten, precedence DESC, oldest, strength, source_id, position
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ),
+        so_far_yet AS (
+            PARTITION BY name, team, zone, world, usable, tree_hash
+            ORDER BY beaten_yet, precedence DESC, oldest, strength, source_id, position
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         )
 ),
 judged AS (
-    -- What joins hides nothing until it is seen itself.
     SELECT p.*, CASE WHEN CASE WHEN joins = 1 THEN nth ELSE nth_yet END > 1
-               OR usable = 1 AND strength > CASE WHEN joins = 1 THEN best ELSE best_yet END
+               OR CASE WHEN joins = 1 THEN beaten ELSE beaten_yet END = 1
                THEN 1 ELSE 0 END AS shadowed,
-           CASE WHEN usable = 1 AND strength = best AND nth = 1 THEN 1 ELSE 0 END AS seen
+           CASE WHEN usable = 1 AND beaten = 0 AND nth = 1 THEN 1 ELSE 0 END AS seen
     FROM placed p
 ),
 counted AS (
@@ -95,12 +124,13 @@ alike AS (
     SELECT name, team, world, tree_hash, max(refs) AS refs FROM (
         SELECT n.name, n.team, n.world, n.tree_hash, {{{{concat}}}}(n.ref, '\n') OVER (
             PARTITION BY n.name, n.team, n.world, n.tree_hash
-            ORDER BY n.strength, n.source_id, n.position
+            ORDER BY n.precedence DESC, n.oldest, n.strength, n.source_id, n.position
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ) AS refs
         FROM (
             SELECT named.*, row_number() OVER (
-                PARTITION BY name, team, world, tree_hash ORDER BY strength, source_id, position
+                PARTITION BY name, team, world, tree_hash
+                ORDER BY precedence DESC, oldest, strength, source_id, position
             ) AS place
             FROM named WHERE usable = 1 AND tree_hash IS NOT NULL AND by_name > 1
         ) n

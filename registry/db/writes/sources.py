@@ -82,16 +82,28 @@ def add_source(
 
 
 def change_source(
-    connection: Connection, source_id: int, scope: Scope, priority: int, project: str | None
+    connection: Connection,
+    source_id: int,
+    scope: Scope,
+    priority: int,
+    project: str | None,
+    precedence: int | None = None,
 ) -> None:
-    """Give a source another scope and priority; ``project`` as in `add_source`."""
+    """Give a source another scope and priority; ``project`` as in `add_source`.
+
+    ``precedence``: an admin's decision among the sources of all owners; None: it stays.
+    """
     columns = sources.c.name, sources.c.scope, sources.c.priority
     name, *old = connection.execute(select(*columns).where(sources.c.id == source_id)).one()
-    connection.execute(
-        update(sources)
-        .where(sources.c.id == source_id)
-        .values(scope=scope, priority=priority, strength=strength(scope, priority), project=project)
-    )
+    values = {
+        "scope": scope,
+        "priority": priority,
+        "strength": strength(scope, priority),
+        "project": project,
+    }
+    if precedence is not None:
+        values["precedence"] = max(-_RANGE // 2, min(_RANGE // 2, precedence))
+    connection.execute(update(sources).where(sources.c.id == source_id).values(values))
     told = zip(("scope", "priority"), old, (scope, priority), strict=True)
     changed = {key: [before, after] for key, before, after in told if before != after}
     if changed:
@@ -241,16 +253,25 @@ def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
     """Show what sources hold that were hidden until they are complete, and hide what that hides."""
     for source_id in source_ids:
         one = sources.c.id == source_id
-        state = select(sources.c.enabled, sources.c.strength).where(one)
-        was, own = connection.execute(state).one()
+        owner = func.coalesce(sources.c.owner, "")
+        state = select(sources.c.enabled, sources.c.strength, sources.c.precedence, owner)
+        was, own, precedence, whose = connection.execute(state.where(one)).one()
         if was not in {ARRIVING, JOINING}:
             continue
         connection.execute(update(sources).where(one).values(enabled=1))
         if was == ARRIVING:  # of a copy of a server, say
             refresh_names(connection, shared_names(connection, [source_id]))
             continue
-        # What it may hide; and what was held to hide it, and is not seen yet itself.
-        after = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
+        # Sources whose skills it may hide (other owners': copies, or as an admin decided); and
+        # sources that were held to hide it, and are not seen yet themselves.
+        weaker = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
+        after = or_(
+            sources.c.precedence < precedence,
+            and_(
+                sources.c.precedence == precedence,
+                or_(and_(owner == whose, weaker), and_(owner != whose, sources.c.id > source_id)),
+            ),
+        )
         others = select(sources.c.id).where(
             ~one,
             or_(and_(sources.c.enabled == 1, after), and_(sources.c.enabled == JOINING, ~after)),

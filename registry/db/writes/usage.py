@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection, delete, select, tuple_
 
 from registry.db.schema import usage_days
 
@@ -12,6 +12,12 @@ DAYS: Final = 400
 
 
 def drop_old_days(connection: Connection, now: str) -> None:
-    """Forget the counts of days that are too long before ``now``; the totals stay."""
+    """Forget the counts of days that are too long before ``now``; the totals stay.
+
+    A row that a reader has locked on a server stays until the next time.
+    """
     first = datetime.fromisoformat(now) - timedelta(days=DAYS)
-    connection.execute(delete(usage_days).where(usage_days.c.day < f"{first:%Y-%m-%d}"))
+    key = usage_days.c.day, usage_days.c.uid
+    old = select(*key).where(usage_days.c.day < f"{first:%Y-%m-%d}")
+    old = old.with_for_update(skip_locked=True)
+    connection.execute(delete(usage_days).where(tuple_(*key).in_(old)))

@@ -20,7 +20,8 @@ REPLICATED: Final = (
 
 WRITING: Final = """
 SELECT a.application_name FROM pg_stat_activity a JOIN pg_locks l USING (pid)
-WHERE l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction'
+WHERE l.relation IN (SELECT oid FROM pg_class WHERE relname = 'data_version')
+AND l.mode = 'ExclusiveLock' AND l.granted AND a.state = 'idle in transaction'
 """
 """Who holds the lock of all writers, with nothing under way."""
 
