@@ -21,6 +21,7 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.settings import Settings
+from registry.text import masked
 
 if TYPE_CHECKING:
     from registry.document.dialects import Dialects
@@ -182,7 +183,7 @@ class Core:
 
     def warn(self, text: str) -> None:
         """Tell people that something beside what was asked for, and done, did not work."""
-        self.on_warning(text)
+        self.on_warning(masked(text))
 
     def damage(self) -> DatabaseProblem | None:
         """Return what is wrong with the database; asked when something failed for no other reason.

@@ -12,6 +12,7 @@ from registry.core import Core
 from registry.db.queries.sources import list_sources
 from registry.errors import RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, meant
+from registry.exchange.remote.tree import Bounds
 from registry.exchange.remote.urls import bare
 from registry.model import Remote, Scope, Source
 from registry.sync import source_changes
@@ -191,8 +192,6 @@ def _behind(core: Core, source: Source) -> bool | None:
     """Tell whether the remote of a source has something newer; None: it has none, or is away."""
     from registry.exchange.remote.checkout import Checkout, home_of
     from registry.exchange.remote.kinds import open_remote
-    from registry.exchange.remote.tree import Bounds
-
     remote = source.remote
     if remote is None or not is_here(core, source.host, source.path):
         return None
@@ -214,8 +213,8 @@ def _behind(core: Core, source: Source) -> bool | None:
         return None
 
 
-def kind_of(address: Address) -> str:
-    """Return the kind of an address; of an http address only the server can tell it.
+def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # a frozen value
+    """Return the kind of an address; for an http address the server is asked.
 
     Raises `RemoteProblem`.
     """
@@ -223,13 +222,12 @@ def kind_of(address: Address) -> str:
         return address.kind
     from registry.exchange.remote.git import Git
     from registry.exchange.remote.probe import probe
-    from registry.exchange.remote.tree import Bounds
 
     try:
-        return probe(address.url, Bounds())
+        return probe(address.url, bounds)
     except RemoteInvalid:
         try:
-            Git(address.url, "", Bounds()).find(None)
+            Git(address.url, "", bounds).find(None)
         except RegistryError:
             pass
         else:
