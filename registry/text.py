@@ -58,7 +58,9 @@ _START: Final = re.compile(
 )
 _AT: Final = re.compile("(?i)@|%40|\uff20|\ufe6b")
 _USER: Final = re.compile(r"[\w.+-]{1,32}@")
-_HOST_FIRST: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)+|localhost|\[[0-9A-Fa-f:.]+\])/.*", re.DOTALL)
+_HOST_FIRST: Final = re.compile(
+    r"(?:[\w-]+(?:\.[\w-]+)+|localhost|\[[0-9A-Fa-f:.]+\])/.*", re.DOTALL
+)
 _NO_PORT: Final = re.compile(r"([^/\\\s:@\[\]'\"]+:)(?![0-9]{1,5}(?:[^\w%]|\Z))[^/\s'\"]+")
 _NO_SCHEME: Final = re.compile(r"[^\s/\\:@]+:[^\s/\\]*@(?=\w)")
 _PARAMETER: Final = re.compile(r"([?&;#])([^=&;#\s?/]*=)?([^&;#\n'\"]+)")
@@ -282,7 +284,11 @@ def masked(text: str) -> str:
     for one, following in zip(starts, [*starts[1:], None], strict=True):
         end = len(text) if following is None else following.start()
         lines = text[one.end() : end].split("\n")
-        parts += [one[0], _masked_place(one[0].casefold(), lines[0]), *(f"\n{x}" for x in lines[1:])]
+        parts += [
+            one[0],
+            _masked_place(one[0].casefold(), lines[0]),
+            *(f"\n{x}" for x in lines[1:]),
+        ]
     return _TOKEN.sub("***", _PARAMETER.sub(_masked_parameter, "".join(parts)))
 
 

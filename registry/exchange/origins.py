@@ -20,6 +20,7 @@ from registry.exchange.lockfile import Locked
 from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.chosen import below
 from registry.exchange.remote.git_kept import has_commits, open_commits
+from registry.exchange.remote.http import Client
 from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.sources import kind_of
 from registry.exchange.remote.tree import Bounds, Tree
@@ -103,7 +104,9 @@ class Origins:
             reason = stranger_reason("it is not an https address", url)
             raise RemoteInvalid(url=url, reason=reason)
         hosts = {_host(one) for one in self._own}
-        return Bounds(public=True, anonymous=_host(address.url) not in hosts)
+        bounds = Bounds(public=True, anonymous=_host(address.url) not in hosts)
+        Client(address.url, bounds).addresses()
+        return bounds
 
     @cached_property
     def _own(self) -> set[str]:

@@ -10,8 +10,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from threading import Thread, Timer
 from typing import IO, Final
 from urllib.parse import urljoin, urlsplit

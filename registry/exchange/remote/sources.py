@@ -192,6 +192,7 @@ def _behind(core: Core, source: Source) -> bool | None:
     """Tell whether the remote of a source has something newer; None: it has none, or is away."""
     from registry.exchange.remote.checkout import Checkout, home_of
     from registry.exchange.remote.kinds import open_remote
+
     remote = source.remote
     if remote is None or not is_here(core, source.host, source.path):
         return None

@@ -130,7 +130,10 @@ def place_of(address: Address) -> str:
         is_carrying = value >> 32 & 0xFFFFFFFF in ISATAP or any(address in net for net in CARRYING)
         if address == IPV6_LOOPBACK:
             return "loopback"
-        if is_carrying and (place := place_of(ipaddress.IPv4Address(value & 0xFFFFFFFF))) != "public":
+        if (
+            is_carrying
+            and (place := place_of(ipaddress.IPv4Address(value & 0xFFFFFFFF))) != "public"
+        ):
             return place
         if address in IPV4_MAPPED:
             return "public"

@@ -20,7 +20,6 @@ from registry.exchange.remote.tree import Bounds
 from tests.cli.conftest import run
 from tests.exchange.remote.upstream import GitServer, Upstream
 
-
 TLS_HANDSHAKE = b"\x16"
 
 

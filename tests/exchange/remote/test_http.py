@@ -5,9 +5,7 @@ import gzip
 import ipaddress
 import os
 import socket
-import ssl
 import struct
-import subprocess
 from io import BytesIO
 from pathlib import Path
 
@@ -23,7 +21,6 @@ from registry.errors import (
 from registry.exchange.remote.http import Client
 from registry.exchange.remote.tree import Bounds
 from registry.exchange.remote.urls import place_of, redacted, resolved
-from tests.exchange.remote.conftest import Handler
 
 LOGIN = "Basic " + base64.b64encode(b"ann:s3cret/@").decode()
 
@@ -553,9 +550,7 @@ class TestCertificates:
             fetch(f"https://localhost:{secure.port}/a")
         assert secure.asked == []
 
-    def test_one_that_is_trusted_is_taken_for_its_own_name_only(
-        self, secure, fetch, trusted
-    ):
+    def test_one_that_is_trusted_is_taken_for_its_own_name_only(self, secure, fetch, trusted):
         secure.put("/a", b"found")
         assert fetch(f"https://localhost:{secure.port}/a") == b"found"
         with pytest.raises(RemoteUnreachable, match="certificate can't be trusted"):

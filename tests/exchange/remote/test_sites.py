@@ -324,7 +324,7 @@ class TestWhatFailsToCome:
         inside = make_server()
         data = zipped({"SKILL.md": document("inside")})
         inside.put("/inside.zip", data)
-        site.index(entry("inside", data, f"{inside.url}/inside.zip"))
+        site.index(entry("inside", data, f"https://127.0.0.1:{inside.port}/inside.zip"))
         url = abroad("site.example", "93.184.216.34", site.server)
         taken = take(open_site, url)
         assert taken.files == files("alpha", "beta", "gamma")
