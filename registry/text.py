@@ -62,7 +62,9 @@ _HOST_FIRST: Final = re.compile(
     r"(?:[\w-]+(?:\.[\w-]+)+|localhost|\[[0-9A-Fa-f:.]+\])/.*", re.DOTALL
 )
 _NO_PORT: Final = re.compile(r"([^/\\\s:@\[\]'\"]+:)(?![0-9]{1,5}(?:[^\w%]|\Z))[^/\s'\"]+")
-_NO_SCHEME: Final = re.compile(r"[^\s/\\:@]+:[^\s/\\]*@(?=\w)")
+_NO_SCHEME: Final = re.compile(
+    r"(?:\A|(?<=[\s/'\"(=]))[\w.+-]+:[^\s/\\'\"@]+@(?=[\w.-]+[:/])|\A[^\s/\\:@]+:[^\s/\\]*@(?=\w)"
+)
 _PARAMETER: Final = re.compile(r"([?&;#])([^=&;#\s?/]*=)?([^&;#\n'\"]+)")
 _PATH_PARAMETER: Final = re.compile(r"(;)([^=;/]*=)?([^;/]+)")
 
@@ -254,9 +256,9 @@ def without_secrets(url: str) -> str:
     """Return an address without the parameters that hold a secret, and without a password."""
     if not any(sign in url for sign in "?;#@"):
         return url
-    end = min((at for sign in "?#" if (at := url.find(sign)) >= 0), default=len(url))
-    path = _PATH_PARAMETER.sub(_without, url[:end])
-    query = _PARAMETER.sub(_without, url[end:])
+    path = re.split("[?#]", url, maxsplit=1)[0]
+    query = _PARAMETER.sub(_without, url[len(path) :])
+    path = _PATH_PARAMETER.sub(_without, path)
     if query and query[0] in "&;":  # the first one is gone
         query = f"?{query[1:]}"
     kept = path + query
@@ -279,8 +281,8 @@ def masked(text: str) -> str:
         return text
     starts = [*_START.finditer(text)]
     if not starts:
-        return _NO_SCHEME.sub("***@", text, count=1) if _NO_SCHEME.match(text) else text
-    parts = [text[: starts[0].start()]]
+        return _NO_SCHEME.sub("***@", text)
+    parts = [_NO_SCHEME.sub("***@", text[: starts[0].start()])]
     for one, following in zip(starts, [*starts[1:], None], strict=True):
         end = len(text) if following is None else following.start()
         lines = text[one.end() : end].split("\n")

@@ -263,4 +263,4 @@ CREATE TABLE audit (
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
 CREATE INDEX ix_skills_unseen ON skills (source_id) WHERE live = 0;
-INSERT INTO alembic_version VALUES ('0015');
+INSERT INTO alembic_version VALUES ('0019');

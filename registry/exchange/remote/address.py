@@ -28,7 +28,7 @@ ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
 MAX_ADDRESS: Final = 2000
 
 UNREADABLE: Final = "its host or port can't be read"
-SECRET: Final = (
+NO_SECRETS: Final = (
     "it holds a password or token, which would be stored: remove it from the address, and put it "
     "in ~/.netrc or in git's credential store"
 )
@@ -253,7 +253,7 @@ def check_secret(url: str, shown: str) -> None:
         return
     for secret in filter(None, (parts.password, _TOKEN.search(user) and user)):
         shown = shown.replace(secret, "***")
-    raise AddressInvalid(address=shown, reason=SECRET)
+    raise AddressInvalid(address=shown, reason=NO_SECRETS)
 
 
 def is_loopback(host: str | None) -> bool:

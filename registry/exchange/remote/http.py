@@ -85,6 +85,7 @@ class Client:
         self._until = time.monotonic() + bounds.seconds
         self._room = bounds.bytes
         self._lock = Lock()
+        self._away: dict[tuple[str, int], RemoteUnreachable] = {}
         self._first_place: str | None = "public" if bounds.public else None
         self.url = resolved(url)
         self._check_plain(split(url))
@@ -143,7 +144,7 @@ class Client:
 
     @staticmethod
     def _check_plain(parts: SplitResult) -> None:
-        """Raise `RemoteInvalid` for plain http to another machine: others can read and change it."""
+        """Raise `RemoteInvalid` for plain http to another machine: others can read it."""
         if parts.scheme == "http" and not is_loopback(parts.hostname):
             reason = "plain http is only used on this machine: use https"
             raise RemoteInvalid(url=redacted(parts.geturl()), reason=reason)
@@ -175,12 +176,18 @@ class Client:
         if self._login and origin_of(parts) == origin_of(split(self.url)):
             own["Authorization"] = self._login
         target = parts._replace(scheme="", netloc="").geturl()
-        with self._network(url):
-            proxy = self._proxy(parts)
-            if proxy is None:
-                held = [self._connected(url, host, port)]
-            else:
-                held = [tunnel(proxy, host, port, self._patience())]
+        if (away := self._away.get((host, port))) is not None:
+            raise RemoteUnreachable(url=redacted(url), reason=away.reason)
+        try:
+            with self._network(url):
+                proxy = self._proxy(parts)
+                if proxy is None:
+                    held = [self._connected(url, host, port)]
+                else:
+                    held = [tunnel(proxy, host, port, self._patience())]
+        except RemoteUnreachable as problem:
+            self._away[host, port] = problem  # an index may name it a thousand times
+            raise
         late = Event()
         timer = _cut_off_after(min(self._left(), self._bounds.patience), held, late)
         try:

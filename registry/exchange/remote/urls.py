@@ -124,24 +124,24 @@ def place_of(address: Address) -> str:
     An IPv6 address that carries an IPv4 address is as far away as that address, or farther.
     """
     if isinstance(address, ipaddress.IPv6Address):
-        if address.scope_id is not None:
-            return "link-local"
-        value = int(address)
-        is_carrying = value >> 32 & 0xFFFFFFFF in ISATAP or any(address in net for net in CARRYING)
         if address == IPV6_LOOPBACK:
             return "loopback"
-        if (
-            is_carrying
-            and (place := place_of(ipaddress.IPv4Address(value & 0xFFFFFFFF))) != "public"
-        ):
+        carried = _carried(address)
+        place = "public" if carried is None else place_of(carried)
+        if place != "public" or address in IPV4_MAPPED:
             return place
-        if address in IPV4_MAPPED:
-            return "public"
     elif any(address in net for net in THIS_MACHINE):
         return "loopback"
-    if address.is_link_local:
+    if address.is_link_local or getattr(address, "scope_id", None) is not None:
         return "link-local"
     return "private" if not address.is_global or _is_reserved(address) else "public"
+
+
+def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address that is the end of an IPv6 address, if it has one."""
+    value = int(address)
+    is_carrying = value >> 32 & 0xFFFFFFFF in ISATAP or any(address in net for net in CARRYING)
+    return ipaddress.IPv4Address(value & 0xFFFFFFFF) if is_carrying else None
 
 
 def _is_reserved(address: Address) -> bool:
