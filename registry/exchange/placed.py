@@ -43,9 +43,9 @@ class Placed(Standing):
         for address in lockfile.has_secrets(self._target.path):
             self._written = {}  # so that the lock is written again without it
             self._core.warn(
-                f"{self._target.path}/{lockfile.NAME} held a password or token in '{address}'. It is "
-                "removed. Revoke it: whoever has an old copy of the file can use it. Put its "
-                "successor into ~/.netrc."
+                f"{self._target.path}/{lockfile.NAME} held a password or token in '{address}'. "
+                "It is removed. Revoke it: whoever has an old copy of the file can use it. "
+                "Put its successor into ~/.netrc."
             )
         self.flush()
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from registry.db.asked import Condition, Limits, Sought, Told
 from registry.db.interface import Select
+from registry.db.queries.rows import DESCRIPTION
 from registry.db.remote import matching
 from registry.db.remote.words import COLUMNS, RANK, single, text_query, worth
 
@@ -135,7 +136,7 @@ SELECT 'word' AS what, n, heads, bodies,
 UNION ALL SELECT 'weight', l, n, weight, NULL, NULL, NULL FROM r
 UNION ALL SELECT 'found', l, id, weight, rank, NULL, NULL FROM found
 UNION ALL SELECT 'skill', s.id, src.strength, NULL, NULL,
-    CASE WHEN f.place <= {told} THEN s.name || ' ' || s.tags || ' ' || s.description END, k.data
+    CASE WHEN f.place <= {told} THEN s.name || ' ' || s.tags || ' ' || {description} END, k.data
 FROM (
     SELECT id, row_number() OVER (ORDER BY sum(CAST(1 AS float) / ({half} + place)) DESC) AS place
     FROM (
@@ -210,6 +211,7 @@ def question(
         lists=", ".join(f"({one})" for one in query.lists),
         condition=condition[0],
         told=TOLD,
+        description=DESCRIPTION,
         cut=_CUT,
         common=matching.COMMON,
         **_RANKS,
