@@ -1,7 +1,8 @@
 """Bring the checkouts of remote sources up to date, several at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +20,9 @@ from registry.text import utc_now
 PLAIN: Final = SyncOptions()
 AT_ONCE: Final = 4
 
+TOGETHER: Final = 3.0
+"""Seconds within which sources that are fetched are stored together."""
+
 WINK: Final = 0.05
 """Seconds between two looks at whether what is interrupted has ended."""
 
@@ -28,25 +32,30 @@ def fetch_sources(
     sources: Sequence[Source],
     progress: Progress,
     options: SyncOptions = PLAIN,
-) -> Mapping[str, Fetched]:
-    """Fetch what remote sources hold now; return what became of each, by the source's path.
+) -> Generator[Mapping[str, Fetched]]:
+    """Fetch remote sources, and yield the results by the source's path as they come.
 
-    What can't be had keeps what was there, and says so.
+    The first result comes after `TOGETHER` seconds at the latest, and may be empty: nobody waits
+    for a slow server who wants what the others sent. A source that can't be fetched stays as it is.
     """
-    done: dict[str, Fetched] = {}
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
         jobs = {pool.submit(_fetched, core, one, options): one for one in sources}
+        left = set(jobs)
         try:
             progress("fetching", 0, len(jobs))
-            for job in as_completed(jobs):
-                done[jobs[job].path] = job.result()
-                progress("fetching", len(done), len(jobs))
+            while left:
+                ready: dict[str, Fetched] = {}
+                with suppress(TimeoutError):
+                    for job in as_completed(frozenset(left), TOGETHER):
+                        left.remove(job)
+                        ready[jobs[job].path] = job.result()
+                        progress("fetching", len(jobs) - len(left), len(jobs))
+                yield ready
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             while wait(jobs, WINK).not_done:
                 interrupt()
             raise
-    return done
 
 
 def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:
