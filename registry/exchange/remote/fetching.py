@@ -35,8 +35,8 @@ def fetch_sources(
 ) -> Generator[Mapping[str, Fetched]]:
     """Fetch remote sources, and yield the results by the source's path as they come.
 
-    The first result comes after `TOGETHER` seconds at the latest, and may be empty: nobody waits
-    for a slow server who wants what the others sent. A source that can't be fetched stays as it is.
+    The first result comes within `TOGETHER` seconds, and may be empty, so a slow server holds up
+    only its own source. A source that can't be fetched stays as it is.
     """
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
         jobs = {pool.submit(_fetched, core, one, options): one for one in sources}
