@@ -21,6 +21,7 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.settings import Settings
+from registry.text import masked
 
 if TYPE_CHECKING:
     from registry.document.dialects import Dialects
@@ -183,7 +184,7 @@ class Core:
 
     def warn(self, text: str) -> None:
         """Tell people that something beside what was asked for, and done, did not work."""
-        self.on_warning(text)
+        self.on_warning(masked(text))
 
     def warn_if_empty(self) -> None:
         """Warn once if there is no database yet, so that its skills can't be missed unnoticed."""

@@ -27,6 +27,47 @@ _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
 
 _UTC: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
+_SECRET_PART: Final = re.compile(
+    "token|secret|passw|passphrase|signature|credential|apikey|api[-_.]key|accesskey|bearer|jwt"
+    "|session|authori[sz]ation|private[-_.]?key"
+)
+_SECRET_WORD: Final = re.compile(
+    r"(?:.*[^a-z0-9])?(?:[a-z]*key|sig|pass|pwd|pw|o?auth|sid|sas|code|hmac|pat|otp|ticket)"
+)
+_TOKEN: Final = re.compile(
+    r"(?:gh[pousr]_|github_pat_|gl(?:pat|ptt|dt|rt|ft|cbt|imt|agent|soat|ffct)-|hf_|npm_|pypi-|"
+    r"xox[a-z]-|sk-)\w{16,}[\w-]*|\beyJ[\w-]{10,}\.[\w-]+(?:\.[\w-]+)?"
+)
+"""Tokens as hosts give them out, and JSON web tokens."""
+
+_RANDOM: Final = re.compile(
+    r"(?=.*[0-9])(?=.*[A-Za-z])(?:.*[A-Za-z0-9]{24,}.*|(?=.*[a-z])(?=.*[A-Z])[\w+/=~.-]{32,})",
+    re.DOTALL,
+)
+_NAMES_A_PLACE: Final = frozenset(
+    "at branch commit file filename filepath name path ref rev revision sha tag version".split()
+)
+"""Parameters whose values may be long, and are no secret."""
+
+_VERSION: Final = re.compile("(?:[0-9a-f]{40}|[0-9a-f]{64})")
+"""The name of a commit or a digest: long, and no secret."""
+
+_START: Final = re.compile(
+    r"(?i)(?:https?|ssh|ftps?)(?::|%3a)(?:[/\\]|%2f|%5c)*"
+    r"|(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,30}(?::|%3a)(?:[/\\]|%2f|%5c)+|\A//"
+)
+_AT: Final = re.compile("(?i)@|%40|\uff20|\ufe6b")
+_USER: Final = re.compile(r"[\w.+-]{1,32}@")
+_HOST_FIRST: Final = re.compile(
+    r"(?:[\w-]+(?:\.[\w-]+)+|localhost|\[[0-9A-Fa-f:.]+\])/.*", re.DOTALL
+)
+_NO_PORT: Final = re.compile(r"([^/\\\s:@\[\]'\"]+:)(?![0-9]{1,5}(?:[^\w%]|\Z))[^/\s'\"]+")
+_NO_SCHEME: Final = re.compile(
+    r"(?:\A|(?<=[\s/'\"(=]))[\w.+-]+:[^\s/\\'\"@]+@(?=[\w.-]+[:/])|\A[^\s/\\:@]+:[^\s/\\]*@(?=\w)"
+)
+_PARAMETER: Final = re.compile(r"([?&;#])([^=&;#\s?/]*=)?([^&;#\n'\"]+)")
+_PATH_PARAMETER: Final = re.compile(r"(;)([^=;/]*=)?([^;/]+)")
+
 MAX_LEXEME: Final = 500
 """Characters of a word that PostgreSQL's index takes (2,046 bytes)."""
 
@@ -194,6 +235,90 @@ def quoted(name: object) -> str:
     """Quote a name, with anything that could disturb a terminal shown as an escape."""
     text = shorten(str(name), MAX_NAME)
     return f"'{text}'" if text.isprintable() and "'" not in text else repr(text)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Tell whether a parameter of an address holds a password, a token or a signature."""
+    from urllib.parse import unquote_plus
+
+    for _ in range(3):  # it may be quoted more than once
+        name, value = unquote_plus(name), unquote_plus(value)
+    key = re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", unicodedata.normalize("NFKC", name)).casefold()
+    if _SECRET_PART.search(key) or _SECRET_WORD.fullmatch(key) or _TOKEN.search(value):
+        return True
+    if "://" in value and "@" in value:
+        return True
+    is_random = _RANDOM.fullmatch(value) and not _VERSION.fullmatch(value)
+    return bool(key and is_random and key not in _NAMES_A_PLACE)
+
+
+def without_secrets(url: str) -> str:
+    """Return an address without the parameters that hold a secret, and without a password."""
+    if not any(sign in url for sign in "?;#@"):
+        return url
+    path = re.split("[?#]", url, maxsplit=1)[0]
+    query = _PARAMETER.sub(_without, url[len(path) :])
+    path = _PATH_PARAMETER.sub(_without, path)
+    if query and query[0] in "&;":  # the first one is gone
+        query = f"?{query[1:]}"
+    kept = path + query
+    scheme, sign, rest = kept.partition("://")
+    place, slash, path = rest.partition("/")
+    user, at, host = place.rpartition("@")
+    name, colon, _password = user.partition(":")
+    if not sign or not at or not (colon or _TOKEN.search(user)):
+        return kept
+    user = "" if _TOKEN.search(name) else f"{name}@"
+    return f"{scheme}://{user}{host}{slash}{path}"
+
+
+def masked(text: str) -> str:
+    """Return a text in which passwords and tokens of addresses are asterisks.
+
+    The addresses may be misspelt: what could be a secret counts as one.
+    """
+    if not any(sign in text for sign in ":@%\uff20\ufe6b"):
+        return text
+    starts = [*_START.finditer(text)]
+    if not starts:
+        return _NO_SCHEME.sub("***@", text)
+    parts = [_NO_SCHEME.sub("***@", text[: starts[0].start()])]
+    for one, following in zip(starts, [*starts[1:], None], strict=True):
+        end = len(text) if following is None else following.start()
+        lines = text[one.end() : end].split("\n")
+        parts += [
+            one[0],
+            _masked_place(one[0].casefold(), lines[0]),
+            *(f"\n{x}" for x in lines[1:]),
+        ]
+    return _TOKEN.sub("***", _PARAMETER.sub(_masked_parameter, "".join(parts)))
+
+
+def _masked_place(start: str, rest: str) -> str:
+    """Mask the user and password of an address, which begins after ``start``."""
+    if start.startswith("file:///"):
+        return rest
+    kept = ""
+    if not start.startswith("http"):
+        user = _USER.match(rest)
+        if user and not _RANDOM.fullmatch(user[0][:-1]):
+            kept, rest = user[0], rest[user.end() :]
+    signs = [*_AT.finditer(rest)]
+    if signs and not _HOST_FIRST.fullmatch(rest[: signs[-1].start()]):
+        return f"{kept}***{rest[signs[-1].start() :]}"
+    return kept + _NO_PORT.sub(r"\1***", rest, count=1) if _NO_PORT.match(rest) else kept + rest
+
+
+def _holds_secret(found: re.Match[str]) -> bool:
+    return is_secret((found[2] or "").removesuffix("="), found[3])
+
+
+def _without(found: re.Match[str]) -> str:
+    return "" if _holds_secret(found) else found[0]
+
+
+def _masked_parameter(found: re.Match[str]) -> str:
+    return f"{found[1]}{found[2] or ''}***" if _holds_secret(found) else found[0]
 
 
 def escaped(text: str) -> str:

@@ -1,14 +1,14 @@
 """Record which changes one command made, so that `undo` takes them back together.
 
 Revision ID: 0020
-Revises: 0016
+Revises: 0019
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0020"
-down_revision = "0016"
+down_revision = "0019"
 branch_labels = None
 depends_on = None
 

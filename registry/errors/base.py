@@ -4,20 +4,22 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from registry.text import Fact
+from registry.text import Fact, masked
 
 
 class RegistryError(Exception):
     """Something the registry was asked for can't be done.
 
     ``code`` is stable: the class's name in snake case, unless it says otherwise. ``facts`` say
-    what and where, and are attributes, too. Errors can be copied and pickled.
+    what and where, and are also attributes; passwords and tokens of addresses are masked in them.
+    Errors can be copied and pickled.
     """
 
     code: ClassVar[str] = "registry_error"
     sentence: ClassVar[str] = "The request could not be carried out."
 
     def __init__(self, **facts: Any) -> None:
+        facts = {key: _masked(value) for key, value in facts.items()}
         super().__init__(*facts.values())
         self.facts: Mapping[str, Any] = facts
         vars(self).update(facts)
@@ -41,6 +43,14 @@ class RegistryError(Exception):
     def _details(self) -> str:
         """Return what follows the sentence, where that depends on the facts."""
         return ""
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return [masked(one) for one in value]
+    return value
 
 
 def _made_again(kind: type[RegistryError], facts: dict[str, Any]) -> RegistryError:

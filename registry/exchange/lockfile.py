@@ -6,6 +6,7 @@ The same pulls write the same bytes on every machine, so it holds no times and n
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
@@ -18,7 +19,7 @@ from registry.disk.files import read_file
 from registry.document.names import check_folder_name
 from registry.errors import LockFileInvalid, RegistryError
 from registry.exchange.staging import replace_file
-from registry.text import utc_text
+from registry.text import masked, utc_text, without_secrets
 
 NAME: Final = "skills.lock.json"
 VERSION: Final = 2
@@ -27,6 +28,7 @@ KNOWN: Final = (1, VERSION)
 MAX_BYTES: Final = 256 << 20
 
 Mode: TypeAlias = Literal["link", "copy"]
+_LIKELY_SECRET: Final = re.compile(rb'"url":\s*"[^"]*[?#;@\\][^"]*"')
 ORIGIN: Final = ("commit", "path", "ref", "url")
 
 
@@ -128,11 +130,29 @@ def locked_from(record: Any) -> Locked:
 
 
 def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return where a skill came from, with the keys `ORIGIN`. Raises TypeError."""
+    """Return where a skill came from, with the keys `ORIGIN`, without a password or token.
+
+    Raises TypeError.
+    """
     origin = {key: record.get(key) for key in ORIGIN}
     if not all(one is None or isinstance(one, str) for one in origin.values()):
         raise TypeError("an origin holds texts")
+    if (url := origin["url"]) is not None:
+        origin["url"] = without_secrets(url)
     return origin
+
+
+def has_secrets(to: str) -> list[str]:
+    """Return the addresses in a lock file that hold a password or token, masked."""
+    path = os.path.join(to, NAME)
+    with suppress(OSError, RegistryError, ValueError, LookupError, TypeError, AttributeError):
+        data = read_file(path, MAX_BYTES).data
+        if not _LIKELY_SECRET.search(data):
+            return []
+        entries = json.loads(data)["skills"].values()
+        urls = {one["origin"]["url"] for one in entries if one.get("origin")}
+        return sorted(masked(url) for url in urls if without_secrets(url) != url)
+    return []
 
 
 def safe_folder(name: str) -> str:

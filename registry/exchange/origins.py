@@ -4,8 +4,10 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from hashlib import sha256
 from typing import Final, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 from registry.core import Core
 from registry.disk.atomic import Place, make_path, open_named
@@ -18,13 +20,17 @@ from registry.exchange.lockfile import Locked
 from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.chosen import below
 from registry.exchange.remote.git_kept import has_commits, open_commits
+from registry.exchange.remote.http import Client
 from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.sources import kind_of
 from registry.exchange.remote.tree import Bounds, Tree
+from registry.exchange.remote.urls import bare, stranger_reason
 from registry.model import Remote
 from registry.settings import cache_folder
+from registry.sync.sources import own_sources
 
 LOCK_SECONDS: Final = 60.0
+_WEB_KINDS: Final = frozenset({"git", "web", "archive", "site", "hub"})
 
 
 class Origins:
@@ -75,15 +81,37 @@ class Origins:
 
     def _opened(self, address: Address, url: str) -> "Opened":
         """Open an address; only a repository has what it held before as well."""
+        bounds = self._bounds(address, url)
         state = self._stack.enter_context(_cache(url))
-        if self._is_offline or has_commits(state) or (kind := kind_of(address)) == "git":
-            commits = open_commits(address.url, state, Bounds(), offline=self._is_offline)
+        if self._is_offline or has_commits(state) or (kind := kind_of(address, bounds)) == "git":
+            commits = open_commits(address.url, state, bounds, offline=self._is_offline)
             return self._stack.enter_context(commits)
         kinds = self._core.settings.source_kinds
-        opened = open_remote(Remote(kind, address.url), state, None, Bounds(), kinds)
+        opened = open_remote(Remote(kind, address.url), state, None, bounds, kinds)
         tree = self._stack.enter_context(opened)
         assert tree is not None  # noqa: S101  # nothing of it is known
         return lambda _ref, _folders: tree
+
+    def _bounds(self, address: Address, url: str) -> Bounds:
+        """Return the limits for an address of a lock, which a stranger may have written.
+
+        Only the addresses of this user's own sources may be on this machine or in its network, and
+        only the hosts of these sources get a password. Raises `RemoteInvalid`.
+        """
+        if self._is_offline or bare(address.url) in self._own:
+            return Bounds()
+        if urlsplit(address.url).scheme not in {"https", "http"} or address.kind not in _WEB_KINDS:
+            reason = stranger_reason("it is not an https address", url)
+            raise RemoteInvalid(url=url, reason=reason)
+        hosts = {_host(one) for one in self._own}
+        bounds = Bounds(public=True, anonymous=_host(address.url) not in hosts)
+        Client(address.url, bounds).addresses()
+        return bounds
+
+    @cached_property
+    def _own(self) -> set[str]:
+        """The addresses of the remote sources that this user registered on this machine."""
+        return {bare(one.remote.url) for one in own_sources(self._core) if one.remote is not None}
 
 
 Opened: TypeAlias = Callable[[str | None, Collection[str]], Tree]
@@ -103,6 +131,11 @@ def _once(known: dict[Key, Found | RemoteProblem], key: Key, find: Callable[[], 
     if isinstance(found, RemoteProblem):
         raise found
     return found
+
+
+def _host(url: str) -> tuple[str, str | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2].casefold() or None
 
 
 def _ref(origin: Mapping[str, str | None]) -> str | None:

@@ -40,6 +40,13 @@ class Placed(Standing):
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
         self._recover()
+        for address in lockfile.has_secrets(self._target.path):
+            self._written = {}  # so that the lock is written again without it
+            self._core.warn(
+                f"{self._target.path}/{lockfile.NAME} held a password or token in '{address}'. "
+                "It is removed. Revoke it: whoever has an old copy of the file can use it. "
+                "Put its successor into ~/.netrc."
+            )
         self.flush()
 
     def flush(self) -> None:

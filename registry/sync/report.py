@@ -94,3 +94,18 @@ class SyncReport(Value):
         made: dict[str, Any] = record(self)
         sources = [source.to_dict() for source in self.sources]
         return made | {"moved": [move.ref for move in self.moved], "sources": sources}
+
+
+def joined(first: SyncReport, later: SyncReport) -> SyncReport:
+    """Return one report of two syncs of different sources."""
+    return SyncReport(
+        added=tuple(sorted({*first.added, *later.added})),
+        updated=tuple(sorted({*first.updated, *later.updated})),
+        moved=tuple(sorted((*first.moved, *later.moved), key=lambda move: move.ref)),
+        removed=tuple(sorted({*first.removed, *later.removed})),
+        unchanged=first.unchanged + later.unchanged,
+        invalid=first.invalid + later.invalid,
+        sources=(*first.sources, *later.sources),
+        seconds=round(first.seconds + later.seconds, 3),
+        dry_run=first.dry_run,
+    )

@@ -60,6 +60,12 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def trusting(elsewhere, office):
+    """The other registry has a source of the repository's address, which lacks the lock's skills."""
+    elsewhere.sync(f"file://{office}#main@mailer")
+
+
+@pytest.fixture
 def clone(tmp_path, project):
     """A clone of the project, of which only the lock was committed."""
     folder = tmp_path / "clone"
@@ -260,6 +266,7 @@ class TestNoSource:
             "slides": ("unchanged", None),
         }
 
+    @pytest.mark.usefixtures("trusting")
     def test_what_is_missing_is_put_back_and_what_was_edited_is_left(
         self, project, clone, elsewhere
     ):
@@ -274,7 +281,7 @@ class TestNoSource:
         assert contents(clone / "minutes") == contents(project / "minutes")
         assert (clone / "slides" / "SKILL.md").read_text() == "Mine."
         assert (clone / "skills.lock.json").read_bytes() == lock
-        assert elsewhere.sources() == []
+        assert [one.name for one in elsewhere.sources()] == ["office"]
 
     def test_what_is_not_to_be_had_is_told_and_keeps_no_other(self, clone, elsewhere, office):
         shutil.rmtree(clone / "minutes")
@@ -315,13 +322,15 @@ def test_a_ref_with_a_slash_is_no_address(registry, root, skill):
     assert registry.is_address("owner/repo")
 
 
+@pytest.mark.usefixtures("trusting")
 def test_a_lock_gives_the_same_bytes_on_another_machine(project, clone, elsewhere):
     done = put_back(elsewhere.core, Target.folder(str(clone)))
     assert [(one.ref, one.state) for one in done] == [("minutes", "added"), ("slides", "added")]
     assert contents(clone) == contents(project)
-    assert elsewhere.sources() == []
+    assert [one.name for one in elsewhere.sources()] == ["office"]
 
 
+@pytest.mark.usefixtures("trusting")
 def test_a_lock_gives_what_it_says_and_not_what_there_is_by_now(project, clone, elsewhere, office):
     with (office / "skills" / "slides" / "SKILL.md").open("a") as document:
         document.write("Newer.\n")
@@ -330,6 +339,7 @@ def test_a_lock_gives_what_it_says_and_not_what_there_is_by_now(project, clone, 
     assert contents(clone) == contents(project)
 
 
+@pytest.mark.usefixtures("trusting")
 def test_where_a_lock_says_a_ref_and_no_commit_it_is_what_the_ref_means(
     project, clone, elsewhere, office
 ):
@@ -346,6 +356,7 @@ def test_where_a_lock_says_a_ref_and_no_commit_it_is_what_the_ref_means(
         assert contents(clone / name) == contents(project / name)
 
 
+@pytest.mark.usefixtures("trusting")
 def test_what_was_fetched_once_is_had_without_the_remote(project, clone, elsewhere, office):
     put_back(elsewhere.core, Target.folder(str(clone)))
     shutil.rmtree(office)
@@ -373,6 +384,7 @@ def mixed(registry, project, office, tmp_path):
     return folder
 
 
+@pytest.mark.usefixtures("trusting")
 def test_skills_of_several_commits_of_one_repository_are_had_together(
     project, mixed, elsewhere, office
 ):
@@ -387,6 +399,7 @@ def test_skills_of_several_commits_of_one_repository_are_had_together(
     assert contents(mixed) == contents(project)
 
 
+@pytest.mark.usefixtures("trusting")
 @pytest.mark.parametrize("is_frozen", [True, False])
 def test_all_skills_of_a_lock_are_fetched_together_and_kept(
     registry, office, tmp_path, elsewhere, monkeypatch, is_frozen
@@ -413,6 +426,7 @@ def test_all_skills_of_a_lock_are_fetched_together_and_kept(
     assert contents(folder) == contents(tmp_path / "to")
 
 
+@pytest.mark.usefixtures("trusting")
 def test_what_could_not_be_had_takes_nothing_from_what_was_fetched(mixed, elsewhere, office):
     text = (mixed / "skills.lock.json").read_text()
     lock = json.loads(text)
@@ -427,6 +441,7 @@ def test_what_could_not_be_had_takes_nothing_from_what_was_fetched(mixed, elsewh
     assert (told.ref, told.state) == ("minutes", "added")
 
 
+@pytest.mark.usefixtures("trusting")
 def test_a_remote_that_is_away_is_asked_once_for_all_of_its_skills(
     clone, elsewhere, office, tmp_path, monkeypatch
 ):
@@ -443,6 +458,7 @@ def test_offline_nothing_is_asked_of_the_remote(clone, elsewhere):
     assert [path.name for path in clone.iterdir()] == ["skills.lock.json"]
 
 
+@pytest.mark.usefixtures("trusting")
 def test_a_remote_that_is_gone_is_a_clear_refusal_and_nothing_is_written(clone, elsewhere, office):
     shutil.rmtree(office)
     with pytest.raises(LockNotMet, match=r"minutes \(.*does not appear to be a git repository"):
@@ -461,6 +477,7 @@ LEADING = [
 ]
 
 
+@pytest.mark.usefixtures("trusting")
 def test_a_lock_of_a_strangers_leads_nowhere(clone, elsewhere):
     text = (clone / "skills.lock.json").read_text()
     for change, said in LEADING:
@@ -472,6 +489,7 @@ def test_a_lock_of_a_strangers_leads_nowhere(clone, elsewhere):
         assert [path.name for path in clone.iterdir()] == ["skills.lock.json"]
 
 
+@pytest.mark.usefixtures("trusting")
 def test_the_cache_is_this_users_alone(project, clone, elsewhere):
     put_back(elsewhere.core, Target.folder(str(clone)))
     cache = os.path.join(os.environ["HOME"], ".cache", "skill-registry", "origins")
@@ -490,6 +508,7 @@ def test_skills_of_ones_own_without_an_origin_are_told_to_be_missing(registry, t
         put_back(elsewhere.core, Target.folder(str(folder)))
 
 
+@pytest.mark.usefixtures("trusting")
 @pytest.mark.parametrize("is_fetched", [True, False])
 def test_what_a_pull_replaced_comes_back_from_what_was_fetched_of_the_locks_commit(
     project, clone, elsewhere, office, is_fetched

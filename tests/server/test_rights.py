@@ -300,3 +300,26 @@ def test_a_writer_needs_no_more_than_it_is_given(world, root):
         world.sql("alice", "CREATE TABLE mine (x int)")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         world.sql("alice", "UPDATE alembic_version SET version_num = '9999'")
+
+
+def test_an_upgrade_removes_tokens_from_stored_addresses(world, caplog):
+    """Run by the role that owns the tables: also from what the server noted of them."""
+    from registry.db.postgres.upgrade import ensure_current
+    from registry.db.remote.address import parse_url
+
+    world.as_dba(
+        "INSERT INTO sources (name, path, scope, strength, added_at, kind, url) VALUES ('made', "
+        "'/made', 'community', 1, '2026-01-01T00:00:00Z', 'archive', 'https://h.example/old.zip')"
+    )
+    secret = "https://h.example/x.zip?raw=1&token=s3cretW0rd"
+    world.as_dba(f"UPDATE sources SET url = '{secret}'")
+    world.as_dba("UPDATE alembic_version SET version_num = '0015'")
+    noted = "SELECT count(*) FROM audit WHERE detail LIKE '%s3cretW0rd%'"
+    assert world.as_dba(noted) == [(1,)]
+    ensure_current(parse_url(world.url("owner")))
+    assert world.as_dba("SELECT url FROM sources") == [("https://h.example/x.zip?raw=1",)]
+    assert world.as_dba(noted) == [(0,)]
+    assert "Revoke it" in caplog.text
+    assert "s3cretW0rd" not in caplog.text
+    enabled = "SELECT tgname, tgenabled FROM pg_trigger WHERE tgname IN ('tell', 'keep')"
+    assert {one for _, one in world.as_dba(enabled)} == {"O"}

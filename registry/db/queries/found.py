@@ -7,6 +7,7 @@ from typing import Any
 from registry.db.asked import Condition
 from registry.db.interface import Reader, Select
 from registry.db.queries.filters import FROM
+from registry.db.queries.rows import DESCRIPTION
 from registry.db.queries.skills import hits, refs_seen_by
 from registry.db.sight import STRENGTH, Sight, Strength
 from registry.model import Skill
@@ -27,8 +28,8 @@ def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]
     if not left:
         return lambda: known
     sql = (
-        "SELECT id, name || ' ' || tags || ' ' || description FROM skills "
-        f"WHERE id {reader.in_json_array}"
+        f"SELECT s.id, s.name || ' ' || s.tags || ' ' || {DESCRIPTION} FROM skills s "
+        f"WHERE s.id {reader.in_json_array}"
     )
     rows = _later(reader, (sql, [json.dumps(left)]))
     return lambda: known | dict(rows())

@@ -6,6 +6,7 @@ from typing import Final
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, NO_LIMIT, Filters, order, where
+from registry.db.queries.rows import DESCRIPTION
 
 _NESTED: Final = "JOIN skills c ON c.source_id = p.source_id AND c.live = 1 AND c.id <> p.id "
 
@@ -56,7 +57,7 @@ def manifests(
     condition, values = where(reader, filters, sight)
     with reader.snapshot():
         rows = reader.rows(
-            f"SELECT s.id, {sight.ref}, s.name, s.description, src.name, s.folder, "
+            f"SELECT s.id, {sight.ref}, s.name, {DESCRIPTION}, src.name, s.folder, "
             f"s.document, d.text FROM {FROM} JOIN documents d ON d.skill_id = s.id "
             f"WHERE {condition} ORDER BY {order('name', reverse=False)} LIMIT ? OFFSET ?",
             [*values, limit, offset],

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
 from registry.db.queries.filters import FROM, order
-from registry.db.queries.rows import PATH
+from registry.db.queries.rows import DESCRIPTION, PATH
 from registry.db.sight import Sight
 from registry.model import Scope
 
@@ -46,7 +46,7 @@ def entries(reader: Reader) -> list[Entry]:
     """Return all skills that models see as entries of a catalogue, by name."""
     sight = reader.sight
     rows = reader.stream(
-        f"SELECT {sight.ref}, s.name, s.description, src.scope, {_LOCATION} FROM {FROM} "
+        f"SELECT {sight.ref}, s.name, {DESCRIPTION}, src.scope, {_LOCATION} FROM {FROM} "
         f"WHERE {_offered(sight)} {_ORDER}",
         (),
     )
@@ -111,7 +111,7 @@ class TreeHashes:
 
 def _select(sight: Sight) -> str:
     return (
-        f"SELECT {sight.ref}, src.scope, s.description, src.name, s.folder FROM {FROM} "
+        f"SELECT {sight.ref}, src.scope, {DESCRIPTION}, src.name, s.folder FROM {FROM} "
         f"WHERE {_offered(sight)}"
     )
 

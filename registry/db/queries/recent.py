@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from registry.db.asked import Condition
 from registry.db.interface import Reader
+from registry.db.queries.rows import DESCRIPTION
 from registry.model import Value
 from registry.text import is_utc_text
 
@@ -44,7 +45,7 @@ def recent(
         bound = "AND r.seen_at >= ? "
         values.append(since)
     seen = reader.rows(
-        f"SELECT r.number, {reader.sight.ref}, s.name, src.name, s.description, r.seen_at, r.uid "
+        f"SELECT r.number, {reader.sight.ref}, s.name, src.name, {DESCRIPTION}, r.seen_at, r.uid "
         # SQLite keeps to the order of a CROSS JOIN: backwards from the last revision, no further
         # than it has to.
         "FROM revisions r CROSS JOIN skills s JOIN sources src ON src.id = s.source_id "

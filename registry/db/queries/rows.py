@@ -12,12 +12,17 @@ ORIGIN: Final = (
 )
 """Where a skill comes from, as it is kept with its revisions: `origin_of` reads it."""
 
+MAX_DESCRIPTION: Final = 1 << 16
+"""Characters of a description that are read; the specification allows 1,024."""
+
+DESCRIPTION: Final = f"substr(s.description, 1, {MAX_DESCRIPTION})"
+
 PATH: Final = "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END"
 """The absolute path of a skill's folder."""
 
 _COLUMNS: Final = (
-    "{ref}, s.name, s.description, s.kind, s.category, s.tags, src.scope, src.name, s.folder, "
-    f"{PATH}, "
+    f"{{ref}}, s.name, {DESCRIPTION}, s.kind, s.category, s.tags, "
+    f"src.scope, src.name, s.folder, {PATH}, "
     "s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash, "
     f"s.status, {{shadowed}}, s.copies, {ORIGIN}"
 )

@@ -107,8 +107,19 @@ def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
             size = 0
 
 
+def _overlong(reader: Reader, limits: Limits) -> Iterator[str]:
+    """Yield the refs of skills with more description than any skill file has."""
+    sql = "SELECT ref FROM skills WHERE live = 1 AND length(description) > ? ORDER BY id"
+    return (ref for (ref,) in reader.rows(sql, (limits.document_bytes,)))
+
+
 def unfit(reader: Reader, limits: Limits) -> Iterator[str]:
     """Say in words what does not fit its hash, and whose it is."""
+    yield from _told(
+        _overlong(reader, limits),
+        lambda ref: f"the description of skill {ref} is longer than a SKILL.md may be",
+        "the descriptions of {} more skills are longer than a SKILL.md may be",
+    )
     yield from _told(
         (one.ref for one in unfit_texts(reader, limits)),
         lambda ref: f"the stored text of skill {ref} does not fit its hash",

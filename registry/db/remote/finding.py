@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from registry.db.asked import Condition, Limits, Sought, Told
 from registry.db.interface import Select
+from registry.db.queries.rows import DESCRIPTION
 from registry.db.remote import matching
 from registry.db.remote.words import COLUMNS, RANK, single, text_query, worth
 from registry.db.sight import STRENGTH, Strength
@@ -136,7 +137,7 @@ SELECT 'word' AS what, n, heads, bodies,
 UNION ALL SELECT 'weight', l, n, weight, NULL, NULL, NULL FROM r
 UNION ALL SELECT 'found', l, id, weight, rank, NULL, NULL FROM found
 UNION ALL SELECT 'skill', s.id, {strength},
-    CASE WHEN f.place <= {told} THEN s.name || ' ' || s.tags || ' ' || s.description END, k.data
+    CASE WHEN f.place <= {told} THEN s.name || ' ' || s.tags || ' ' || {description} END, k.data
 FROM (
     SELECT id, row_number() OVER (ORDER BY sum(CAST(1 AS float) / ({half} + place)) DESC) AS place
     FROM (
@@ -212,6 +213,7 @@ def question(
         condition=condition[0],
         told=TOLD,
         strength=STRENGTH,
+        description=DESCRIPTION,
         cut=_CUT,
         common=matching.COMMON,
         **_RANKS,

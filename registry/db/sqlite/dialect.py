@@ -60,6 +60,10 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
     return State.of(found and str(found[0])[:MAX_SHOWN], path)
 
 
+MAX_VALUE: Final = 64 << 20
+"""Maximum size of a value that is read, in bytes; SQLite refuses a longer one unread."""
+
+
 def connect(path: str) -> sqlite3.Connection:
     """Connect to the file at ``path`` to write it, as RELIABILITY.md says; nothing is begun."""
     journal = "TRUNCATE" if is_remote(path) else "WAL"
@@ -117,6 +121,9 @@ def translate(error: Exception, path: str) -> RegistryError:
         return DatabaseBusy(path=path, seconds=BUSY_SECONDS)
     if isinstance(origin, UnicodeDecodeError):
         return DatabaseCorrupt(path=path, reason="it holds text that is none")
+    if name.startswith("SQLITE_TOOBIG"):
+        reason = f"a row has a value of more than {MAX_VALUE} bytes, which is never stored"
+        return DatabaseProblem(path=path, reason=reason)
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return DatabaseCorrupt(path=path, reason=str(origin))
     return DatabaseProblem(path=path, reason=str(origin))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from registry.db.forks import begin_anew, busy
 from registry.db.interface import Reader
-from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, schema_state, translate
+from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, MAX_VALUE, schema_state, translate
 from registry.db.sqlite.search import Fts5Index
 from registry.db.state import State
 from registry.db.storable import storable
@@ -233,6 +233,7 @@ class SqliteReader(Reader):
                 isolation_level=None,
                 check_same_thread=False,
             )
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
             connection.execute("PRAGMA query_only = ON")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute("PRAGMA cache_size = -16384")

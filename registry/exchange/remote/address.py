@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 from registry.disk.paths import check_path
 from registry.errors import AddressInvalid
 from registry.settings import Settings
+from registry.text import without_secrets
 
 HOSTS: Final[Mapping[str, str]] = {
     "github": "https://github.com/",
@@ -25,6 +26,12 @@ HOSTS: Final[Mapping[str, str]] = {
 ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
 
 MAX_ADDRESS: Final = 2000
+
+UNREADABLE: Final = "its host or port can't be read"
+NO_SECRETS: Final = (
+    "it holds a password or token, which would be stored: remove it from the address, and put it "
+    "in ~/.netrc or in git's credential store"
+)
 
 _SHORT = re.compile(
     r"(?P<repo>[A-Za-z0-9][\w.-]*/[\w.-]+)(?P<part>(?:/[^/@]+)*?)/?(?:@(?P<only>[^/@]+))?"
@@ -90,6 +97,9 @@ def parse_address(
     found = _parse(bare, {**HOSTS, **(hosts or {})}, kinds)
     if found is None:
         return None
+    if not is_file:
+        check_secret(text, text)
+        check_secret(found.url, text)
     if found.kind not in {"git", "web"} and fragment:
         found = replace(found, url=f"{found.url}#{fragment}")
     elif fragment:
@@ -148,8 +158,8 @@ def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
 def _of_web(text: str, scheme: str, inner: re.Match[str] | None) -> Address:
     try:
         parts = urlsplit(text)
-    except ValueError as error:
-        raise AddressInvalid(address=text, reason=str(error)) from None
+    except ValueError:
+        raise AddressInvalid(address=text, reason=UNREADABLE) from None
     path = parts.path
     if _is_archive(path):
         return Address("archive", text)
@@ -171,8 +181,8 @@ def _of_web(text: str, scheme: str, inner: re.Match[str] | None) -> Address:
 def _path_of(url: str) -> str:
     try:
         return unquote(urlsplit(url).path).rstrip("/")
-    except ValueError as error:
-        raise AddressInvalid(address=url, reason=str(error)) from None
+    except ValueError:
+        raise AddressInvalid(address=url, reason=UNREADABLE) from None
 
 
 def _of_file(text: str, path: str) -> Address:
@@ -197,7 +207,6 @@ def _check(found: Address, text: str) -> None:
     """Raise `AddressInvalid` for what a program could take for something else than an address."""
     if found.kind in {"git", "web"}:
         check_git_url(found.url, text)
-    check_secret(found.url, text)
     if found.ref is not None:
         check_ref(found.ref, text)
     reason = check_path(found.part) if found.part is not None else None
@@ -225,8 +234,8 @@ def check_git_url(url: str, shown: str) -> None:
     try:
         parts = urlsplit(url)
         host, _port = parts.hostname, parts.port
-    except ValueError as error:
-        raise AddressInvalid(address=shown, reason=str(error)) from None
+    except ValueError:
+        raise AddressInvalid(address=shown, reason=UNREADABLE) from None
     if parts.scheme == "file":
         return
     if not host or host.startswith("-") or (parts.username or "").startswith("-"):
@@ -234,18 +243,17 @@ def check_git_url(url: str, shown: str) -> None:
 
 
 def check_secret(url: str, shown: str) -> None:
-    """Raise `AddressInvalid` for an address with a password: it would be stored and shown."""
+    """Raise `AddressInvalid` for an address with a password or token: it would be stored."""
     try:
         parts = urlsplit(url)
-    except ValueError as error:
-        raise AddressInvalid(address=shown, reason=str(error)) from None
-    token = _TOKEN.search(parts.username or "")
-    if parts.password is not None or token:
-        secrets = [one for one in (parts.password, token and token[0]) if one]
-        for one in secrets:
-            shown = shown.replace(one, "***")
-        reason = "it holds a password, which would be stored: leave it to git's credential helper"
-        raise AddressInvalid(address=shown, reason=reason)
+    except ValueError:
+        raise AddressInvalid(address=shown, reason=UNREADABLE) from None
+    user = parts.username or (url.partition("@")[0] if _SCP.fullmatch(url) else "")
+    if parts.password is None and without_secrets(url) == url and not _TOKEN.search(user):
+        return
+    for secret in filter(None, (parts.password, _TOKEN.search(user) and user)):
+        shown = shown.replace(secret, "***")
+    raise AddressInvalid(address=shown, reason=NO_SECRETS)
 
 
 def is_loopback(host: str | None) -> bool:

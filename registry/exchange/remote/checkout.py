@@ -36,6 +36,7 @@ from registry.errors import RemoteTooLarge, SourceInvalid, SyncRunning
 from registry.exchange.remote.tree import Blob, Bounds, Tree
 from registry.model import Remote
 from registry.settings import data_folder
+from registry.text import without_secrets
 
 TREE: Final = "tree"
 STATE: Final = "state"
@@ -115,6 +116,14 @@ def remove_checkout(tree: str, remote: Remote, name: str) -> None:
         shutil.rmtree(home)
 
 
+def _without_secret(noted: dict[str, Any]) -> dict[str, Any]:
+    """Return what was asked for without the password or token that its address had once."""
+    asked = noted.get("asked")
+    if isinstance(asked, list) and len(asked) > 1 and isinstance(asked[1], str):
+        return {"asked": [asked[0], without_secrets(asked[1]), *asked[2:]]}
+    return noted
+
+
 def _asked(remote: Remote) -> list[str | None]:
     return [remote.kind, remote.url, remote.ref, remote.part, *remote.only]
 
@@ -154,6 +163,8 @@ class Checkout:
         noted = self._noted(ASKED)
         if not noted:
             self._note(ASKED, {"asked": _asked(remote)})
+        elif _without_secret(noted).get("asked") == _asked(remote) != noted.get("asked"):
+            self._note(ASKED, {**noted, "asked": _asked(remote)})
         elif noted.get("asked") not in [_asked(one) for one in (remote, *others)]:
             reason = f"that is the checkout of another source or pin than that of {name}"
             raise SourceInvalid(path=self.home, reason=reason)

@@ -1,8 +1,9 @@
 """Bring the checkouts of remote sources up to date, several at once."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +24,9 @@ log = logging.getLogger(__name__)
 PLAIN: Final = SyncOptions()
 AT_ONCE: Final = 4
 
+TOGETHER: Final = 3.0
+"""Seconds within which sources that are fetched are stored together."""
+
 WINK: Final = 0.05
 """Seconds between two looks at whether what is interrupted has ended."""
 
@@ -32,26 +36,31 @@ def fetch_sources(
     sources: Sequence[Source],
     progress: Progress,
     options: SyncOptions = PLAIN,
-) -> Mapping[str, Fetched]:
-    """Fetch what remote sources hold now; return what became of each, by the source's path.
+) -> Generator[Mapping[str, Fetched]]:
+    """Fetch remote sources, and yield the results by the source's path as they come.
 
-    A source that can't be fetched keeps its files and says why. Any error marks its own source
-    only: the others are fetched.
+    The first result comes within `TOGETHER` seconds, and may be empty, so a slow server holds up
+    only its own source. A source that can't be fetched keeps its files and says why. Any error
+    marks its own source only.
     """
-    done: dict[str, Fetched] = {}
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
         jobs = {pool.submit(_fetched, core, one, options): one for one in sources}
+        left = set(jobs)
         try:
             progress("fetching", 0, len(jobs))
-            for job in as_completed(jobs):
-                done[jobs[job].path] = job.result()
-                progress("fetching", len(done), len(jobs))
+            while left:
+                ready: dict[str, Fetched] = {}
+                with suppress(TimeoutError):
+                    for job in as_completed(frozenset(left), TOGETHER):
+                        left.remove(job)
+                        ready[jobs[job].path] = job.result()
+                        progress("fetching", len(jobs) - len(left), len(jobs))
+                yield ready
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             while wait(jobs, WINK).not_done:
                 interrupt()
             raise
-    return done
 
 
 def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:

@@ -19,12 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
-from registry.disk.paths import check_path
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
 from registry.exchange.remote.git_program import GitProgram
-from registry.exchange.remote.paths import LeftOut
+from registry.exchange.remote.paths import LeftOut, Paths
 from registry.exchange.remote.tree import Blob, Bounds
-from registry.text import folded
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SHA256: Final = 64
@@ -257,8 +255,7 @@ class Git(GitProgram):
         ``part``: only those below this folder.
         """
         files: dict[str, Blob] = {}
-        seen: dict[str, str] = {}
-        folders: set[str] = set()
+        paths = Paths()
         left = LeftOut()
         below = ["--", f"{part}/"] if part else []
         listing = self._entries("ls-tree", "-r", "-z", "--full-tree", commit, *below)
@@ -268,18 +265,12 @@ class Git(GitProgram):
             path = raw.decode("utf-8", "surrogateescape")
             if mode not in {"100644", "100755", "100664"}:
                 left.add({"120000": "link", "160000": "submodule"}.get(mode, "strange file"), path)
-            elif check_path(path) is not None or (key := folded(path)) in seen:
+            elif paths.add(path) is not None:
                 left.add("unsafe path", path)
             else:
-                seen[key] = path
                 files[path] = Blob(found, mode == "100755")
-                while (key := key.rpartition("/")[0]) and key not in folders:
-                    folders.add(key)
             if number > MAX_LISTED:
                 raise RemoteTooLarge(url=self.url, reason=f"it has more than {MAX_LISTED} files")
-        for key in folders.intersection(seen):
-            left.add("unsafe path", seen[key])
-            del files[seen[key]]  # it is a folder as well
         notices += left.said()
         made = self.made_at(commit)
         return files, made if 0 < made < time.time() + _DAY else None

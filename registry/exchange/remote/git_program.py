@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from threading import Thread, Timer
 from typing import IO, Final
 from urllib.parse import urljoin, urlsplit
@@ -18,6 +19,7 @@ from urllib.parse import urljoin, urlsplit
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge, RemoteUnreachable
 from registry.exchange.remote.address import check_git_url, is_loopback
 from registry.exchange.remote.tree import Bounds
+from registry.exchange.remote.urls import host_of, port_of, stranger_reason
 
 _KEPT: Final = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG_", "GIT_PROXY_", "GIT_TRACE", "GIT_EXEC_PATH")
 """Of the variables that git looks at: how it connects, and not where it works."""
@@ -27,7 +29,7 @@ _SETTINGS: Final = (
     *("submodule.recurse=false", "fetch.recurseSubmodules=false", "credential.interactive=false"),
     *("gc.auto=0", "maintenance.auto=false", "http.followRedirects=false", "advice.detachedHead=0"),
     *("protocol.version=2", "fetch.unpackLimit=1", "fetch.writeCommitGraph=false"),
-    *("http.lowSpeedLimit=100", "http.lowSpeedTime=60"),
+    *("http.lowSpeedLimit=1024", "http.lowSpeedTime=30"),
 )
 _SSH: Final = "ssh -oBatchMode=yes -oConnectTimeout=15"
 _SERVED: Final = "git -c uploadpack.allowFilter=true upload-pack"
@@ -81,9 +83,33 @@ class GitProgram:
         if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
             reason = f"what comes over {parts.scheme} can be changed on its way: use https"
             raise RemoteInvalid(url=url, reason=reason)
+        self._settings = [*_SETTINGS]
         if parts.scheme == "http":
             schemes += ":http"
+            self._settings.append("http.proxy=")  # a password is for this machine only
         self._environment = _environment(schemes)
+        if bounds.anonymous:
+            self._settings += ["credential.helper=", "http.emptyAuth=false"]
+            self._environment |= _without_netrc()
+        if bounds.public:
+            self.keep_to_public_hosts()
+
+    def keep_to_public_hosts(self) -> None:
+        """Reach the remote only at its host's public addresses, found now.
+
+        Raises `RemoteInvalid`, `RemoteUnreachable`.
+        """
+        from registry.exchange.remote.http import Client
+
+        parts = urlsplit(self.url)
+        if parts.scheme == "https":
+            client = Client(self.url, self.bounds)
+            if addresses := client.addresses():
+                host, port = host_of(parts), port_of(parts)
+                self._settings.append(f"http.curloptResolve={host}:{port}:{','.join(addresses)}")
+        else:
+            reason = stranger_reason("it is not an https address", self.url)
+            raise RemoteInvalid(url=self.url, reason=reason)
 
     def run(
         self,
@@ -107,7 +133,7 @@ class GitProgram:
         return said if errors else out
 
     def forbid_network(self) -> None:
-        """Let git speak no protocol at all from now on."""
+        """Let git speak no protocol from now on."""
         self._environment["GIT_ALLOW_PROTOCOL"] = "none"
 
     def code(self, *arguments: str) -> int:
@@ -151,7 +177,7 @@ class GitProgram:
         from registry.exchange.remote.http import Client
 
         asked, base = "/info/refs?service=git-upload-pack", self.url.rstrip("/")
-        bounds = Bounds(seconds=min(self.left(), 30.0))
+        bounds = replace(self.bounds, seconds=min(self.left(), 30.0))
         try:
             got = Client(base, bounds).get(base + asked, BytesIO(), MAX_SAID, {}).url
         except RemoteProblem:
@@ -183,7 +209,7 @@ class GitProgram:
 
         ``heard``: what it complains of is of interest; nobody reads it while it runs.
         """
-        settings = (*_SETTINGS, f"remote.origin.url={self.url}")
+        settings = (*self._settings, f"remote.origin.url={self.url}")
         git = ["git", *(word for one in settings for word in ("-c", one))]
         if at_home:
             git.append(f"--git-dir={self.home}")
@@ -266,6 +292,17 @@ def _hear(stream: IO[bytes], said: list[bytes]) -> None:
         said.append(stream.read(MAX_COMPLAINT))
         while stream.read(1 << 16):
             pass
+
+
+def _without_netrc() -> dict[str, str]:
+    """Return the variables that keep git from ``~/.netrc``, and at the user's own settings."""
+    home = os.path.expanduser("~")
+    settings = os.environ.get("GIT_CONFIG_GLOBAL", os.path.join(home, ".gitconfig"))
+    return {
+        "HOME": os.devnull,
+        "NETRC": os.devnull,
+        "GIT_CONFIG_GLOBAL": settings if os.path.exists(settings) else os.devnull,
+    }
 
 
 def _environment(schemes: str) -> dict[str, str]:

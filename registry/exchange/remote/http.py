@@ -17,12 +17,13 @@ from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from io import BytesIO
-from threading import Lock, Timer
+from threading import Event, Lock, Timer
 from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from registry.errors import RemoteInvalid, RemoteRefused, RemoteTooLarge, RemoteUnreachable
+from registry.exchange.remote.address import is_loopback
 from registry.exchange.remote.tree import Bounds
 from registry.exchange.remote.urls import (
     Address,
@@ -33,8 +34,9 @@ from registry.exchange.remote.urls import (
     redacted,
     resolved,
     split,
+    stranger_reason,
 )
-from registry.exchange.remote.wire import connect, cut_off, login_at, login_of, reason_of, tunnel
+from registry.exchange.remote.wire import cut_off, login_at, reason_of, tunnel
 from registry.settings import APPLICATION
 
 TIMEOUT: Final = 15.0
@@ -86,9 +88,11 @@ class Client:
         self._until = time.monotonic() + bounds.seconds
         self._room = bounds.bytes
         self._lock = Lock()
-        self._first_place: str | None = None
-        self._login = login_at(split(url))
+        self._away: dict[tuple[str, int], RemoteUnreachable] = {}
+        self._first_place: str | None = "public" if bounds.public else None
         self.url = resolved(url)
+        self._check_plain(split(url))
+        self._login = None if bounds.anonymous else login_at(split(url))
 
     def json(self, url: str) -> tuple[Any, Answer]:
         """Return a JSON document, and the answer that brought it."""
@@ -141,6 +145,13 @@ class Client:
             else:
                 raise RemoteRefused(url=redacted(url), status=status)
 
+    @staticmethod
+    def _check_plain(parts: SplitResult) -> None:
+        """Raise `RemoteInvalid` for plain http to another machine: others can read it."""
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
+            reason = "plain http is only used on this machine: use https"
+            raise RemoteInvalid(url=redacted(parts.geturl()), reason=reason)
+
     def _left(self) -> float:
         return self._until - time.monotonic()
 
@@ -161,28 +172,29 @@ class Client:
     def _asked(self, url: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
         """Send a request; what is read of the answer is cut off when the time is up."""
         parts = split(url)
+        self._check_plain(parts)
         host, port = host_of(parts), port_of(parts)
         own = {"Host": parts.netloc, "Accept-Encoding": "identity", "Connection": "close"}
         own["User-Agent"] = APPLICATION
         if self._login and origin_of(parts) == origin_of(split(self.url)):
             own["Authorization"] = self._login
         target = parts._replace(scheme="", netloc="").geturl()
-        with self._network(url):
-            proxy = self._proxy(parts)
-            if proxy is None:
-                held = [self._connected(url, host, port)]
-            elif parts.scheme == "https":
-                held = [tunnel(proxy, host, port, self._patience())]
-            else:
-                held = [connect(proxy, self._patience())]
-                target = url
-                if login := login_of(proxy):
-                    own["Proxy-Authorization"] = login
-        timer = Timer(max(self._left(), 0.0), cut_off, [held])
-        timer.daemon = True
-        timer.start()
+        if (away := self._away.get((host, port))) is not None:
+            raise RemoteUnreachable(url=redacted(url), reason=away.reason)
         try:
             with self._network(url):
+                proxy = self._proxy(parts)
+                if proxy is None:
+                    held = [self._connected(url, host, port)]
+                else:
+                    held = [tunnel(proxy, host, port, self._patience())]
+        except RemoteUnreachable as problem:
+            self._away[host, port] = problem  # an index may name it a thousand times
+            raise
+        late = Event()
+        timer = _cut_off_after(min(self._left(), self._bounds.patience), held, late)
+        try:
+            with self._network(url), _in_time(late):
                 if parts.scheme == "https":
                     tls = self._tls
                     held[0] = secured = tls.wrap_socket(
@@ -193,6 +205,8 @@ class Client:
                 connection.sock = held[0]
                 connection.request("GET", target, headers={**headers, **own})
                 response = connection.getresponse()
+            timer.cancel()
+            timer = _cut_off_after(self._left(), held, late)
             with response:
                 yield response
         finally:
@@ -207,12 +221,12 @@ class Client:
         return max(min(TIMEOUT, self._left()), 0.001)
 
     def _proxy(self, parts: SplitResult) -> SplitResult | None:
-        """Return the proxy of the environment that is asked for an address, if there is one.
+        """Return the proxy of the environment for an https address, if there is one.
 
-        It looks names up itself, so that only what is an address already can be checked.
+        The proxy resolves names itself, so only addresses in figures can be checked here.
         """
-        said = getproxies().get(parts.scheme)
-        if not said or proxy_bypass(parts.netloc):
+        said = getproxies().get("https")
+        if parts.scheme != "https" or not said or proxy_bypass(parts.netloc):
             return None
         try:
             self._check(parts.geturl(), [ipaddress.ip_address(parts.hostname or "")])
@@ -220,12 +234,28 @@ class Client:
             self._first_place = self._first_place or "public"
         return urlsplit(said if "//" in said else f"//{said}")
 
+    def addresses(self) -> list[str]:
+        """Return those addresses of the host that may be asked; none if a proxy is asked.
+
+        Raises `RemoteInvalid`, `RemoteUnreachable`.
+        """
+        parts = split(self.url)
+        with self._network(self.url):
+            if self._proxy(parts) is not None:
+                return []
+            return [str(one) for one in self._found(self.url, host_of(parts), port_of(parts))]
+
+    def _found(self, url: str, host: str, port: int) -> list[Address]:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        allowed = self._check(url, [ipaddress.ip_address(one[4][0]) for one in found])
+        if split(url).scheme == "http":
+            allowed = [address for address in allowed if place_of(address) == "loopback"]
+        return allowed
+
     def _connected(self, url: str, host: str, port: int) -> socket.socket:
         """Connect to the first address of a host that answers, and that may be asked."""
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [ipaddress.ip_address(one[4][0]) for one in found]
         problem: OSError = OSError("there is no address of this host")
-        for address in self._check(url, addresses):
+        for address in self._found(url, host, port):
             try:
                 return socket.create_connection((str(address), port), self._patience())
             except OSError as error:
@@ -244,6 +274,8 @@ class Client:
         allowed = [one for one in addresses if places[one] in ours or self._bounds.private]
         if addresses and not allowed:
             reason = f"it leads to a {places[addresses[0]]} address, which no server may name"
+            if self._bounds.public:
+                reason = stranger_reason(f"it leads to a {places[addresses[0]]} address", self.url)
             raise RemoteInvalid(url=redacted(url), reason=reason)
         return allowed
 
@@ -261,17 +293,24 @@ class Client:
             reason = "it is sent in an encoding that was not asked for"
             raise RemoteInvalid(url=redacted(url), reason=reason)
         expected, size = response.length, 0
+        since, at_size = time.monotonic(), 0
         if expected is not None and not cut:
             self._check_size(url, expected, min(most, self._room))
         while True:
             with self._network(url):
-                chunk = response.read(min(CHUNK, most + 1))
+                chunk = response.read1(min(CHUNK, most + 1))
             if not chunk:
                 self._check_time(url)  # or it ends because it was cut off
                 break
             into.write(chunk[: most - size])
             size += len(chunk)
             self._check_size(url, size, most)
+            now = time.monotonic()
+            if now - since >= self._bounds.patience:
+                if size - at_size < self._bounds.slowest * (now - since):
+                    reason = f"it sends less than {self._bounds.slowest} bytes a second"
+                    raise RemoteUnreachable(url=redacted(url), reason=reason)
+                since, at_size = now, size
             with self._lock:
                 self._room -= len(chunk)
             if self._room < 0:
@@ -315,3 +354,25 @@ def _json(text: str) -> Any:
     if "\\ud" not in text.lower():
         return found
     return json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+
+
+def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Timer:
+    """End a connection after some seconds, unless the timer is canceled."""
+
+    def end() -> None:
+        late.set()
+        cut_off(held)
+
+    timer = Timer(max(seconds, 0.0), end)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+@contextmanager
+def _in_time(late: Event) -> Iterator[None]:
+    """Raise TimeoutError for what fails because the connection was ended for being late."""
+    try:
+        yield
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        raise (TimeoutError() if late.is_set() else error) from error

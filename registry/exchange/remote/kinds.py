@@ -19,7 +19,6 @@ from typing import Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from registry.disk.files import digest, read_file
-from registry.disk.paths import check_path
 from registry.errors import (
     RegistryError,
     RemoteInvalid,
@@ -28,9 +27,10 @@ from registry.errors import (
     SourceKindUnusable,
 )
 from registry.exchange.remote.git import open_git
+from registry.exchange.remote.paths import Paths
 from registry.exchange.remote.tree import Blob, Bounds, Tree
 from registry.model import Remote
-from registry.text import folded, in_one_line
+from registry.text import in_one_line
 
 GROUP: Final = "skill_registry.sources"
 
@@ -144,15 +144,15 @@ def _open_added(
 
 def _written(into: Path, version: str, url: str, bounds: Bounds) -> _Folder:
     files: dict[str, Blob] = {}
-    notices, seen, room = [], set(), bounds.bytes
+    notices, paths, room = [], Paths(), bounds.bytes
     for holder, _folders, names in os.walk(into):
         for name in sorted(names):
             file = Path(holder, name)
             path = file.relative_to(into).as_posix()
             if file.is_symlink() or not file.is_file():
                 notices.append(f"{path!r} is no plain file, and was left out")
-            elif reason := check_path(path) or ("twice" if folded(path) in seen else None):
-                notices.append(f"{path!r} was left out: {reason}")
+            elif reason := paths.add(path):
+                notices.append(f"{path!r} is left out: it {reason}")
             else:
                 facts = file.stat()
                 room -= facts.st_size
@@ -162,5 +162,4 @@ def _written(into: Path, version: str, url: str, bounds: Bounds) -> _Folder:
                 data = read_file(str(file), bounds.artifact_bytes).data
                 is_program = bool(facts.st_mode & 0o100)
                 files[path] = Blob(digest(data), is_program, facts.st_size)
-                seen.add(folded(path))
     return _Folder(version, files, notices, into, bounds)

@@ -101,6 +101,9 @@ def _refusal(path: str) -> str | None:
         return "can't be in a skill's folder"
     if next(find_hidden(path), None) is not None:
         return "has characters in its name that nobody sees"
-    if any(is_device(part) for part in path.split("/")):
-        return "has a name that Windows keeps for a device"
+    for part in path.split("/"):
+        if is_device(part):
+            return "has a name that Windows keeps for a device"
+        if ":" in part or part[-1] in ". ":
+            return "has a name that Windows takes for another"
     return None

@@ -1,24 +1,25 @@
 """Remote sources: added, synced, changed, trusted and removed."""
 
 import os
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from threading import Thread
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 from registry.core import Core
 from registry.db.queries.sources import list_sources
 from registry.errors import PinMoved, RegistryError, RemoteInvalid, SourceExists, UsageProblem
 from registry.exchange.remote.address import Address, meant
+from registry.exchange.remote.tree import Bounds
 from registry.exchange.remote.urls import bare
 from registry.model import Remote, Scope, Source
 from registry.sync import source_changes
 from registry.sync import sources as folders
-from registry.sync.owned import check_ours, is_here
+from registry.sync.owned import check_ours, is_here, is_ours
 from registry.sync.planning import SyncOptions
-from registry.sync.report import Fetched, Progress, SyncReport
+from registry.sync.report import Fetched, Progress, SyncReport, joined
 from registry.sync.run import sync as sync_folders
 
 AT_ONCE: Final = 4
@@ -31,7 +32,7 @@ SCOPE: Final[Scope] = "community"
 """Of a remote source unless told: what strangers write hides nothing of the user's own."""
 
 
-def sync(
+def sync(  # noqa: C901  # targets that are addresses, then batches
     core: Core,
     targets: Sequence[str] = (),
     options: SyncOptions = SyncOptions(),  # noqa: B008  # a frozen value
@@ -78,20 +79,38 @@ def sync(
         and (one.name in chosen or one.path in chosen if targets else one.enabled)
         and is_here(core, one.host, one.path)
     ]
-    if remotes and not options.dry_run:
-        from registry.exchange.remote.fetching import fetch_sources
 
-        fetched.update(fetch_sources(core, remotes, told, options))
-    return sync_folders(
-        core,
-        chosen,
-        options,
-        scope=scope,
-        name=name,
-        wait=wait,
-        progress=progress,
-        fetched=fetched,
-    )
+    def stored(some: Sequence[str], **new: Any) -> SyncReport:
+        return sync_folders(
+            core, some, options, wait=wait, progress=progress, fetched=fetched, **new
+        )
+
+    if not remotes or options.dry_run:
+        return stored(chosen, scope=scope, name=name)
+    from registry.exchange.remote.fetching import fetch_sources
+
+    report = None
+    late = {one.path: one.name for one in remotes}
+    with closing(fetch_sources(core, remotes, told, options)) as batches:
+        for batch in batches:
+            fetched.update(batch)
+            late = {path: name for path, name in late.items() if path not in batch}
+            if report is not None:
+                report = joined(report, stored(list(batch))) if batch else report
+            elif not late:
+                report = stored(chosen, scope=scope, name=name)
+            elif others := _without(core, known, chosen, late):
+                report = stored(others, scope=scope, name=name)
+    assert report is not None  # noqa: S101  # the last batch leaves nothing late
+    return report
+
+
+def _without(
+    core: Core, known: Sequence[Source], chosen: Sequence[str], late: Mapping[str, str]
+) -> list[str]:
+    """Return what is to be synced but for sources that are still fetched."""
+    targets = chosen or [one.path for one in known if one.enabled and is_ours(core, one)]
+    return [one for one in targets if one not in late and one not in late.values()]
 
 
 def add(core: Core, target: str, *, name: str | None, scope: Scope | None, priority: int) -> Source:
@@ -222,7 +241,6 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
     """Tell whether the remote of a source has something newer. Raises `RegistryError`, OSError."""
     from registry.exchange.remote.checkout import Checkout, home_of
     from registry.exchange.remote.kinds import open_remote
-    from registry.exchange.remote.tree import Bounds
 
     kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
     home = home_of(source.path, source.name)
@@ -245,8 +263,8 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
         return tree is not None
 
 
-def kind_of(address: Address) -> str:
-    """Return the kind of an address; of an http address only the server can tell it.
+def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # a frozen value
+    """Return the kind of an address; for an http address the server is asked.
 
     Raises `RemoteProblem`.
     """
@@ -254,13 +272,12 @@ def kind_of(address: Address) -> str:
         return address.kind
     from registry.exchange.remote.git import Git
     from registry.exchange.remote.probe import probe
-    from registry.exchange.remote.tree import Bounds
 
     try:
-        return probe(address.url, Bounds())
+        return probe(address.url, bounds)
     except RemoteInvalid:
         try:
-            Git(address.url, "", Bounds()).find(None)
+            Git(address.url, "", bounds).find(None)
         except RegistryError:
             pass
         else:

@@ -7,7 +7,12 @@ from typing import NamedTuple, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one fetch may take; ``private``: whether redirects may lead to private addresses."""
+    """Limits of one fetch.
+
+    ``private``: redirects may lead to private addresses. ``public``: only public hosts are asked,
+    as for an address that a stranger wrote. ``anonymous``: no password of the user is sent.
+    ``slowest`` and ``patience``: a download of fewer bytes per second is ended after these seconds.
+    """
 
     bytes: int = 256 << 20
     files: int = 200_000
@@ -15,6 +20,10 @@ class Bounds:
     artifact_bytes: int = 50 << 20
     artifact_files: int = 1000
     private: bool = False
+    public: bool = False
+    anonymous: bool = False
+    slowest: int = 1024
+    patience: float = 30.0
 
 
 class Blob(NamedTuple):

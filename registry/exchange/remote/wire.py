@@ -4,12 +4,19 @@ import base64
 import http.client
 import netrc
 import os
+import shlex
 import socket
 import ssl
 from contextlib import suppress
+from stat import S_ISREG
+from typing import Final
 from urllib.parse import SplitResult, unquote
 
-from registry.exchange.remote.urls import PORTS
+from registry.errors import RemoteInvalid
+from registry.exchange.remote.urls import PORTS, redacted
+
+OTHERS: Final = 0o077
+"""Permission bits of the group and of all other users."""
 
 
 def reason_of(error: Exception) -> str | None:
@@ -39,25 +46,29 @@ def login_of(parts: SplitResult) -> str | None:
 def login_at(parts: SplitResult) -> str | None:
     """Return the value of the header for an address: by its own user, else by ``~/.netrc``.
 
-    ``NETRC`` names another file, as for curl. One that can't be read, or that others may read, is
-    as if it were not there: what is open to everybody needs none.
+    ``NETRC`` names another file, as for curl. A file that can't be read is as if it were not there:
+    public addresses need none. Raises `RemoteInvalid` if it has a password for this host, and other
+    users can read or change the file.
     """
     own = login_of(parts)
     if own is not None or parts.hostname is None:
         return own
-    found = None
+    path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
+    found = facts = None
     with suppress(OSError, ValueError, netrc.NetrcParseError):
-        found = netrc.netrc(os.environ.get("NETRC")).hosts.get(parts.hostname)
-    return _basic(found[0], found[2]) if found and found[2] else None
+        facts = os.stat(path)
+        found = netrc.netrc(path).hosts.get(parts.hostname) if S_ISREG(facts.st_mode) else None
+    if facts is None or found is None or not found[2]:
+        return None
+    if facts.st_mode & OTHERS or facts.st_uid != os.geteuid():
+        reason = f"{path} has its password, and other users can read or change that file"
+        command = f"chmod 600 {shlex.quote(path)}"
+        raise RemoteInvalid(url=redacted(parts.geturl()), reason=f"{reason}: {command}")
+    return _basic(found[0], found[2])
 
 
 def _basic(user: str, password: str) -> str:
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
-
-
-def connect(proxy: SplitResult, seconds: float) -> socket.socket:
-    """Connect to a proxy; ``seconds`` to wait for it."""
-    return socket.create_connection((proxy.hostname or "", proxy.port or PORTS["http"]), seconds)
 
 
 def tunnel(proxy: SplitResult, host: str, port: int, seconds: float) -> socket.socket:

@@ -3,6 +3,8 @@
 import contextlib
 import json
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +20,8 @@ from registry.exchange.remote.tree import Bounds
 from tests.cli.conftest import run
 from tests.exchange.remote.upstream import GitServer, Upstream
 
+TLS_HANDSHAKE = b"\x16"
+
 
 @dataclass
 class Server:
@@ -31,6 +35,7 @@ class Server:
     asked: list = field(default_factory=list)
     headers: list = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
+    tls: ssl.SSLContext | None = None
 
     @property
     def url(self):
@@ -54,6 +59,17 @@ class Server:
 
 
 class Handler(BaseHTTPRequestHandler):
+    def setup(self):
+        tls = self.server.site.tls
+        if tls is not None and self.request.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE:
+            self.request = tls.wrap_socket(self.request, server_side=True)
+        super().setup()
+
+    def finish(self):
+        super().finish()
+        if isinstance(self.request, ssl.SSLSocket):
+            self.request.close()
+
     def do_GET(self):
         site = self.server.site
         site.asked.append(self.path)
@@ -111,9 +127,45 @@ def server(make_server):
     return make_server()
 
 
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """The folder of a certificate for localhost, nosuch.invalid and all names below ``example``."""
+    folder = tmp_path_factory.mktemp("tls")
+    said = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    hosts = "DNS:localhost,DNS:nosuch.invalid,DNS:site.example,DNS:inside.example"
+    names = f"-addext subjectAltName={hosts} -keyout key.pem -out cert.pem"
+    try:
+        subprocess.run(
+            ["openssl", *said.split(), *names.split()],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"openssl makes no certificate: {error}")
+    return folder
+
+
 @pytest.fixture
-def abroad(monkeypatch):
-    """Let names stand for public addresses, and those for servers of the test."""
+def speak_tls(certificate):
+    """Let a server speak TLS also: ``speak_tls(server)``."""
+
+    def start(server):
+        server.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.tls.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+
+    return start
+
+
+@pytest.fixture
+def trusted(certificate, monkeypatch):
+    """Let the certificate of `speak_tls` be trusted."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate / "cert.pem"))
+
+
+@pytest.fixture
+def abroad(monkeypatch, speak_tls, trusted):
+    """Let names stand for public addresses, and those for servers of the test, over TLS."""
     names: dict[str, str] = {}
     homes: dict[str, int] = {}
     resolve, connect = socket.getaddrinfo, socket.create_connection
@@ -129,7 +181,8 @@ def abroad(monkeypatch):
     def add(name, address, server):
         names[name] = address
         homes[address] = server.port
-        return f"http://{name}"
+        speak_tls(server)
+        return f"https://{name}"
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     monkeypatch.setattr(socket, "create_connection", create_connection)

@@ -83,6 +83,16 @@ EVIL_NAMES = [
     ".svn",
     "a/../b",
     "node_modules",
+    "CON",
+    "aux.md",
+    "LPT1 .txt",
+    "a:b",
+    "SKILL.md::$DATA",
+    "notes.",
+    "notes ",
+    "\u202egpj.exe",
+    "a\u200bb",
+    "\ufeffx",
 ]
 
 
@@ -104,14 +114,6 @@ def test_paths_that_are_not_safe_are_left_out(registry, upstream, make, unharmed
     assert told.startswith(f"{len(EVIL_NAMES)} unsafe paths were left out: ")
     assert told.isprintable()
     assert told.endswith(", \u2026")
-
-
-@pytest.mark.parametrize("name", ["\u202egpj.exe", "a\u200bb", "\ufeffx", "\u0430dmin"])
-def test_a_name_that_shows_as_another_is_found(registry, upstream, make, unharmed, name):
-    make.publish(make.skill("evil", make.blob(name)))
-    assert registry.sync(upstream.url).complete
-    codes = [one.code for one in registry.get("evil").diagnostics]
-    assert {"file-name-unprintable", "name-look-alike"} & {*codes} or name == "\u0430dmin"
 
 
 @pytest.mark.parametrize(
@@ -152,12 +154,17 @@ def test_a_link_where_a_file_of_the_same_name_goes_leads_nowhere(
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_a_file_that_is_a_folder_as_well_is_left_out(registry, upstream, make, unharmed, order):
+def test_of_a_file_and_a_folder_of_one_name_the_first_is_taken(
+    registry, upstream, make, unharmed, order
+):
     both = make.blob("x"), make.folder("x", make.blob("y"))
     make.publish(make.skill("evil", *(both if order else reversed(both))))
     report = registry.sync(upstream.url)
     assert report.complete, report.sources
-    assert files_of(checkout_of(registry) / "tree/skills/evil").keys() == {"SKILL.md", "x/y"}
+    assert files_of(checkout_of(registry) / "tree/skills/evil").keys() == {
+        "SKILL.md",
+        "x" if order else "x/y",
+    }
 
 
 def test_of_names_that_differ_in_case_alone_one_is_taken(registry, upstream, make, unharmed):

@@ -28,8 +28,8 @@ class Scene:
         from registry.exchange.remote.fetching import fetch_sources
 
         with self.open() as registry:
-            done = fetch_sources(registry.core, registry.sources(), lambda *_: None)
-        assert {one.outcome for one in done.values()} == {"ok"}
+            batches = [*fetch_sources(registry.core, registry.sources(), lambda *_: None)]
+        assert {one.outcome for batch in batches for one in batch.values()} == {"ok"}
 
     def reset(self) -> None:
         home = Path(os.environ["HOME"])

@@ -5,9 +5,7 @@ import gzip
 import ipaddress
 import os
 import socket
-import ssl
 import struct
-import subprocess
 from io import BytesIO
 from pathlib import Path
 
@@ -23,7 +21,6 @@ from registry.errors import (
 from registry.exchange.remote.http import Client
 from registry.exchange.remote.tree import Bounds
 from registry.exchange.remote.urls import place_of, redacted, resolved
-from tests.exchange.remote.conftest import Handler
 
 LOGIN = "Basic " + base64.b64encode(b"ann:s3cret/@").decode()
 
@@ -42,6 +39,42 @@ def fetch():
         return into.getvalue()
 
     return run
+
+
+class TestPlainHttp:
+    """It is for this machine only: others can read and change what goes by."""
+
+    @pytest.mark.parametrize("host", ["site.example", "10.0.0.1", "[fd00::1]", "localhost.example"])
+    def test_another_host_is_not_asked(self, fetch, monkeypatch, host):
+        asked = []
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **_: asked.append(args))
+        with pytest.raises(RemoteInvalid, match="use https"):
+            fetch(f"http://{host}/a")
+        assert asked == []
+
+    def test_a_redirect_or_an_index_leads_to_none(self, server, fetch):
+        server.redirect("/a", "http://site.example/b")
+        server.put("/c", b"")
+        with pytest.raises(RemoteInvalid, match="use https"):
+            fetch(f"{server.url}/a")
+        with pytest.raises(RemoteInvalid, match="use https"):
+            fetch(f"{server.url}/c", then="http://site.example/b")
+
+    def test_a_localhost_that_is_another_machine_is_not_asked(
+        self, make_server, monkeypatch, fetch, abroad
+    ):
+        server = make_server()
+        abroad("localhost", "93.184.216.34", server)
+        with pytest.raises(RemoteProblem):
+            fetch("http://localhost/a")
+        assert server.asked == []
+
+    @pytest.mark.parametrize("kind", ["a site", "an archive", "git"])
+    def test_the_command_refuses_each_kind(self, cli, kind):
+        ending = {"a site": "", "an archive": "/x.zip", "git": "/x.git"}[kind]
+        run = cli("sync", f"http://site.example{ending}")
+        assert run.exit_code != 0
+        assert "use https" in run.stderr
 
 
 class TestRedirects:
@@ -88,7 +121,7 @@ class TestPlacesOfOurs:
     def test_a_public_server_leads_to_none_on_this_machine(self, abroad, make_server, fetch, host):
         public, local = make_server(), make_server()
         local.put("/secret", b"secret")
-        public.redirect("/a", f"http://{host}:{local.port}/secret")
+        public.redirect("/a", f"https://{host}:{local.port}/secret")
         url = abroad("site.example", "93.184.216.34", public)
         with pytest.raises(RemoteInvalid, match="loopback address"):
             fetch(f"{url}/a")
@@ -126,7 +159,7 @@ class TestPlacesOfOurs:
         public.put("/", b"")
         url = abroad("site.example", "93.184.216.34", public)
         with pytest.raises(RemoteInvalid, match="loopback address"):
-            fetch(url, then=f"{local.url}/secret")
+            fetch(url, then=f"https://127.0.0.1:{local.port}/secret")
         assert local.asked == []
 
     def test_a_name_that_means_something_else_the_second_time_leads_nowhere(
@@ -153,7 +186,7 @@ class TestPlacesOfOurs:
         assert fetch(f"{one.url}/a") == b"found"
 
     def test_but_not_to_the_cloud_that_it_runs_in(self, server, fetch):
-        server.redirect("/a", "http://169.254.169.254/latest/meta-data/")
+        server.redirect("/a", "https://169.254.169.254/latest/meta-data/")
         with pytest.raises(RemoteInvalid, match="link-local address"):
             fetch(f"{server.url}/a")
 
@@ -170,6 +203,34 @@ class TestPlacesOfOurs:
             ("64:ff9b::a9fe:a9fe", "link-local"),
             ("2002:a00:1::", "private"),
             ("240.0.0.1", "private"),
+            ("255.255.255.255", "private"),
+            ("100.64.0.1", "private"),
+            ("192.0.0.9", "private"),
+            ("192.88.99.1", "private"),
+            ("198.18.0.1", "private"),
+            ("198.19.255.255", "private"),
+            ("224.0.0.1", "private"),
+            ("0.0.0.0", "loopback"),
+            ("0.1.2.3", "loopback"),
+            ("::ffff:8.8.8.8", "public"),
+            ("::ffff:127.0.0.1", "loopback"),
+            ("::ffff:0:127.0.0.1", "loopback"),
+            ("::127.0.0.1", "loopback"),
+            ("::8.8.8.8", "private"),
+            ("64:ff9b::8.8.8.8", "public"),
+            ("64:ff9b::127.0.0.1", "loopback"),
+            ("64:ff9b:1::8.8.8.8", "private"),
+            ("2002:7f00:1::", "private"),
+            ("2002:808:808::", "private"),
+            ("2001:0:808:808::f7f7:f7f7", "private"),
+            ("2606:4700::200:5efe:127.0.0.1", "loopback"),
+            ("2001:db8::1", "private"),
+            ("fec0::1", "private"),
+            ("fc00::1", "private"),
+            ("fe80::1", "link-local"),
+            ("fe80::1%eth0", "link-local"),
+            ("2606:4700::1111%eth0", "link-local"),
+            ("ff02::1", "private"),
         ],
     )
     def test_places(self, address, place):
@@ -211,15 +272,40 @@ class TestPasswords:
 
     @pytest.mark.parametrize(
         ("text", "mode"),
-        [(None, 0o644), ("machine 127.0.0.1 login", 0o600), (b"\xff\xfe machine", 0o600)],
+        [
+            (b"machine 127.0.0.1 login", 0o600),
+            (b"\xff\xfe machine", 0o600),
+            (b"machine site.example login ann password pw\n", 0o644),
+        ],
     )
-    def test_a_netrc_file_that_is_no_good_stops_nobody(self, server, fetch, netrc, text, mode):
-        if text is not None:
-            netrc.write_bytes(text if isinstance(text, bytes) else text.encode())
+    def test_a_netrc_file_without_a_password_for_the_host_stops_nobody(
+        self, server, fetch, netrc, text, mode
+    ):
+        netrc.write_bytes(text)
         netrc.chmod(mode)
         server.put("/a", b"found")
         assert fetch(f"{server.url}/a") == b"found"
         assert "Authorization" not in server.headers[0]
+
+    @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620])
+    @pytest.mark.parametrize("named", [True, False])
+    def test_a_netrc_file_that_others_can_read_or_change_is_refused(
+        self, server, fetch, netrc, mode, named, monkeypatch
+    ):
+        if named:
+            netrc = netrc.rename(netrc.with_name("mine"))
+            monkeypatch.setenv("NETRC", str(netrc))
+        netrc.chmod(mode)
+        with pytest.raises(RemoteInvalid, match=f"chmod 600 {netrc}"):
+            fetch(f"{server.url}/a")
+        assert server.asked == []
+
+    def test_a_netrc_file_of_another_user_is_refused(self, server, fetch, netrc, monkeypatch):
+        me = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+        with pytest.raises(RemoteInvalid, match="other users can read or change"):
+            fetch(f"{server.url}/a")
+        assert server.asked == []
 
     def test_a_redirect_on_the_same_host_keeps_them(self, server, fetch):
         server.redirect("/a", "/b")
@@ -269,7 +355,7 @@ class TestWhatIsSent:
         with pytest.raises(RemoteUnreachable, match="refused"):
             fetch("http://127.0.0.1:1/")
         with pytest.raises(RemoteUnreachable, match="no host of this name"):
-            fetch("http://nosuch.invalid/")
+            fetch("https://nosuch.invalid/")
 
     @pytest.mark.parametrize("drip", ["head", "headers", "body", "pause", "continue", "nothing"])
     def test_a_server_that_only_drips_is_left(self, server, fetch, drip):
@@ -294,6 +380,23 @@ class TestWhatIsSent:
                 fetch(f"{server.url}/a", seconds=0.3)
         finally:
             server.ended.set()
+
+    @pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
+    def test_a_server_that_is_too_slow_is_left_long_before_the_time_is_up(
+        self, server, fetch, start
+    ):
+        def answer(handler):
+            handler.wfile.write(start)
+            while not server.ended.wait(0.01):
+                handler.wfile.write(b"H")
+
+        server.routes["/a"] = answer
+        try:
+            with pytest.raises(RemoteUnreachable) as caught:
+                fetch(f"{server.url}/a", seconds=600, patience=0.3, slowest=1 << 20)
+        finally:
+            server.ended.set()
+        assert "took more than" not in str(caught.value)
 
     @pytest.mark.parametrize("length", ["10", "4"])
     def test_a_body_of_another_length_than_said_is_refused(self, server, fetch, length):
@@ -405,28 +508,27 @@ class TestWhatIsSent:
 
 
 class TestProxies:
-    def test_the_proxy_of_the_environment_is_asked(self, server, fetch, monkeypatch):
-        server.put("/a", b"through the proxy")
-        monkeypatch.setenv("http_proxy", f"http://bob:pw@127.0.0.1:{server.port}")
-        assert fetch("http://nosuch.invalid/a") == b"through the proxy"
-        assert server.asked == ["http://nosuch.invalid/a"]
-        assert server.headers[0]["Host"] == "nosuch.invalid"
-        assert server.headers[0]["Proxy-Authorization"].startswith("Basic ")
-
-    def test_what_is_not_to_go_through_it_does_not(self, make_server, fetch, monkeypatch):
+    def test_plain_http_never_goes_through_one(self, make_server, fetch, netrc, monkeypatch):
         proxy, server = make_server(), make_server()
         server.put("/a", b"found")
-        monkeypatch.setenv("http_proxy", proxy.url)
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        for name in ("http_proxy", "all_proxy", "https_proxy"):
+            monkeypatch.setenv(name, proxy.url)
         assert fetch(f"{server.url}/a") == b"found"
         assert proxy.asked == []
 
-    def test_through_it_no_address_of_ours_is_named_either(self, server, fetch, monkeypatch):
-        server.redirect("http://nosuch.invalid/a", "http://169.254.169.254/")
-        monkeypatch.setenv("http_proxy", server.url)
+    def test_through_one_no_address_of_ours_is_named_either(
+        self, abroad, make_server, fetch, monkeypatch
+    ):
+        proxy, site = make_server(), make_server()
+        url = abroad("site.example", "93.184.216.34", site)
+        site.redirect("/a", "https://169.254.169.254/")
         with pytest.raises(RemoteInvalid, match="link-local"):
-            fetch("http://nosuch.invalid/a")
-        assert len(server.asked) == 1
+            fetch(f"{url}/a")
+        monkeypatch.setenv("https_proxy", proxy.url)
+        client = Client("https://nosuch.invalid/a", Bounds(public=True))
+        with pytest.raises(RemoteInvalid, match="link-local"):
+            client.get("https://169.254.169.254/", BytesIO(), 10, {})
+        assert proxy.asked == []
 
     def test_https_goes_through_a_tunnel(self, server, fetch, monkeypatch):
         monkeypatch.setenv("https_proxy", server.url)
@@ -434,41 +536,13 @@ class TestProxies:
             fetch("https://nosuch.invalid/a")
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    try:
-        said = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
-        names = "-addext subjectAltName=DNS:localhost -keyout key.pem -out cert.pem"
-        subprocess.run(
-            ["openssl", *said.split(), *names.split()],
-            check=True,
-            capture_output=True,
-            cwd=folder,
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"openssl makes no certificate: {error}")
-    return folder
-
-
 class TestCertificates:
     @pytest.fixture
-    def secure(self, certificate, make_server, monkeypatch):
+    def secure(self, make_server, speak_tls):
         """A server whose connections are TLS, once it is asked."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
-        secured = []
-
-        def setup(handler):
-            handler.request = context.wrap_socket(handler.request, server_side=True)
-            secured.append(handler.request)
-            plain_setup(handler)
-
-        plain_setup = Handler.setup
-        monkeypatch.setattr(Handler, "setup", setup)
-        yield make_server()
-        for connection in secured:
-            connection.close()
+        server = make_server()
+        speak_tls(server)
+        return server
 
     def test_a_certificate_that_nobody_vouches_for_is_refused(self, secure, fetch):
         secure.put("/a", b"found")
@@ -476,10 +550,7 @@ class TestCertificates:
             fetch(f"https://localhost:{secure.port}/a")
         assert secure.asked == []
 
-    def test_one_that_is_trusted_is_taken_for_its_own_name_only(
-        self, secure, fetch, certificate, monkeypatch
-    ):
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate / "cert.pem"))
+    def test_one_that_is_trusted_is_taken_for_its_own_name_only(self, secure, fetch, trusted):
         secure.put("/a", b"found")
         assert fetch(f"https://localhost:{secure.port}/a") == b"found"
         with pytest.raises(RemoteUnreachable, match="certificate can't be trusted"):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import socket
 
 import pytest
 
@@ -324,12 +325,49 @@ class TestWhatFailsToCome:
         inside = make_server()
         data = zipped({"SKILL.md": document("inside")})
         inside.put("/inside.zip", data)
-        site.index(entry("inside", data, f"{inside.url}/inside.zip"))
+        site.index(entry("inside", data, f"https://127.0.0.1:{inside.port}/inside.zip"))
         url = abroad("site.example", "93.184.216.34", site.server)
         taken = take(open_site, url)
         assert taken.files == files("alpha", "beta", "gamma")
         assert "loopback address" in taken.notices[0]
         assert inside.asked == []
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://nosuch.invalid/x.zip",
+            "https://.example/x.zip",
+            "https://a..b/x.zip",
+            "https://\ufeff.example/x.zip",
+            "https://h\ud800/x.zip",
+            "https://[::1/x.zip",
+            "https://host:99999/x.zip",
+            "https://%00/x.zip",
+            "https://" + "a" * 70 + ".example/x.zip",
+            "http://site.example/x.zip",
+        ],
+    )
+    def test_a_host_that_is_not_there_keeps_no_other_skill_from_coming(self, site, take, url):
+        data = zipped({"SKILL.md": document("far")})
+        site.index(*(entry(f"far-{number}", data, url) for number in range(30)))
+        taken = take(open_site, site.server.url)
+        assert taken.files == files("alpha", "beta", "gamma")
+        assert taken.notices[0].startswith("'far-0' is left out: ")
+        assert taken.notices[-1].endswith("more like these")
+
+    def test_a_host_that_is_not_there_is_looked_for_once(self, site, take, monkeypatch):
+        looked, resolve = [], socket.getaddrinfo
+
+        def getaddrinfo(host, *args, **kwargs):
+            looked.append(host)
+            return resolve(host, *args, **kwargs)
+
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+        data = zipped({"SKILL.md": document("far")})
+        url = "https://nosuch.invalid/x.zip"
+        site.index(*(entry(f"far-{number}", data, url) for number in range(30)))
+        assert take(open_site, site.server.url).files == files("alpha", "beta", "gamma")
+        assert looked.count("nosuch.invalid") <= 4  # connections at once
 
     def test_archives_elsewhere_get_no_password(self, site, make_server, take):
         other = make_server()
