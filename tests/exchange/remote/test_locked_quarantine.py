@@ -24,10 +24,17 @@ OFFLINE = How(offline=True)
 @pytest.fixture
 def locked(registry, evil, tmp_path):  # noqa: F811
     """A folder with the lock of a project whose author trusted the skill."""
+    evil.write("skills/other/SKILL.md", document("other"))
+    evil.commit()
     registry.sync(evil.url)
     registry.trust_source("team")
     registry.pull([registry.resolve("evil")], str(tmp_path / "project"))
     return only_lock(tmp_path)
+
+
+def know_address(victim, repository):
+    """Register the address of a lock, else it is refused at once; only for another skill."""
+    victim.sync(f"{repository.url}#main@other", name="other")
 
 
 def only_lock(tmp_path):
@@ -61,6 +68,7 @@ def is_installed(victim, folder):
 
 
 def test_without_a_source_a_lock_is_refused_online_and_offline(locked, victim, evil):  # noqa: F811
+    know_address(victim, evil)
     told = refused(victim, locked)
     assert "reverse-shell" in told
     commit = shlex.quote(f"{evil.url}#{evil.head()}")
@@ -69,7 +77,8 @@ def test_without_a_source_a_lock_is_refused_online_and_offline(locked, victim, e
     assert "reverse-shell" in refused(victim, locked, OFFLINE)
 
 
-def test_pull_in_a_clone_refuses_it_too(locked, victim):
+def test_pull_in_a_clone_refuses_it_too(locked, victim, evil):  # noqa: F811
+    know_address(victim, evil)
     (done,) = victim.update_pulled(str(locked))
     assert done.state == "failed"
     assert "reverse-shell" in done.reason
@@ -124,9 +133,7 @@ def test_a_site_is_no_other_way(registry, victim, server, tmp_path):
     registry.trust_source("site")
     registry.pull([registry.resolve("site/evil")], str(tmp_path / "project"))
     folder = only_lock(tmp_path)
-    told = refused(victim, folder)
-    assert "reverse-shell" in told
-    assert f"skill-registry sync {server.url} && skill-registry source trust NAME" in told
+    assert f"run: skill-registry sync {server.url}" in refused(victim, folder)
     victim.sync(server.url, name="site")
     assert "run: skill-registry source trust site" in refused(victim, folder)
     victim.trust_source("site")
@@ -135,10 +142,12 @@ def test_a_site_is_no_other_way(registry, victim, server, tmp_path):
 
 def test_a_skill_file_that_can_t_be_scanned_is_refused(registry, victim, upstream, tmp_path):
     upstream.write("skills/evil/SKILL.md", document("evil"))
+    upstream.write("skills/other/SKILL.md", document("other"))
     upstream.commit()
     registry.sync(upstream.url)
     registry.pull([registry.resolve("evil")], str(tmp_path / "project"))
     folder = only_lock(tmp_path)
+    know_address(victim, upstream)
     upstream.write("skills/evil/SKILL.md", SHELL.encode() + b"\xff")
     upstream.commit()
     registry.sync()

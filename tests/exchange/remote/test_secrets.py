@@ -178,7 +178,8 @@ class TestUpgrade:
             connection.execute(
                 "UPDATE changes SET before = ?", [json.dumps({"alpha": {"url": secret}})]
             )
-            connection.execute("UPDATE alembic_version SET version_num = '0015'")
+            connection.execute("ALTER TABLE changes DROP COLUMN command")
+            connection.execute("UPDATE alembic_version SET version_num = '0016'")
         connection.close()
         for file in (asked, str(tmp_path / "to" / "skills.lock.json")):
             with open(file, encoding="utf-8") as opened:
