@@ -111,8 +111,8 @@ def _ref(origin: Mapping[str, str | None]) -> str | None:
 
 def _address(core: Core, url: str) -> Address:
     address = meant(core.settings, url)
-    if address is None:
-        raise AddressInvalid(address=url, reason="it is none")
+    if address is None or address.is_short:
+        raise AddressInvalid(address=url, reason="a lock file has to name a full address")
     return address
 
 

@@ -1,6 +1,5 @@
 """`skill-registry db`: the database file itself."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -8,6 +7,7 @@ import click
 
 from registry.cli import escape, options, words
 from registry.cli.column import Column
+from registry.cli.confirm import confirm
 from registry.cli.group import Group, session_command
 from registry.cli.listing import draw_facts, emit
 from registry.cli.progress import waiting
@@ -265,9 +265,7 @@ def _give(
     if not yes:
         for line in lines:
             session.console.note(f"  {line}")
-        if not session.console.err_is_terminal or not sys.stdin.isatty():
-            raise click.UsageError(f"{then}; --yes does it, --print prints the SQL alone.")
-        click.confirm(f"{then}: do it?", abort=True, err=True)
+    confirm(session, f"{then}: do it?", yes=yes)
     carry_out(session.registry.core, statements)
     session.console.write([f"{then}."])
 
