@@ -743,9 +743,13 @@ class SkillRegistry:
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
         """Return what is wrong: damage, changes not ours to finish; else unfit ``contents``."""
         from registry.changes.pending import foreign
+        from registry.db.queries.damage import find_damage
         from registry.db.queries.unfit import unfit
 
-        found = [*self.core.backend.check(), *foreign(self.core)]
+        found = list(self.core.backend.check())
+        if not found and (damage := find_damage(self.core.reader)) is not None:
+            found.append(damage)
+        found += foreign(self.core)
         limits = self.core.settings.limits
         return found if found or not contents else list(unfit(self.core.reader, limits))
 

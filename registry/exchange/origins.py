@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Final, TypeAlias, TypeVar
 
 from registry.core import Core
-from registry.disk.atomic import Place, make_path, open_named
+from registry.disk.atomic import OWN, Place, make_path, open_named
 from registry.disk.locks import FileLock
 from registry.disk.paths import ROOT, check_path
 from registry.disk.private import open_own_folder
@@ -124,7 +124,7 @@ def _cache(url: str) -> Iterator[str]:
     """
     above = str(cache_folder() / "origins")
     try:
-        make_path(above)
+        make_path(above, OWN)
         with open_named(above) as parent:
             name = sha256(url.encode()).hexdigest()[:32]
             opened = open_own_folder(Place(parent, name), make=True)

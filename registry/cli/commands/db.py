@@ -1,5 +1,7 @@
 """`skill-registry db`: the database file itself."""
 
+import os
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -47,6 +49,7 @@ def info(session: Session) -> None:
     """Say where the database is and what it is like."""
     facts = session.registry.database_info()
     session.answer(facts, draw_facts(session.console, _facts(facts)))
+    _tell_open(session)
 
 
 @session_command("skill-registry db check", group=command)
@@ -68,6 +71,7 @@ def check(session: Session) -> None:
         {"path": registry.path, "problems": problems},
         map(escape.line, problems or ["The database is sound."]),
     )
+    _tell_open(session)
     if damage:
         session.console.note(
             "The skills on disk are untouched, and what you did not begin is not done. Where "
@@ -86,6 +90,21 @@ def check(session: Session) -> None:
                 "is the\nadmin's own: skill-registry source adopt NAME --as-admin"
             )
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _tell_open(session: Session) -> None:
+    """Warn of what other users may write: the data folder, a database file, the folder it is in."""
+    from registry.disk.private import open_to_others
+    from registry.settings import data_folder
+
+    core = session.registry.core
+    paths = [str(data_folder())]
+    if not core.host:
+        paths += [os.path.dirname(core.backend.path), core.backend.path]
+    for path in open_to_others(paths):
+        shown = escape.line(path)
+        close = f"chmod go-w {shlex.quote(shown)}"
+        session.console.note(f"Other users may write {shown}. To close it: {close}", "yellow")
 
 
 @session_command(
