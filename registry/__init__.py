@@ -99,6 +99,7 @@ __all__ = [
     "Settings",
     "SettingsProblem",
     "SeveralSkills",
+    "ShorthandUnclear",
     "Skill",
     "SkillAmbiguous",
     "SkillChangedOnDisk",
