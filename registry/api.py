@@ -746,10 +746,9 @@ class SkillRegistry:
         from registry.db.queries.damage import find_damage
         from registry.db.queries.unfit import unfit
 
-        found = list(self.core.backend.check())
+        found = [*self.core.backend.check(), *foreign(self.core)]
         if not found and (damage := find_damage(self.core.reader)) is not None:
             found.append(damage)
-        found += foreign(self.core)
         limits = self.core.settings.limits
         return found if found or not contents else list(unfit(self.core.reader, limits))
 
