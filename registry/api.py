@@ -747,8 +747,9 @@ class SkillRegistry:
         from registry.db.queries.unfit import unfit
 
         found = [*self.core.backend.check(), *foreign(self.core)]
-        if not found and (damage := find_damage(self.core.reader)) is not None:
-            found.append(damage)
+        # `unfit` looks at texts and bytes, and a sync can store those again.
+        rest = None if found else find_damage(self.core.reader, {"contents", "documents"})
+        found += [rest] if rest else []
         limits = self.core.settings.limits
         return found if found or not contents else list(unfit(self.core.reader, limits))
 

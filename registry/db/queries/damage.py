@@ -22,15 +22,17 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 }
 
 
-def find_damage(reader: Reader) -> str | None:
-    """Return in words where the first value is that this program does not store; None: nowhere.
+def find_damage(reader: Reader, without: Collection[str] = ()) -> str | None:
+    """Return in words the first value that this program does not store; None if there is none.
 
-    Raises `DatabaseProblem` where not even this can be read. Of the bytes of files the first says
-    whether they are bytes: whoever reads them compares their hash.
+    The tables ``without`` are not looked at. The hashes of bytes are compared by `unfit`; here only
+    their first byte is read. Raises `DatabaseProblem` if a table can't be read.
     """
     from registry.db.schema import contents, metadata
 
     for table in metadata.sorted_tables:
+        if table.name in without:
+            continue
         columns = list(table.columns)
         names = ", ".join(
             "substr(data, 1, 1)" if column is contents.c.data else column.name for column in columns
