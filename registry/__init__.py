@@ -100,6 +100,7 @@ __all__ = [
     "Settings",
     "SettingsProblem",
     "SeveralSkills",
+    "ShorthandUnclear",
     "Skill",
     "SkillAmbiguous",
     "SkillChangedOnDisk",

@@ -765,9 +765,13 @@ class SkillRegistry:
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
         """Return what is wrong: damage, changes not ours to finish; else unfit ``contents``."""
         from registry.changes.pending import foreign
+        from registry.db.queries.damage import find_damage
         from registry.db.queries.unfit import unfit
 
         found = [*self.core.backend.check(), *foreign(self.core)]
+        # `unfit` looks at texts and bytes, and a sync can store those again.
+        rest = None if found else find_damage(self.core.reader, {"contents", "documents"})
+        found += [rest] if rest else []
         limits = self.core.settings.limits
         return found if found or not contents else list(unfit(self.core.reader, limits))
 

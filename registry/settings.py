@@ -1,5 +1,7 @@
 """Settings: a YAML file, all keys optional, unknown ones refused with the nearest known."""
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
@@ -115,9 +117,14 @@ def load_settings(path: Path | None) -> Settings:
     """
     place = path or default_settings_file()
     try:
-        if place.stat().st_size > SETTINGS_BYTES:
+        with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # reading it may wait without end
+                raise SettingsProblem(path=str(place), message="it is not a regular file")
+            data = file.read(SETTINGS_BYTES + 1)
+        if len(data) > SETTINGS_BYTES:
             raise SettingsProblem(path=str(place), message="it is larger than 1 MiB")
-        text = place.read_text(encoding="utf-8")
+        text = data.decode()
     except FileNotFoundError:
         if path is None:
             return Settings()

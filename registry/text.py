@@ -25,6 +25,45 @@ _ASCII: Final = bytes(range(128))
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """What macOS leaves out when it compares names of files (git, `is_hfs_dotgit`)."""
 
+_LIKE_LATIN: Final = {
+    ord(one): latin
+    for latin, alike in {
+        "a": "\u0430\u03b1\u0251",
+        "b": "\u0432\u044c\u03b2\u0253",
+        "c": "\u0441\u03f2\u1d04",
+        "d": "\u0501\u0257\u0111",
+        "e": "\u0435\u03b5\u04bd\u0454\u0259",
+        "g": "\u0261\u0581\u0260\u050d",
+        "h": "\u043d\u04bb\u0570\u0266\u029c\u0127",
+        "i": "\u0456\u03b9\u0131\u0269\u026a\u13a5",
+        "j": "\u0458\u0575\u03f3",
+        "k": "\u043a\u03ba\u049b\u0199",
+        "l": "\u04cf\u0582\u029f\u01c0\u05d5\u0142",
+        "m": "\u043c\u03bc",
+        "n": "\u043f\u03b7\u0578\u057c",
+        "o": "\u043e\u03bf\u03c3\u0585\u00f8\u0d20\u0ed0",
+        "p": "\u0440\u03c1\u01bf",
+        "q": "\u051b\u0566",
+        "r": "\u0433\u0280\u1d26",
+        "s": "\u0455\ua731\u0283",
+        "t": "\u0442\u03c4\u0167",
+        "u": "\u03c5\u057d\u028b\u1d1c",
+        "v": "\u03bd\u0475\u1d20",
+        "w": "\u0448\u051d\u03c9\u0561\u1d21",
+        "x": "\u0445\u03c7\u04b3",
+        "y": "\u0443\u04af\u03b3\u028f",
+        "z": "\u1d22\u01b6",
+        "-": "\u058a\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2043\u30fc",
+    }.items()
+    for one in alike
+}
+"""Letters of other scripts, in small letters, that look like Latin ones (Unicode TR39)."""
+
+_LIKE_LETTERS: Final = str.maketrans({"0": "o", "1": "l", "|": "l"})
+
+_UNSEEN: Final = frozenset({"Mn", "Me", "Cf"})
+"""Categories of marks above letters, and of characters that are not shown."""
+
 _UTC: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 _SECRET_PART: Final = re.compile(
@@ -142,6 +181,20 @@ def name_key(name: str) -> str:
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFKC", name).casefold()
+
+
+def skeleton(name: str) -> str:
+    """Return what a name looks like; names that are easily confused have the same skeleton.
+
+    After Unicode TR39: invisible characters and accents go, and letters of other scripts, digits
+    and pairs of letters become the Latin letters that they look like.
+    """
+    plain = name_key(name)
+    if not plain.isascii():
+        parts = unicodedata.normalize("NFKD", plain)
+        shown = (one for one in parts if unicodedata.category(one) not in _UNSEEN)
+        plain = "".join(shown).translate(_LIKE_LATIN)
+    return plain.translate(_LIKE_LETTERS).replace("rn", "m").replace("vv", "w")
 
 
 def spellings(name: str) -> list[str]:

@@ -47,6 +47,20 @@ def test_a_name_that_imitates_that_of_another_source_is_pointed_out(registry, tm
     assert "name-look-alike" in found["two"]
 
 
+@pytest.mark.parametrize("name", ["d\u0435ploy", "dep1oy", "DEPL\u039fY", "d\u00e9plo\u200by"])
+def test_a_name_that_looks_like_that_of_another_source_is_pointed_out(registry, tmp_path, name):
+    for source, known in (("one", "deploy"), ("two", name), ("three", "deploy-x")):
+        write_skill(tmp_path / source / "x", name=known)
+        registry.sync(str(tmp_path / source), name=source)
+    alike = {
+        one.path.rsplit("/", 2)[1]
+        for one in registry.check()
+        for finding in one.findings
+        if finding.code == "name-look-alike" and finding.category == "security"
+    }
+    assert alike == {"one", "two"}
+
+
 def test_what_is_neither_a_skill_nor_a_folder_is_refused(registry, tmp_path):
     with pytest.raises(SkillNotFound):
         registry.check(["nothing"])

@@ -11,9 +11,9 @@ from registry.catalog.codes import chooser
 from registry.catalog.examine import Examiner
 from registry.catalog.reading import NO_DOCUMENT
 from registry.catalog.resolve import resolve
+from registry.catalog.similar import imitated, look_alikes
 from registry.core import Core
 from registry.db.queries.skills import findings as stored_findings
-from registry.db.queries.skills import look_alikes
 from registry.db.queries.sources import list_sources
 from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
 from registry.disk.paths import ROOT, is_below, join
@@ -23,7 +23,7 @@ from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.owned import check_own, is_here
 from registry.sync.sources import own_sources, walk_of
-from registry.text import is_path, name_key
+from registry.text import is_path
 
 
 def check(
@@ -103,11 +103,7 @@ def _looks_like_path(target: str) -> bool:
 
 
 def _warned(result: Checked, alike: dict[str, set[tuple[str, str]]]) -> Checked:
-    others = sorted(
-        f"{source}/{name}"
-        for name, source in alike.get(name_key(result.name), ())
-        if name != result.name
-    )
+    others = imitated(alike, result.name)
     if not others:
         return result
     message = f"the name looks like that of another skill: {', '.join(others[:3])}"

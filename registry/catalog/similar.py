@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.skills import visible_names
-from registry.text import name_key
+from registry.db.queries.skills import names_and_sources, visible_names
+from registry.text import name_key, skeleton
 
 SUGGESTIONS: Final = 5
 
@@ -42,6 +42,27 @@ def near(reader: Reader, handle: str) -> list[str]:
     if len(wanted) >= MIN_PART:
         close += [key for key in keys if wanted in key and key not in close][:SUGGESTIONS]
     return list(dict.fromkeys(names.refs[key] for key in close))[:SUGGESTIONS]
+
+
+def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
+    """Return the (name, source) pairs that look alike, by what they look like.
+
+    Each group has several names, from several sources.
+    """
+    alike: dict[str, set[tuple[str, str]]] = {}
+    for name, source in names_and_sources(reader):
+        alike.setdefault(skeleton(name), set()).add((name, source))
+    return {
+        key: pairs
+        for key, pairs in alike.items()
+        if all(len(set(values)) > 1 for values in zip(*pairs, strict=True))
+    }
+
+
+def imitated(alike: dict[str, set[tuple[str, str]]], name: str) -> list[str]:
+    """Return the skills, as ``source/name``, that a name looks like and does not equal."""
+    pairs = alike.get(skeleton(name), ())
+    return sorted(f"{source}/{other}" for other, source in pairs if other != name)
 
 
 def _load(reader: Reader) -> Names:

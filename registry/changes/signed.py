@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from registry.core import Core
-from registry.disk.atomic import Place, make_path, open_named, write_file
+from registry.disk.atomic import OWN, Place, make_path, open_named, write_file
 from registry.disk.private import read_own_file, write_own_file
 from registry.errors import OwnFileUnusable
 from registry.settings import data_folder
@@ -97,7 +97,7 @@ def _key(*, make: bool) -> bytes | None:
     folder = str(data_folder())
     try:
         if make:
-            make_path(folder)
+            make_path(folder, OWN)
         elif not os.path.isdir(folder):
             return None
         with open_named(folder) as home:

@@ -1,6 +1,5 @@
 """`skill-registry check --fix`: show what would be different, ask, and do it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -8,6 +7,7 @@ import click
 
 from registry.cli import escape, words
 from registry.cli.commands.history import painted
+from registry.cli.confirm import confirm
 from registry.cli.console import Console
 from registry.cli.hints import hint
 from registry.cli.progress import waiting
@@ -33,8 +33,6 @@ def mend(
     With the format ``json`` what is mended is printed as objects that hold the diffs.
     """
     console, registry = session.console, session.registry
-    if not (yes or dry_run or sys.stdin.isatty()):
-        raise click.UsageError("--fix changes files: add --yes, or --dry-run to see the diff.")
     with waiting(console, "checking"):
         found = registry.fixes(targets, select=select, ignore=ignore)
     _show(session, found)
@@ -44,8 +42,7 @@ def mend(
     if not found:
         console.note("Nothing to mend.")
         return
-    if not yes:
-        click.confirm(f"Mend {skills}?", abort=True, err=True)
+    confirm(session, f"Mend {skills}?", yes=yes)
     failed = 0
     for one in found:
         try:

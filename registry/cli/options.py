@@ -108,6 +108,9 @@ as_admin_option: Final = click.option(
     "--as-admin", is_flag=True, help="Another role's or host's, too; for admins of the server."
 )
 yes_option: Final = click.option("--yes", is_flag=True, help="Don't ask.")
+yes_fetch_option: Final = click.option(
+    "--yes", is_flag=True, help="Don't ask before owner/repo is fetched from GitHub."
+)
 rights_options: Final = stack(
     yes_option,
     click.option("--print", "printed", is_flag=True, help="Print the SQL, and do nothing."),

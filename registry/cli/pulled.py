@@ -6,11 +6,13 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from registry.cli import escape
+from registry.cli import escape, words
+from registry.cli.copied import named
 from registry.cli.session import Session
 from registry.errors import RegistryError, SkillHeld
 
 if TYPE_CHECKING:
+    from registry.exchange.lockfile import Locked
     from registry.exchange.targets import Target
     from registry.exchange.told import Pulled
 
@@ -44,6 +46,37 @@ def explain(session: Session, done: "Sequence[Pulled]", doing: Sequence[str]) ->
         )
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("--force puts what was asked for in the place of what lies there.")
+
+
+def tell_origins(session: Session, target: "Target", done: "Sequence[Pulled]") -> None:
+    """Print for each installed skill its source, or its address and commit.
+
+    A name that looks like the name of another skill gets a warning.
+    """
+    from registry.catalog.similar import imitated, look_alikes
+    from registry.exchange.lockfile import read_lock
+
+    new = [os.path.basename(one.path) for one in done if one.state in {"added", "updated"}]
+    locked = read_lock(target.path) if new else {}
+    entries = [locked[folder] for folder in new if folder in locked]
+    by_origin: dict[str, list[str]] = {}
+    for entry in entries:
+        by_origin.setdefault(_origin(entry), []).append(entry.name)
+    for origin, names in by_origin.items():
+        session.console.note(f"From {origin}: {named(names)}")
+    alike = look_alikes(session.registry.core.reader) if entries else {}
+    for entry in entries:
+        if others := imitated(alike, entry.name):
+            text = f"{escape.line(entry.name)} looks like another skill: {named(others)}"
+            session.console.note(text, "yellow")
+
+
+def _origin(entry: "Locked") -> str:
+    if entry.origin is None or not entry.origin["url"]:
+        return f"the source {escape.line(entry.source)}"
+    place = escape.line(words.address(entry.origin["url"], entry.origin["ref"]))
+    commit = entry.origin["commit"]
+    return f"{place} at {words.commit(commit)}" if commit else place
 
 
 def _way_out(session: Session, ref: str) -> str:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from registry.db.interface import Backend
-from registry.disk.atomic import Place, make_path, open_named
+from registry.disk.atomic import OWN, Place, make_path, open_named
 from registry.disk.private import open_own_folder, read_own_file, write_own_file
 from registry.errors import OwnFileUnusable
 from registry.settings import data_folder
@@ -37,7 +37,7 @@ def remember(backend: Backend, path: str) -> None:
     """Remember that this user added a folder. Raises `OwnFileUnusable`."""
     home = str(data_folder())
     try:
-        make_path(home)
+        make_path(home, OWN)
         with _place(backend, path, make=True) as (place, data), suppress(FileExistsError):
             write_own_file(place, data)
     except OSError as error:

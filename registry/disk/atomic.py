@@ -154,14 +154,18 @@ def open_named(path: str) -> Folder:
     return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
 
 
-def make_path(path: str) -> None:
-    """Make the folder that a user named, and those above it that are missing, durably."""
+OWN: Final = 0o700
+"""Mode of the folders in which the registry keeps its own data, whatever the umask."""
+
+
+def make_path(path: str, mode: int = 0o777) -> None:
+    """Make a folder, and the missing folders above it, durably; the umask narrows ``mode``."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
-    make_path(parent)
-    with suppress(FileExistsError):  # another process was faster, or who opens it says what it is
-        os.mkdir(path)
+    make_path(parent, mode)
+    with suppress(FileExistsError):  # made by another process, or a file: opening it fails then
+        os.mkdir(path, mode)
     with open_named(parent) as above:
         above.sync()
 

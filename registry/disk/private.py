@@ -7,9 +7,10 @@ following a link, and who made them is asked of what was opened.
 import errno
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from shlex import quote
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG, S_ISVTX
 from typing import Final
 
 from registry.disk.atomic import Place, remove_tree, rename_new, write_file
@@ -101,6 +102,17 @@ def is_ours_alone(path: str) -> bool:
         if not S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
             return False
     return True
+
+
+def open_to_others(paths: Iterable[str]) -> list[str]:
+    """Return those of the paths that other users may write; a sticky folder protects its files."""
+    found = []
+    for path in dict.fromkeys(paths):
+        with suppress(OSError):
+            mode = os.stat(path).st_mode
+            if mode & 0o022 and not (S_ISDIR(mode) and mode & S_ISVTX):
+                found.append(path)
+    return found
 
 
 def _check_ours(facts: os.stat_result, path: str) -> None:

@@ -17,6 +17,29 @@ class SkillNotFound(NotFound):
         super().__init__(name=name, similar=tuple(similar))
 
 
+class ShorthandUnclear(SkillNotFound):
+    """``name`` may be a mistyped skill of a source, so no repository of that name was asked for.
+
+    ``source`` is the source whose name it begins with, or nearly does, and ``address`` the
+    explicit form of the repository.
+    """
+
+    code = "skill_not_found"
+
+    source: str
+    address: str
+
+    def __init__(self, name: str, similar: Sequence[str], source: str, address: str) -> None:
+        facts = {"name": name, "similar": tuple(similar), "source": source, "address": address}
+        RegistryError.__init__(self, **facts)
+
+    def _details(self) -> str:
+        return self.fill(
+            " It looks like a skill of the source {source:q}. "
+            "For the repository, write {address:q}."
+        )
+
+
 class SkillGone(SkillNotFound):
     """A skill had this name, and is gone: ``since`` when, ``source`` and ``place`` where it was.
 

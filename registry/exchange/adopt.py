@@ -145,6 +145,7 @@ def _origin(name: str, facts: Mapping[str, Any]) -> dict[str, str | None] | None
 
 def _address(text: str) -> Address | None:
     try:
-        return parse_address(text)
+        address = parse_address(text)
     except AddressInvalid:
         return None
+    return None if address is None or address.is_short else address

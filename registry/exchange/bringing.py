@@ -9,6 +9,7 @@ from registry.changes.create import create_files, told
 from registry.changes.foreign import check_foreign
 from registry.core import Core
 from registry.db.queries.skills import folder_of_name
+from registry.db.queries.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.document.names import check_folder_name
 from registry.document.parse import parse_document
@@ -21,10 +22,10 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.exchange.archives import NO_DOCUMENT, import_archive
-from registry.exchange.remote.address import Address, meant
+from registry.exchange.remote.address import Address
 from registry.exchange.remote.chosen import by_skill, wanted_files
 from registry.exchange.remote.kinds import open_remote
-from registry.exchange.remote.sources import kind_of
+from registry.exchange.remote.sources import address_of, kind_of
 from registry.exchange.remote.tree import Blob, Bounds, Tree
 from registry.model import DOCUMENT_NAMES, Remote, SkillDetail, Source
 from registry.sync.owned import check_writable
@@ -51,7 +52,7 @@ def import_skills(
     """
     home = target_source(core, source)
     check_writable(home)
-    address = meant(core.settings, target)
+    address = address_of(core, list_sources(core.reader, counted=False), target)
     if address is None or os.path.isfile(os.path.expanduser(target)):
         try:
             if not skills and not every:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from registry.core import Core
-from registry.disk.atomic import Place, make_path, open_named
+from registry.disk.atomic import OWN, Place, make_path, open_named
 from registry.disk.locks import FileLock
 from registry.disk.paths import ROOT, check_path
 from registry.disk.private import open_own_folder
@@ -144,8 +144,8 @@ def _ref(origin: Mapping[str, str | None]) -> str | None:
 
 def _address(core: Core, url: str) -> Address:
     address = meant(core.settings, url)
-    if address is None:
-        raise AddressInvalid(address=url, reason="it is none")
+    if address is None or address.is_short:
+        raise AddressInvalid(address=url, reason="a lock file has to name a full address")
     return address
 
 
@@ -157,7 +157,7 @@ def _cache(url: str) -> Iterator[str]:
     """
     above = str(cache_folder() / "origins")
     try:
-        make_path(above)
+        make_path(above, OWN)
         with open_named(above) as parent:
             name = sha256(url.encode()).hexdigest()[:32]
             opened = open_own_folder(Place(parent, name), make=True)

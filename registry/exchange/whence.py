@@ -81,6 +81,7 @@ def strange_addresses(core: Core, target: Target) -> list[str]:
 
 def _is_address(core: Core, text: str) -> bool:
     try:
-        return meant(core.settings, text) is not None
+        address = meant(core.settings, text)
     except RegistryError:
         return False
+    return address is not None and not address.is_short

@@ -250,8 +250,9 @@ def test_with_yes_it_is_mended_and_then_there_is_nothing_to_mend(root, tea, cli)
 
 def test_without_a_terminal_nothing_is_changed_unasked(root, tea, cli):
     result = cli("check", str(root), "--fix")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--yes" in result.stderr
+    assert result.exit_code == 1
+    assert "+++ " in result.stdout
+    assert "Not a terminal; pass --yes to confirm." in result.stderr
     assert tea.read_text() == BROKEN
 
 

@@ -73,7 +73,7 @@ def test_a_pull_is_shown_and_taken_back(library, cli, project):
     cli("create", "new", "--description", "New.", "--source", "mine")
     cli("pull", "haiku", "new", "--agent", "codex", "--agent", "claude-code")
     asked = cli("undo")
-    assert (asked.exit_code, "say --yes" in asked.stderr) == (2, True)
+    assert (asked.exit_code, "pass --yes to confirm" in asked.stderr) == (1, True)
     done = cli("undo", "--yes")
     assert (done.exit_code, done.stdout) == (0, "Undone: pull haiku, new\n")
     assert f"Undo pull: haiku, new ({project}, 20" in done.stderr

@@ -294,7 +294,13 @@ class TestNoSource:
 
     @pytest.mark.parametrize(
         "change",
-        [{"url": "ext::sh -c x"}, {"url": "--exec=x"}, {"ref": "--x"}, {"url": "file://x\x1b[2J"}],
+        [
+            {"url": "ext::sh -c x"},
+            {"url": "--exec=x"},
+            {"ref": "--x"},
+            {"url": "file://x\x1b[2J"},
+            {"url": "owner/repo"},
+        ],
     )
     def test_what_a_stranger_calls_an_address_is_not_advised(self, clone, elsewhere, change):
         lock = json.loads((clone / "skills.lock.json").read_text())
@@ -468,7 +474,8 @@ def test_a_remote_that_is_gone_is_a_clear_refusal_and_nothing_is_written(clone, 
 
 LEADING = [
     ({"url": "ext::sh -c touch% /tmp/x"}, "has to begin with https"),
-    ({"url": "--upload-pack=touch"}, "it is none"),
+    ({"url": "--upload-pack=touch"}, "has to name a full address"),
+    ({"url": "office/slides"}, "has to name a full address"),
     ({"commit": "--output=x"}, "."),
     ({"commit": "0" * 40}, "."),
     ({"path": "../../etc"}, "is no folder in it"),

@@ -152,7 +152,8 @@ class TestCommands:
         status, _, told = run("sync", "private")
         assert (status, "skill-registry source adopt private" in told) == (1, True)
         status, _, told = run("source", "adopt", "private")
-        assert (status, f"private is {private} (personal); --yes adopts it" in told) == (2, True)
+        assert (status, f"private is {private} (personal)." in told) == (1, True)
+        assert "pass --yes to confirm" in told
         assert run("source", "adopt", "private", "--yes")[:2] == (
             0,
             f"Adopted the source private (personal): {private}\n",

@@ -115,7 +115,7 @@ def test_nothing_is_done_unasked_and_printed_sql_does_the_same(world, command):
     alice = world.add("alice")
     before = acl(world)
     ran = command("owner", "db", "grant", alice, "--write", "--team", "red")
-    assert ran.status == 2
+    assert ran.status == 1
     assert "GRANT SELECT ON" in ran.err
     printed = command("owner", "db", "grant", alice, "--write", "--team", "red", "--print")
     assert acl(world) == before

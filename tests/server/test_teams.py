@@ -11,7 +11,8 @@ from registry.db.copy import copy
 from registry.db.open import open_backend
 from registry.db.queries.filters import Filters
 from registry.db.usage import Place
-from registry.errors import RegistryError, RightMissing
+from registry.errors import RegistryError, RightMissing, SkillNotFound, UsageProblem
+from registry.exchange.remote.sources import new_shorthand
 from registry.model import record
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -146,6 +147,21 @@ def test_a_reader_of_a_team_is_answered_as_if_the_others_were_not_there(world, r
     }
     # Words that were asked before are answered anew, in another process as well.
     assert answers(world.open("rita", host="other-pc"))["list"] == before["list"]
+
+
+def test_a_short_address_that_begins_like_an_unseen_source_is_any_other_address(
+    world, red, fill_blue
+):
+    fill_blue()
+    rita, carol = world.open("rita").core, world.open("carol").core
+    for slip in ("nosuch", f"{SECRET}-gone", "pdf"):
+        address = new_shorthand(rita, f"{SECRET}-blue/{slip}")
+        assert address is not None
+        assert address.url == f"https://github.com/{SECRET}-blue/{slip}"
+        with pytest.raises((SkillNotFound, UsageProblem)):
+            new_shorthand(carol, f"{SECRET}-blue/{slip}")
+    with pytest.raises(SkillNotFound):
+        new_shorthand(rita, "red/nosuch")
 
 
 def test_who_reads_for_no_team_sees_all_and_each_is_found_by_its_ref(world, red, fill_blue):

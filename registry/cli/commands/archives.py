@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from registry.cli import escape, options, words
-from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills
+from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills, confirm_names
+from registry.cli.confirm import confirm_addresses
 from registry.cli.findings_view import tell_security
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
@@ -28,8 +29,9 @@ from registry.cli.session import Session
 @options.home_option
 @click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
 @click.option("--trust", is_flag=True, help="Take skills with security errors, too.")
+@options.yes_fetch_option
 @options.json_option
-def import_(session: Session, /, *, file: str, **given: Any) -> None:
+def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     """Bring in skills from an archive or an address.
 
     They become copies of your own. FILE is a .skill, .zip or .tar.gz with one skill at its top, or
@@ -40,6 +42,7 @@ def import_(session: Session, /, *, file: str, **given: Any) -> None:
     """
     if given["skills"] and given["every"]:
         raise click.UsageError("--skill and --all exclude each other.")
+    confirm_addresses(session, [file], yes=yes)
     with waiting(session.console, "importing"):
         made = session.registry.import_skills(file, **given)
     lines = [line for one in made for line in skill_line("Imported", one)]
@@ -63,8 +66,9 @@ def import_(session: Session, /, *, file: str, **given: Any) -> None:
     required=True,
     help="The root of a web site: the index becomes .well-known/agent-skills/index.json in it.",
 )
+@options.yes_fetch_option
 @options.json_option
-def export(session: Session, /, *, to: str, **choice: Any) -> None:
+def export(session: Session, /, *, to: str, yes: bool, **choice: Any) -> None:
     """Publish skills for discovery: an index and its artifacts.
 
     Writes the index of the discovery RFC 0.2.0, a SKILL.md or an archive for each skill, and their
@@ -73,6 +77,7 @@ def export(session: Session, /, *, to: str, **choice: Any) -> None:
 
     Exit status: 1 where a skill can't be had, whole.
     """
+    confirm_names(session, choice["names"], yes=yes)
     wanted = chosen_skills(session, **choice)
     if wanted is None:
         raise click.UsageError(CHOOSE)

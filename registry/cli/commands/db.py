@@ -1,7 +1,7 @@
 """`skill-registry db`: the database file itself."""
 
+import os
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +9,7 @@ import click
 
 from registry.cli import escape, options, words
 from registry.cli.column import Column
+from registry.cli.confirm import confirm
 from registry.cli.group import Group, session_command
 from registry.cli.listing import draw_facts, emit
 from registry.cli.progress import waiting
@@ -48,6 +49,7 @@ def info(session: Session) -> None:
     """Say where the database is and what it is like."""
     facts = session.registry.database_info()
     session.answer(facts, draw_facts(session.console, _facts(facts)))
+    _tell_open(session)
 
 
 @session_command("skill-registry db check", group=command)
@@ -69,6 +71,7 @@ def check(session: Session) -> None:
         {"path": registry.path, "problems": problems},
         map(escape.line, problems or ["The database is sound."]),
     )
+    _tell_open(session)
     if damage:
         session.console.note(
             "The skills on disk are untouched, and what you did not begin is not done. Where "
@@ -87,6 +90,21 @@ def check(session: Session) -> None:
                 "is the\nadmin's own: skill-registry source adopt NAME --as-admin"
             )
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _tell_open(session: Session) -> None:
+    """Warn of what other users may write: the data folder, a database file, the folder it is in."""
+    from registry.disk.private import open_to_others
+    from registry.settings import data_folder
+
+    core = session.registry.core
+    paths = [str(data_folder())]
+    if not core.host:
+        paths += [os.path.dirname(core.backend.path), core.backend.path]
+    for path in open_to_others(paths):
+        shown = escape.line(path)
+        close = f"chmod go-w {shlex.quote(shown)}"
+        session.console.note(f"Other users may write {shown}. To close it: {close}", "yellow")
 
 
 @session_command(
@@ -286,9 +304,7 @@ def _give(
     if not yes:
         for line in lines:
             session.console.note(f"  {line}")
-        if not session.console.err_is_terminal or not sys.stdin.isatty():
-            raise click.UsageError(f"{then}; --yes does it, --print prints the SQL alone.")
-        click.confirm(f"{then}: do it?", abort=True, err=True)
+    confirm(session, f"{then}: do it?", yes=yes)
     carry_out(session.registry.core, statements)
     session.console.write([f"{then}."])
 

@@ -14,6 +14,7 @@ from registry.cli import PROGRAM, escape, options
 from registry.cli.clients import CLIENTS, Client, Unclear
 from registry.cli.commands.history import painted
 from registry.cli.commands.tools import read_only_option
+from registry.cli.confirm import confirm
 from registry.cli.console import Console
 from registry.cli.group import session_command
 from registry.cli.run import Status
@@ -57,7 +58,7 @@ def install(
 ) -> None:
     """Add the server to an MCP client's own configuration file.
 
-    What would be written is shown first, then it asks, or needs --yes where nobody can be asked.
+    Shows the change first, then asks; without a terminal it needs --yes.
     All else in the file stays as it is, and a copy of it is kept beside it. A file that can't be
     edited safely, such as JSON with comments, is left alone, and what to paste is printed.
 
@@ -83,10 +84,7 @@ def install(
         console.note(f"{escape.line(path)} has it already.")
         return
     _show(console, path, before or "", after)
-    if not yes:
-        if not (sys.stdin.isatty() and console.err_is_terminal):
-            raise click.ClickException("Nothing was written: --yes writes it without being asked.")
-        click.confirm("Write this?", abort=True, err=True)
+    confirm(session, "Write this?", yes=yes)
     try:
         copy = _write(path, before, after, project=project)
     except (OSError, Unclear) as error:

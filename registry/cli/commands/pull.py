@@ -11,10 +11,11 @@ import click
 
 from registry.cli import complete, escape, options
 from registry.cli.column import Column
+from registry.cli.confirm import confirm_addresses
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import SyncProgress, waiting
-from registry.cli.pulled import explain, tell_strange
+from registry.cli.pulled import explain, tell_origins, tell_strange
 from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -43,6 +44,11 @@ choosing_options: Final = options.stack(
     click.option("--all", "every", is_flag=True, help="All skills that are listed."),
     options.personality_option,
 )
+
+
+def confirm_names(session: Session, names: Sequence[str], *, yes: bool) -> None:
+    """Ask for each shorthand among the names of skills; see `confirm_addresses`."""
+    confirm_addresses(session, filter(session.registry.is_address, names), yes=yes)
 
 
 def chosen_skills(
@@ -130,7 +136,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 
 @session_command(
     "skill-registry pull code-review --agent claude-code --agent codex",
-    "skill-registry pull owner/repo --skill code-review -a claude-code",
+    "skill-registry pull github:owner/repo --skill code-review -a claude-code",
     "skill-registry pull                          # all of this project's, up to date",
     "skill-registry pull --check                  # what is behind, edited or gone?",
     "skill-registry pull --remove code-review",
@@ -164,6 +170,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     "all that the 'skills' command line (npm) installed.",
 )
 @click.option("--remove", is_flag=True, help="Remove what was pulled under these names.")
+@options.yes_fetch_option
 @options.format_options
 def command(
     session: Session,
@@ -177,12 +184,14 @@ def command(
     force: bool,
     dry_run: bool,
     offline: bool,
+    yes: bool,
     **given: Any,
 ) -> None:
     """Put skills where agents look, or into a folder, as they are now.
 
-    NAME is a skill's, or the address of where skills are ("source add --help"): that becomes a
-    source first.
+    NAME is a skill's, or an address ("source add --help"), which becomes a source first. The short
+    form owner/repo is shown in full and has to be confirmed. The source or address of each
+    installed skill is printed.
 
     --agent means its folder in this project (the git checkout around the current folder, else that
     folder), with --global the one for all projects. Several agents share one copy and have links to
@@ -215,8 +224,13 @@ def command(
     )
     if offline and doing != ["frozen"]:
         raise click.UsageError("--offline goes with --frozen.")
-    done = _done(session, target, how, doing, given, is_named=bool(agent or to is not None))
+    is_named = bool(agent or to is not None)
+    if not doing and not dry_run and (is_named or given["personality"] is not None):
+        confirm_names(session, given["names"], yes=yes)
+    done = _done(session, target, how, doing, given, is_named=is_named)
     emit(session, done, COLUMNS, name=lambda one: one.ref)
+    if not dry_run:
+        tell_origins(session, target, done)
     explain(session, done, doing)
     if not given["names"] and doing in ([], ["check"]):
         tell_strange(session, target)

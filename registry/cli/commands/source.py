@@ -2,12 +2,12 @@
 
 import os
 import shlex
-import sys
 from typing import Any
 
 import click
 
 from registry.cli import complete, escape, options, words
+from registry.cli.confirm import confirm, confirm_addresses, is_terminal
 from registry.cli.findings_view import tell_security
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
@@ -23,7 +23,7 @@ from registry.model import SCOPES
     examples=(
         "skill-registry source discover",
         "skill-registry source add ~/work/skills --scope team --name work",
-        "skill-registry source add owner/repo#v2",
+        "skill-registry source add github:owner/repo#v2",
         "skill-registry source list",
     ),
 )
@@ -71,7 +71,7 @@ def list_(session: Session, *, remote: bool) -> None:
 @session_command(
     "skill-registry source add ~/.claude/skills",
     "skill-registry source add ~/work/skills --scope team --priority 10",
-    "skill-registry source add owner/repo                   # on GitHub",
+    "skill-registry source add github:owner/repo",
     "skill-registry source add https://example.com/x.git#v2",
     group=command,
     starts_new=True,
@@ -91,16 +91,19 @@ def list_(session: Session, *, remote: bool) -> None:
     show_default=True,
     help="Within a scope the higher is the stronger.",
 )
+@options.yes_fetch_option
 @options.json_option
-def add(session: Session, /, *, place: str, **given: Any) -> None:
+def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
     """Register a folder, or what lies elsewhere, without reading its skills yet.
 
     ADDRESS is owner/repo (on GitHub), owner/repo/folder, owner/repo@skill, the URL of a git
     repository, of an archive (.zip, .tar.gz, .skill), of a site that offers skills or of a ClawHub
-    registry; #REF pins a repository to a branch, a tag or a commit. It is fetched into a checkout
-    below the data folder, which is read-only. The next sync reads its skills, and each sync
-    fetches what is new.
+    registry; #REF pins a repository to a branch, a tag or a commit. The short form owner/repo is
+    shown in full and has to be confirmed; github:owner/repo is not asked about. The address is
+    fetched into a read-only checkout below the data folder. The next sync reads its skills, and
+    each sync fetches new versions.
     """
+    confirm_addresses(session, [place], yes=yes)
     tell_nesting(session, [place])
     with waiting(session.console, "fetching"):
         source = session.registry.add_source(place, **given)
@@ -131,10 +134,8 @@ def adopt(session: Session, *, name: str, yes: bool, as_admin: bool) -> None:
     source = find(session.registry.core, name)
     shown, path = escape.line(source.name), escape.line(source.path)
     if not yes:
-        if not session.console.err_is_terminal or not sys.stdin.isatty():
-            raise click.UsageError(f"{shown} is {path} ({source.scope}); --yes adopts it.")
-        question = f"Read, sync and upload {path} as the source {shown} ({source.scope})?"
-        click.confirm(question, abort=True, err=True)
+        session.console.note(f"The source {shown} is {path} ({source.scope}).")
+    confirm(session, "Read, sync and upload it?", yes=yes)
     source = session.registry.adopt_source(name, as_admin=as_admin)
     done = f"Adopted the source {shown} ({source.scope}): {path}"
     session.answer(source, [done])
@@ -206,8 +207,8 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
     for one in found:
         tell_security(session.console, one.ref, one)
     count = words.count(len({one.ref for one in found}), "skill")
-    if found and not (revoke or yes) and session.console.err_is_terminal and sys.stdin.isatty():
-        click.confirm(f"Trust {count}, so that agents see what is above?", abort=True, err=True)
+    if found and not revoke and is_terminal(session):
+        confirm(session, f"Trust {count}, so that agents see what is above?", yes=yes)
     changed = session.registry.trust_source(
         name,
         revoke=revoke,

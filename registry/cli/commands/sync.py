@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.cli import complete, escape, options, words
+from registry.cli.confirm import confirm_addresses
 from registry.cli.console import Console, Style
 from registry.cli.findings_view import finding_line, tell_security
 from registry.cli.group import session_command
@@ -30,7 +31,7 @@ MAX_SHOWN: Final = 20
     "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
     "skill-registry sync ~/work/skills --scope team --name work",
     "skill-registry sync --dry-run --json | jq .removed",
-    "skill-registry sync owner/repo             # what lies elsewhere is fetched first",
+    "skill-registry sync github:owner/repo      # a repository is fetched first",
     "skill-registry sync --watch                # and whenever something changes",
     starts_new=True,
 )
@@ -52,18 +53,22 @@ MAX_SHOWN: Final = 20
     is_flag=True,
     help="Remove the skills of a source that is gone, empty, or lost more than half of them.",
 )
+@options.yes_fetch_option
 @click.option("--wait", is_flag=True, help="Wait while another sync runs.")
 @click.option(
     "--watch", is_flag=True, help="Stay, and sync whenever something changes in any source."
 )
 @options.json_option
-def command(session: Session, /, *, targets: tuple[str, ...], watch: bool, **given: Any) -> None:
+def command(
+    session: Session, /, *, targets: tuple[str, ...], watch: bool, yes: bool, **given: Any
+) -> None:
     """Bring the registry in line with its sources, on disk and elsewhere.
 
-    TARGET is a source, a folder or an address ("source add --help" lists what they look like);
-    what is not a source yet becomes one. Without a target all sources are synced. What can't be
-    read is kept and marked invalid. A source that is gone, empty, or lost more than half of its
-    skills keeps them, until --allow-prune; so does one that can't be fetched.
+    TARGET is a source, a folder or an address ("source add --help" lists the forms). A new folder
+    or address becomes a source; the short form owner/repo is shown in full and has to be confirmed.
+    Without a target all sources are synced. A skill that can't be read is kept and marked invalid.
+    A source that is gone, empty, or lost more than half of its skills keeps them, until
+    --allow-prune. A source that can't be fetched keeps them as well.
 
     Exit status: 1 where a source could not be brought in line.
     """
@@ -82,6 +87,7 @@ def command(session: Session, /, *, targets: tuple[str, ...], watch: bool, **giv
             f"{none} Name a folder: skill-registry sync FOLDER\n"
             "'skill-registry source discover' finds the folders of agents on this machine."
         )
+    confirm_addresses(session, targets, yes=yes or given["dry_run"])
     tell_nesting(session, targets)
     if given["scope"] is None:
         tell_project(session, targets)

@@ -8,6 +8,7 @@ import click
 
 from registry.cli import complete, copied, escape, options, words
 from registry.cli.column import Column
+from registry.cli.confirm import confirm
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit, skill_line
 from registry.cli.run import Status
@@ -162,8 +163,7 @@ def empty(session: Session, *, yes: bool) -> None:
     """
     found = session.registry.trash()
     held = words.count(len(found), "deleted skill")
-    if found and not yes:
-        click.confirm(f"Remove {held} for good?", abort=True, err=True)
+    confirm(session, f"Remove {held} for good?", yes=yes or not found)
     session.registry.empty_trash(found)
     session.console.write([f"Removed {held} for good."])
 

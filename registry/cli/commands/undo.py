@@ -1,12 +1,12 @@
 """`skill-registry undo`."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from registry.cli import escape, options, words
 from registry.cli.commands.history import painted
+from registry.cli.confirm import confirm
 from registry.cli.copied import named
 from registry.cli.group import session_command
 from registry.cli.pulled import tell_pulled
@@ -89,10 +89,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     tell_pulled(session, undo.change.made_at)
     for line in difference.splitlines():
         console.note(painted(console, line))
-    if not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError("Nobody can be asked here: say --yes to do it.")
-        click.confirm("Do it?", abort=True, err=True)
+    confirm(session, "Do it?", yes=yes)
     undo.carry_out()
     _answer(session, undo, "Undone")
 

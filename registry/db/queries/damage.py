@@ -22,15 +22,17 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 }
 
 
-def find_damage(reader: Reader) -> str | None:
-    """Return in words where the first value is that this program does not store; None: nowhere.
+def find_damage(reader: Reader, without: Collection[str] = ()) -> str | None:
+    """Return in words the first value that this program does not store; None if there is none.
 
-    Raises `DatabaseProblem` where not even this can be read. Of the bytes of files the first says
-    whether they are bytes: whoever reads them compares their hash.
+    The tables ``without`` are not looked at. The hashes of bytes are compared by `unfit`; here only
+    their first byte is read. Raises `DatabaseProblem` if a table can't be read.
     """
     from registry.db.schema import contents, metadata
 
     for table in metadata.sorted_tables:
+        if table.name in without:
+            continue
         columns = list(table.columns)
         names = ", ".join(
             "substr(data, 1, 1)" if column is contents.c.data else column.name for column in columns
@@ -47,9 +49,9 @@ def _fits(column: "Column[object]", value: object) -> bool:
         return bool(column.nullable)
     if not isinstance(value, column.type.python_type):
         return False
-    if isinstance(value, str) and "\0" in value:  # where the system takes a path to end
-        return False
     place = str(column)
+    if isinstance(value, str) and ("\0" in value or (place in _PATHS and not _is_inside(value))):
+        return False  # the system takes a path to end at a NUL
     if place in _JSON:
         try:
             return _JSON[place](json.loads(str(value)))
@@ -58,12 +60,17 @@ def _fits(column: "Column[object]", value: object) -> bool:
     return place not in _WORDS or value in _WORDS[place]
 
 
+def _is_inside(path: object) -> bool:
+    """Tell whether a path leads to a place below its source or its skill."""
+    return isinstance(path, str) and not path.startswith("/") and ".." not in path.split("/")
+
+
 def _are_files(found: Any) -> bool:
     """Tell whether this is what a revision has for its files: [path, executable, size, hash]."""
     return isinstance(found, list) and all(
         isinstance(file, list)
         and len(file) == len(("path", "executable", "size", "hash"))
-        and isinstance(file[0], str)
+        and _is_inside(file[0])
         and isinstance(file[2], int)
         and isinstance(file[3], str | None)
         for file in found
@@ -84,6 +91,7 @@ def _are_parameters(found: Any) -> bool:
 
 
 _SAID: Final = {field.name for field in fields(Parameter)} - {"default"}
+_PATHS: Final = frozenset({"skills.folder", "skill_files.path"})
 _JSON: Final[Mapping[str, Callable[[Any], bool]]] = {
     "audit.detail": lambda _: True,
     "documents.front_matter": lambda found: isinstance(found, dict),

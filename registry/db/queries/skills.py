@@ -261,18 +261,10 @@ def hits(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, tuple[st
     return {row[0]: (row[1] or "", skill_of(row[2:])) for row in rows}
 
 
-def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
-    """Return the visible (name, source) pairs of each key that several different names share."""
-    visible = reader.sight.visible
-    rows = reader.rows(
-        f"SELECT s.name_key, s.name, src.name FROM {FROM} WHERE {visible} AND s.name_key IN ("
-        f"SELECT s.name_key FROM {FROM} WHERE {visible} GROUP BY s.name_key "
-        "HAVING count(DISTINCT s.name) > 1 AND count(DISTINCT s.source_id) > 1)"
-    )
-    alike: dict[str, set[tuple[str, str]]] = {}
-    for key, name, source in rows:
-        alike.setdefault(key, set()).add((name, source))
-    return alike
+def names_and_sources(reader: Reader) -> list[tuple[str, str]]:
+    """Return (name, source) of all visible skills."""
+    sql = f"SELECT s.name, src.name FROM {FROM} WHERE {reader.sight.visible}"
+    return reader.rows(sql)
 
 
 def visible_names(reader: Reader) -> list[tuple[str, str, str]]:

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -65,15 +65,15 @@ class SqliteReader(Reader):
         Raises `DatabaseTooNew`, `DatabaseCorrupt` or `DatabaseProblem`.
         """
         try:
-            size = os.stat(self.path).st_size
+            facts = os.stat(self.path)
         except FileNotFoundError:
             return State.EMPTY
         except OSError as error:
             raise DatabaseProblem(path=self.path, reason=error.strerror or str(error)) from error
-        if size == 0:
-            return State.EMPTY
-        if not Path(self.path).is_file():
+        if not S_ISREG(facts.st_mode):  # to open a FIFO may wait without end
             raise DatabaseProblem(path=self.path, reason="it is not a regular file")
+        if facts.st_size == 0:
+            return State.EMPTY
         try:
             with busy:
                 return schema_state(self._connection(), self.path)

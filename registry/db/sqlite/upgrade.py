@@ -23,10 +23,15 @@ from registry.db.sqlite.dialect import (
 from registry.db.sqlite.lock import WriterLock
 from registry.db.state import State
 from registry.db.target import unwritable
-from registry.disk.atomic import make_path
+from registry.disk.atomic import OWN, make_path
+from registry.disk.paths import is_below
 from registry.errors import DatabaseBusy, DatabaseProblem
+from registry.settings import data_folder
 
 SCRIPT: Final = Path(__file__).with_name("newest.sql")
+
+NOT_FOR_OTHERS: Final = 0o755
+"""Mode of the folders made for a database elsewhere: other users may read, and not write."""
 
 
 def ensure_current(path: str) -> None:
@@ -36,8 +41,9 @@ def ensure_current(path: str) -> None:
     `DatabaseBusy` or `DatabaseProblem`.
     """
     check_version(path)
+    own = is_below(path, str(data_folder()))
     try:
-        make_path(os.path.dirname(path))
+        make_path(os.path.dirname(path), OWN if own else NOT_FOR_OTHERS)
     except OSError as error:
         raise unwritable(path, error) from error
     with WriterLock(path) as lock:

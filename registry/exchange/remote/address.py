@@ -7,7 +7,7 @@ learned there goes on working.
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
@@ -58,6 +58,7 @@ class Address:
 
     ``kind``: git, archive, a kind that a package adds, or ``web`` for an http address of which
     only the server can tell what it is. ``ref``, ``part`` and ``only`` as in `model.Remote`.
+    ``is_short``: the user typed ``owner/repo``, which looks like ``source/skill``.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class Address:
     ref: str | None = None
     part: str | None = None
     only: tuple[str, ...] = ()
+    is_short: bool = field(default=False, compare=False)
 
     @property
     def host(self) -> str:
@@ -133,7 +135,7 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     if os.path.isfile(file):  # what is no archive is a slip: no host is told of it
         return Address("archive", f"file://{quote(file)}") if _is_archive(text) else None
     short = None if text.startswith((".", "~", "/")) else _SHORT.fullmatch(text)
-    return None if short is None else _of_short(hosts["github"], short)
+    return None if short is None else replace(_of_short(hosts["github"], short), is_short=True)
 
 
 def _of_short(base: str, short: re.Match[str]) -> Address:
@@ -147,7 +149,8 @@ def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
         reason = "it has to begin with https, ssh, git or file"
         raise AddressInvalid(address=text, reason=reason)
     if scheme == "file":
-        text = text.replace(" ", "%20")
+        check_file_host(text, text)
+        text = "file:///" + text.removeprefix("file://").partition("/")[2].replace(" ", "%20")
         return _of_file(text, _path_of(text))
     inner = _INNER.fullmatch(text)
     if scheme in GIT_SCHEMES and inner is None:
@@ -237,9 +240,22 @@ def check_git_url(url: str, shown: str) -> None:
     except ValueError:
         raise AddressInvalid(address=shown, reason=UNREADABLE) from None
     if parts.scheme == "file":
+        check_file_host(url, shown)
         return
     if not host or host.startswith("-") or (parts.username or "").startswith("-"):
         raise AddressInvalid(address=shown, reason="it names no host")
+
+
+def check_file_host(url: str, shown: str) -> None:
+    """Raise `AddressInvalid` for a file on another host: git would read the path on this one."""
+    try:
+        host = urlsplit(url).netloc
+    except ValueError as error:
+        raise AddressInvalid(address=shown, reason=str(error)) from None
+    if host.lower() not in {"", "localhost"}:
+        check_secret(url, shown)
+        reason = "a file: address has no host; write file:///path"
+        raise AddressInvalid(address=shown, reason=reason)
 
 
 def check_secret(url: str, shown: str) -> None:

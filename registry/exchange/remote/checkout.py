@@ -27,7 +27,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Final, Self
 
-from registry.disk.atomic import Place, make_path, open_named
+from registry.disk.atomic import OWN, Place, make_path, open_named
 from registry.disk.boot import this_boot
 from registry.disk.locks import FileLock
 from registry.disk.paths import ROOT
@@ -142,7 +142,7 @@ class Checkout:
     def locked(cls, path: str) -> Iterator[Self]:
         """Open a checkout, made where it is missing. Raises `SyncRunning`, OSError."""
         above, name = os.path.split(path)
-        make_path(above)
+        make_path(above, OWN)
         with open_named(above) as parent, open_own_folder(Place(parent, name), make=True) as home:
             for part in (STATE, TREE):
                 open_own_folder(Place(home, part), make=True).close()

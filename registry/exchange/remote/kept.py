@@ -13,7 +13,7 @@ from http.client import HTTPMessage
 from io import BufferedReader
 from typing import Any, Final
 
-from registry.disk.atomic import Place, make_path, open_named, remove_tree, replace
+from registry.disk.atomic import OWN, Place, make_path, open_named, remove_tree, replace
 from registry.disk.beneath import READ, WRITE_NEW, Folder
 from registry.disk.private import NotOurs, open_own_folder, read_own_file, write_own_file
 from registry.exchange.remote.http import UNCHANGED, Client
@@ -105,7 +105,7 @@ def open_kept(state: str) -> Iterator[Kept]:
     Raises OSError, `NotOurs` where somebody else made it.
     """
     above, name = os.path.split(os.path.abspath(state))
-    make_path(above)
+    make_path(above, OWN)
     with open_named(above) as parent, open_own_folder(Place(parent, name), make=True) as folder:
         yield Kept(folder)
 

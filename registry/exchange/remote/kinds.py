@@ -26,6 +26,7 @@ from registry.errors import (
     RemoteUnreachable,
     SourceKindUnusable,
 )
+from registry.exchange.remote.address import check_file_host
 from registry.exchange.remote.git import open_git
 from registry.exchange.remote.paths import Paths
 from registry.exchange.remote.tree import Blob, Bounds, Tree
@@ -80,7 +81,10 @@ def open_remote(
 
 def _path_or_url(url: str) -> str:
     parts = urlsplit(url)
-    return unquote(parts.path) if parts.scheme == "file" else url
+    if parts.scheme != "file":
+        return url
+    check_file_host(url, url)
+    return unquote(parts.path)
 
 
 def load_kind(name: str, kinds: Sequence[str]) -> Fetch:

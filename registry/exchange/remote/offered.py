@@ -11,7 +11,7 @@ from registry.db.queries.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.errors import RegistryError, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
 from registry.exchange.remote.address import Address, meant
-from registry.exchange.remote.sources import remove, sync
+from registry.exchange.remote.sources import address_of, remove, sync
 from registry.exchange.remote.urls import bare
 from registry.model import Skill, Source
 
@@ -50,7 +50,7 @@ def skills_at(
     `RemoteProblem`.
     """
     known = {one.name: one for one in list_sources(core.reader, counted=False)}
-    asked = meant(core.settings, address)
+    asked = address_of(core, list(known.values()), address)
     source = None if asked is None else _source_of(core, known.values(), asked)
     if source is not None and asked is not None and not _is_own(source, asked):
         skills, part = skills or asked.only, asked.part or ROOT

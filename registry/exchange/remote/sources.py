@@ -4,13 +4,23 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from difflib import get_close_matches
 from importlib import import_module
 from threading import Thread
 from typing import Any, Final, Unpack
 
+from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.sources import list_sources
-from registry.errors import PinMoved, RegistryError, RemoteInvalid, SourceExists, UsageProblem
+from registry.errors import (
+    PinMoved,
+    RegistryError,
+    RemoteInvalid,
+    ShorthandUnclear,
+    SkillNotFound,
+    SourceExists,
+    UsageProblem,
+)
 from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.tree import Bounds
 from registry.exchange.remote.urls import bare
@@ -21,6 +31,7 @@ from registry.sync.owned import check_ours, is_here, is_ours
 from registry.sync.planning import SyncOptions
 from registry.sync.report import Fetched, Progress, SyncReport, joined
 from registry.sync.run import sync as sync_folders
+from registry.text import name_key
 
 AT_ONCE: Final = 4
 """Remotes that are asked at once."""
@@ -50,8 +61,8 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
     chosen: list[str] = []
     fetched: dict[str, Fetched] = {}
     told = progress or (lambda _doing, _done, _total: None)
-    for target in targets:
-        address = _address_of(core, known, target)
+    addresses = [address_of(core, known, target) for target in targets]
+    for target, address in zip(targets, addresses, strict=True):
         source = None if address is None else _same(known, address)
         if address is None or source is not None:
             chosen.append(target if source is None else source.name)
@@ -119,7 +130,7 @@ def add(core: Core, target: str, *, name: str | None, scope: Scope | None, prior
     See `SkillRegistry.add_source`.
     """
     known = list_sources(core.reader, counted=False)
-    address = _address_of(core, known, target)
+    address = address_of(core, known, target)
     if address is None:
         return folders.add(core, target, name=name, scope=scope or "personal", priority=priority)
     same = _same(known, address)
@@ -285,15 +296,57 @@ def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  
         raise
 
 
-def _address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
-    """Return what a target means that is neither a source nor a folder here; else None."""
+def address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
+    """Return the address that a target means; None if it is a source or a folder of this machine.
+
+    ``owner/repo`` looks like ``source/skill``, so a typing error could install the skill of a
+    stranger. Unless one of the ``known`` sources has the repository, the shorthand is refused if it
+    names a skill, a deleted skill, or begins like the name of a source. Raises `SkillNotFound`,
+    `SkillAmbiguous`, `UsageProblem`, `AddressInvalid`.
+    """
     if any(target in {one.name, one.path} for one in known):
         return None
     path = os.path.expanduser(target.replace("\0", "\ufffd"))
     address = meant(core.settings, target)
     if address is None or (os.path.isdir(path) and "://" not in target):
         return None
+    if address.is_short and not _has_repository(known, address):
+        _check_shorthand(core, known, target)
     return address
+
+
+def new_shorthand(core: Core, target: str) -> Address | None:
+    """Return the address of a shorthand that no source has yet; a user has to confirm it.
+
+    Raises as `address_of`.
+    """
+    known = list_sources(core.reader, counted=False)
+    address = address_of(core, known, target)
+    is_new = address is not None and address.is_short and not _has_repository(known, address)
+    return address if is_new else None
+
+
+def _has_repository(known: Sequence[Source], address: Address) -> bool:
+    urls = {bare(one.remote.url) for one in known if one.remote is not None}
+    return bare(address.url) in urls
+
+
+def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
+    """Raise an error if a shorthand may be a skill's handle; only sources in sight are compared."""
+    explicit = f"github:{text}"
+    try:
+        skill = resolve(core.reader, text).skill
+    except SkillNotFound as error:
+        found = error
+    else:
+        message = f"{text} is a skill of the source {skill.source}. For a repository: {explicit}"
+        raise UsageProblem(message=message)
+    if type(found) is not SkillNotFound:  # a deleted skill
+        raise found
+    names = {name_key(one.name): one.name for one in known}
+    near = get_close_matches(name_key(text.partition("/")[0]), names, n=1)
+    if near:
+        raise ShorthandUnclear(text, found.similar, names[near[0]], explicit)
 
 
 def _same(known: Sequence[Source], address: Address) -> Source | None:

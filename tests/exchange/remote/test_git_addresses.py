@@ -6,6 +6,9 @@ from hypothesis import strategies as st
 
 from registry.errors import AddressInvalid
 from registry.exchange.remote.address import parse_address
+from registry.exchange.remote.kinds import open_remote
+from registry.exchange.remote.tree import Bounds
+from registry.model import Remote
 
 HUB = "https://github.com"
 LAB = "https://gitlab.com"
@@ -121,6 +124,10 @@ def test_what_means_a_repository(text, url, ref, part, only):
         "github:-x",
         "github:owner",
         "file:///etc%00/x",
+        "file://evil.example/etc",
+        "file://evil.example/x.zip",
+        "file://localhost:80/etc",
+        "file://user:secret@localhost/etc",
     ],
 )
 def test_what_is_refused_in_words(text):
@@ -200,3 +207,17 @@ def test_whatever_is_typed_is_an_address_or_none_or_refused(text):
         assert str(error)  # noqa: PT017
     else:
         assert found is None or found.telling.startswith("/")
+
+
+def test_a_file_on_this_machine_may_name_it(tmp_path):
+    assert parse_address(f"file://localhost{tmp_path}").url == f"file://{tmp_path}"
+
+
+@pytest.mark.parametrize("kind", ["git", "archive"])
+def test_a_row_that_names_a_file_of_another_host_is_refused(kind, tmp_path):
+    remote = Remote(kind, f"file://evil.example{tmp_path}", None, None)
+    with (
+        pytest.raises(AddressInvalid, match="has no host"),
+        open_remote(remote, str(tmp_path / "state"), None, Bounds(), ()),
+    ):
+        pass
