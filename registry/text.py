@@ -104,7 +104,8 @@ _NO_PORT: Final = re.compile(r"([^/\\\s:@\[\]'\"]+:)(?![0-9]{1,5}(?:[^\w%]|\Z))[
 _NO_SCHEME: Final = re.compile(
     r"(?:\A|(?<=[\s/'\"(=]))[\w.+-]+:[^\s/\\'\"@]+@(?=[\w.-]+[:/])|\A[^\s/\\:@]+:[^\s/\\]*@(?=\w)"
 )
-_PARAMETER: Final = re.compile(r"([?&;#])([^=&;#\s?/]*=)?([^&;#\n'\"]+)")
+# A sign, a space and words without "=" are prose.
+_PARAMETER: Final = re.compile(r"([?&;#])(?! (?![^&;#\n]*=))([^=&;#\s?/]*=)?([^&;#\n'\"]+)")
 _PATH_PARAMETER: Final = re.compile(r"(;)([^=;/]*=)?([^;/]+)")
 
 MAX_LEXEME: Final = 500
