@@ -88,6 +88,21 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
     return [*found, Copies(name, "alike", alike)] if alike else found
 
 
+def copies_among(
+    reader: Reader, stored: StoredSkill, same: Sequence[int], listed: Sequence[int]
+) -> list[Copies]:
+    """Return what `copies` does of one skill, for a view that shows only some skills.
+
+    ``same``: the usable versions of its name in that view; ``listed``: all that the view lists.
+    """
+    name = stored.skill.name
+    with reader.snapshot():
+        namesakes = list(skills_of(reader, same).values())
+        alike = tuple(_like(reader, stored.skill, listed))
+    found = [_related(name, namesakes)] if len(namesakes) > 1 else []
+    return [*found, Copies(name, "alike", alike)] if alike else found
+
+
 def _related(name: str, skills: Sequence[Skill]) -> Copies:
     hashes = {skill.tree_hash or skill.ref for skill in skills}
     newest = sorted(skills, key=lambda skill: skill.updated_at, reverse=True)
@@ -105,9 +120,10 @@ def _alike(reader: Reader) -> Iterator[Copies]:
             yield Copies(first.name, "alike", (first, *like))
 
 
-def _like(reader: Reader, skill: Skill) -> Iterator[Skill]:
+def _like(reader: Reader, skill: Skill, listed: Sequence[int] | None = None) -> Iterator[Skill]:
     """Yield listed skills of other names whose text is nearly the same as that of one."""
-    texts = {one: unpacked(fit(data)) for one, data in listed_sketches(reader).items()}
+    found = listed_sketches(reader, listed)
+    texts = {one: unpacked(fit(data)) for one, data in found.items()}
     mine = unpacked(fit(sketch_at(reader, skill)))
     like = [one for one, theirs in texts.items() if are_alike(mine, theirs)]
     return (one for one in skills_of(reader, like).values() if one.name != skill.name)

@@ -3,14 +3,15 @@
 import difflib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from registry.catalog.visibility.needs import needs_of, read_needs
 from registry.catalog.visibility.rules import HIDDEN, NO_PERSONALITY, Decision, Facts, Host, decide
 from registry.core import Core
 from registry.db.interface import Reader
-from registry.db.queries.candidates import candidates
+from registry.db.queries.candidates import Candidate, candidates
 from registry.db.queries.filters import Filters
 from registry.errors import PersonalityNotFound
 from registry.model import Document, Skill, Source
@@ -26,8 +27,8 @@ def decide_all(
 ) -> list[tuple[Skill, Decision]]:
     """Return each visible skill (of one ``name``, if given) by name, with its decision.
 
-    Visible is what no stronger source hides; sources of other teams hide nothing. ``environ``
-    holds the variables that skills may need, ``PATH`` among them.
+    A skill is visible if no stronger source hides it. A skill that the personality does not see
+    hides nothing. ``environ`` holds the variables that skills may need, ``PATH`` among them.
     """
     return [(skill, choice) for _, skill, choice in decisions(reader, personality, environ, name)]
 
@@ -41,14 +42,40 @@ def decisions(
 ) -> Iterator[tuple[int, Skill, Decision]]:
     """Yield what `decide_all` returns, each with the id of its stored version.
 
-    ``source_id``: of one source, and what stronger ones hide is decided, too.
+    ``source_id``: of one source, also skills that stronger ones hide.
     """
-    team = None if personality is None else personality.team or ""
-    host = Host(environ)
-    for one in candidates(reader, team=team, name=name, source_id=source_id):
-        if personality is None:
+    is_one_source = source_id is not None
+    if personality is None:
+        some = candidates(reader, judged=is_one_source, name=name, source_id=source_id)
+        for one in some:
             yield one.id, one.skill, HIDDEN if one.hidden == 1 else NO_PERSONALITY
-            continue
+        return
+    decided = list(_decided(reader, personality, environ, name=name, source_id=source_id))
+    free = unhidden(one for one, choice in decided if choice.visible)
+    for one, choice in decided:
+        is_hidden = one.id not in free if choice.visible else one.skill.shadowed
+        if is_one_source or not is_hidden:
+            yield one.id, one.skill, choice
+
+
+def admitted(
+    reader: Reader, personality: Personality, environ: Mapping[str, str], **among: str | None
+) -> list[Candidate]:
+    """Return the skills that a personality sees, by name; ``among`` as `candidates` has it.
+
+    A skill that it does not see hides nothing from it.
+    """
+    decided = _decided(reader, personality, environ, **among)
+    found = [one for one, choice in decided if choice.visible]
+    free = unhidden(found)
+    return [one for one in found if one.id in free]
+
+
+def _decided(
+    reader: Reader, personality: Personality, environ: Mapping[str, str], **among: Any
+) -> Iterator[tuple[Candidate, Decision]]:
+    host = Host(environ)
+    for one in candidates(reader, judged=True, **among):
         tools = one.required_tools
         facts = Facts(
             name=one.skill.name,
@@ -59,7 +86,33 @@ def decisions(
             needs=read_needs(one.front_matter),
             hidden=one.hidden == 1,
         )
-        yield one.id, one.skill, decide(facts, personality, host)
+        yield one, decide(facts, personality, host)
+
+
+def unhidden(some: Iterable[Candidate]) -> set[int]:
+    """Return the versions that no other of these usable skills hides, as `db.writes.names` does.
+
+    A skill of a project hides those of weaker projects and of none; otherwise that of a stronger
+    source hides the weaker, among sources of one team. Of copies only the first is left.
+    """
+    skills = sorted(some, key=lambda one: one.rank)
+    projects: dict[str, int] = {}
+    strengths: dict[tuple[object, ...], int] = {}
+    copies: set[tuple[object, ...]] = set()
+    found = set()
+    for one in skills:
+        name, rank = one.skill.name, one.rank
+        team = "" if one.skill.scope == "project" else rank.team
+        mine = name, rank.project, team
+        same = *mine, one.skill.tree_hash or one.id
+        if (
+            projects.setdefault(name, rank.project) == rank.project
+            and strengths.setdefault(mine, rank.strength) == rank.strength
+            and same not in copies
+        ):
+            found.add(one.id)
+        copies.add(same)
+    return found
 
 
 def decide_document(

@@ -1,0 +1,265 @@
+"""What a narrowed view shows, and what its skills are called there.
+
+A view that a source, a scope or a personality narrows tells nothing of the skills that it leaves
+out. What is stored beside each skill (whether a namesake hides it, its ref, its copies) depends on
+all skills of its name, so a narrowed view works these out again from its own skills only.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, NamedTuple, TypeVar
+
+from registry.catalog.resolve import is_storable
+from registry.catalog.similar import Names, nearest
+from registry.catalog.visibility.decisions import admitted, unhidden
+from registry.db.interface import Reader
+from registry.db.queries.candidates import Candidate, candidates
+from registry.db.queries.skills import StoredSkill, by_id
+from registry.errors import SkillAmbiguous, SkillNotFound
+from registry.model import Found, Skill
+from registry.settings import Personality
+from registry.text import name_key, spellings
+
+S = TypeVar("S", bound=Skill)
+T = TypeVar("T", bound=Any)
+
+MAX_COPIES: Final = 50
+"""Maximum number of copies that are named with a skill."""
+
+MAX_TOLD: Final = 200
+"""Maximum length of a handle in a message, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What narrows a view: one source, one scope, what a personality sees, or several of these.
+
+    ``offered``: skills that hide themselves from models are left out of lists.
+    """
+
+    source: str | None = None
+    scope: str | None = None
+    personality: Personality | None = None
+    offered: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing narrows the view."""
+        return self.source is None and self.scope is None and self.personality is None
+
+
+class Row(NamedTuple):
+    """A skill of the view; ``everywhere`` is its ref where nothing narrows the view.
+
+    ``usable``: neither invalid nor quarantined. ``shadowed``: another skill of the view hides it.
+    """
+
+    id: int
+    everywhere: str
+    source: str
+    folder: str
+    name: str
+    team: str
+    tree_hash: str | None
+    usable: bool
+    hidden: bool
+    shadowed: bool
+
+
+class Seen:
+    """The skills of a narrowed view at one state of the database."""
+
+    def __init__(self, rows: Sequence[Row], *, offered: bool) -> None:
+        self._rows = rows
+        self._offered = offered
+        self.every: tuple[int, ...] = tuple(row.id for row in rows)
+        self.unhidden: tuple[int, ...] = tuple(row.id for row in rows if not row.shadowed)
+        self.listed: tuple[int, ...] = tuple(row.id for row in rows if self._lists(row))
+
+    def _lists(self, row: Row) -> bool:
+        return row.usable and not row.shadowed and not (self._offered and row.hidden)
+
+    def told(self, skill: S) -> S:
+        """Return a skill with the ref, the copies and the shadowing that it has in this view."""
+        row = self._at.get((skill.source, skill.folder))
+        if row is None:  # it came after this was worked out
+            return replace(skill, ref=f"{skill.source}/{skill.folder}", copies=())
+        copies = [other for other in self._copies(row) if other is not row][:MAX_COPIES]
+        refs = tuple(self._refs[other.id] for other in copies)
+        return replace(skill, ref=self._refs[row.id], copies=refs, shadowed=row.shadowed)
+
+    def told_all(self, some: Iterable[S]) -> tuple[S, ...]:
+        """Return what `told` does of each skill."""
+        return tuple(map(self.told, some))
+
+    def told_found(self, found: Found) -> Found:
+        """Return the hits of a search as `told` does, with the skills that are alike each."""
+        hits = (replace(hit, alike=self.refs(hit.alike)) for hit in found)
+        return replace(found, items=self.told_all(hits))
+
+    def renamed(self, some: Iterable[T]) -> list[T]:
+        """Return values that have the ref of a skill from everywhere with the ref in this view."""
+        known = self._by_ref
+        return [replace(one, ref=known[one.ref]) for one in some if one.ref in known]
+
+    def refs(self, some: Iterable[str]) -> tuple[str, ...]:
+        """Return the refs in this view of skills that are named by their refs from everywhere."""
+        return tuple(self._by_ref[ref] for ref in some if ref in self._by_ref)
+
+    def holds(self, stored: StoredSkill) -> bool:
+        """Tell whether a stored skill belongs to the view, listed or not."""
+        return (stored.skill.source, stored.folder) in self._at
+
+    def stored(self, reader: Reader, version: int) -> StoredSkill | None:
+        """Return a version as it is stored, told as in this view; None: it is gone."""
+        found = by_id(reader, version)
+        return None if found is None else found._replace(skill=self.told(found.skill))
+
+    def resolve(self, handle: str) -> int:
+        """Return the version that a handle means among the skills of the view.
+
+        Handles are read in the order of `catalog.resolve`. Raises `SkillNotFound`, which names no
+        others, and `SkillAmbiguous`.
+        """
+        for spelling in spellings(handle) if is_storable(handle) else ():
+            for found in self._attempts(spelling):
+                if len(found) == 1:
+                    return found[0].id
+                if found:
+                    raise SkillAmbiguous(handle, sorted(self._refs[one.id] for one in found))
+        raise SkillNotFound(handle[:MAX_TOLD])
+
+    def _attempts(self, handle: str) -> Iterator[Sequence[Row]]:
+        source, slash, rest = handle.partition("/")
+        if slash:
+            placed = self._at.get((source, rest))
+            yield [] if placed is None else [placed]
+            yield [one for one in self._named.get(rest, ()) if one.source == source]
+        whole = self._named.get(handle, ())
+        meant = [one for one in whole if one.usable and not one.shadowed] or whole
+        if len(meant) > 1:
+            meant = [one for one in meant if self._refs[one.id] == handle] or meant
+        yield meant
+
+    def of_name(self, name: str, *, usable: bool = False) -> list[int]:
+        """Return the listed versions of a name; ``usable``: also those that others hide."""
+        rows = self._named.get(name, ())
+        return [row.id for row in rows if self._lists(row) or (usable and row.usable)]
+
+    def namesakes(self, subject: str) -> list[int]:
+        """Return all versions of the view that a name or ref may mean, the listed ones first."""
+        source, _, rest = subject.partition("/")
+        found = list(self._named.get(subject, ()))
+        found += [one for one in self._named.get(rest, ()) if one.source == source]
+        found += [self._at[source, rest]] if (source, rest) in self._at else []
+        return list(dict.fromkeys(one.id for one in sorted(found, key=lambda one: one.shadowed)))
+
+    def near(self, handle: str) -> list[str]:
+        """Return the refs of listed skills whose names look like a handle, the nearest first."""
+        return nearest(self._names, handle)
+
+    @cached_property
+    def listed_set(self) -> frozenset[int]:
+        """The listed versions."""
+        return frozenset(self.listed)
+
+    @cached_property
+    def _names(self) -> Names:
+        rows = (row for row in self._rows if self._lists(row))
+        return Names.of((self._refs[row.id], name_key(row.name), row.folder) for row in rows)
+
+    @cached_property
+    def _at(self) -> Mapping[tuple[str, str], Row]:
+        return {(row.source, row.folder): row for row in self._rows}
+
+    @cached_property
+    def _by_ref(self) -> Mapping[str, str]:
+        return {row.everywhere: self._refs[row.id] for row in self._rows}
+
+    @cached_property
+    def _named(self) -> Mapping[str, Sequence[Row]]:
+        found: dict[str, list[Row]] = {}
+        for row in self._rows:
+            found.setdefault(row.name, []).append(row)
+        return found
+
+    @cached_property
+    def _same_files(self) -> Mapping[tuple[str, str, str], Sequence[Row]]:
+        found: dict[tuple[str, str, str], list[Row]] = {}
+        for row in self._rows:
+            if row.usable and row.tree_hash is not None:
+                found.setdefault((row.name, row.team, row.tree_hash), []).append(row)
+        return found
+
+    def _copies(self, row: Row) -> Sequence[Row]:
+        if not row.usable or row.tree_hash is None:
+            return ()
+        return self._same_files[row.name, row.team, row.tree_hash]
+
+    @cached_property
+    def _refs(self) -> Mapping[int, str]:
+        """The shortest handle of each version, as `db.writes.names` chooses it among all skills."""
+        sources = {row.source for row in self._rows}
+        return {
+            row.id: ref
+            for name, rows in self._named.items()
+            for row, ref in _refs(name, rows, sources, self._at)
+        }
+
+
+def _refs(
+    name: str,
+    rows: Sequence[Row],
+    sources: Collection[str],
+    places: Mapping[tuple[str, str], Row],
+) -> Iterator[tuple[Row, str]]:
+    """Yield the skills of one name with their refs."""
+    meant = [row for row in rows if row.usable and not row.shadowed] or rows
+    is_place = any(name[:end] in sources for end, one in enumerate(name) if one == "/")
+    times: dict[str, int] = {}
+    for row in rows:
+        times[row.source] = times.get(row.source, 0) + 1
+    for row in rows:
+        twin = places.get((row.source, name))
+        if len(meant) == 1 and row is meant[0] and not row.team and not is_place:
+            yield row, name
+        elif times[row.source] == 1 and (twin is None or twin is row):
+            yield row, f"{row.source}/{name}"
+        else:
+            yield row, f"{row.source}/{row.folder}"
+
+
+def seen(reader: Reader, limits: Limits, environ: Mapping[str, str]) -> Seen:
+    """Return what a narrowed view shows; the answer is kept until the database changes.
+
+    Without a personality that is all of a source or a scope, also what can't be used.
+    """
+
+    def load(reader: Reader) -> Seen:
+        source, scope = limits.source, limits.scope
+        if limits.personality is not None:
+            shown = admitted(reader, limits.personality, environ, source=source, scope=scope)
+            return Seen([_row(one, shadowed=False) for one in shown], offered=limits.offered)
+        some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
+        free = unhidden(one for one in some if one.usable)
+        rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
+        return Seen(rows, offered=limits.offered)
+
+    return reader.remembered(f"seen within {limits!r} {reader.sight.sources}", load)
+
+
+def _row(one: Candidate, *, shadowed: bool) -> Row:
+    skill = one.skill
+    return Row(
+        one.id,
+        skill.ref,
+        skill.source,
+        skill.folder,
+        skill.name,
+        one.rank.team,
+        skill.tree_hash,
+        one.usable == 1,
+        one.hidden == 1,
+        shadowed,
+    )
