@@ -1,6 +1,6 @@
 """Names in several places: the same files, differing ones, and the same text under other names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -47,15 +47,23 @@ class Fate:
     changed: tuple[str, ...] = ()
 
 
-def fate(reader: Reader, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
-    """Tell what a change of a skill did to its copies (`copies_of`, ``before`` the change)."""
+def fate(
+    reader: Reader,
+    changed: StoredSkill,
+    before: Sequence[StoredSkill],
+    told: Callable[[Skill], Skill] = lambda skill: skill,
+) -> Fate:
+    """Tell what a change of a skill did to its copies (`copies_of`, ``before`` the change).
+
+    ``told`` returns a skill with the ref that it has for the caller.
+    """
     left: list[str] = []
     too: list[str] = []
     if not before or _is_same(changed, _now(reader, changed)):
         return Fate()
     for one in before:
         now = _now(reader, one)
-        ref = one.skill.ref if now is None else now.skill.ref
+        ref = one.skill.ref if now is None else told(now.skill).ref
         (left if _is_same(one, now) else too).append(ref)
     return Fate(tuple(left), tuple(too))
 

@@ -61,14 +61,12 @@ def decisions(
 def admitted(
     reader: Reader, personality: Personality, environ: Mapping[str, str], **among: str | None
 ) -> list[Candidate]:
-    """Return the skills that a personality sees, by name; ``among`` as `candidates` has it.
+    """Return the skills that a personality lets in, by name, hidden by others of them or not.
 
-    A skill that it does not see hides nothing from it.
+    ``among`` as `candidates` has it.
     """
     decided = _decided(reader, personality, environ, **among)
-    found = [one for one, choice in decided if choice.visible]
-    free = unhidden(found)
-    return [one for one in found if one.id in free]
+    return [one for one, choice in decided if choice.visible]
 
 
 def _decided(

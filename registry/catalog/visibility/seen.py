@@ -66,16 +66,27 @@ class Row(NamedTuple):
     hidden: bool
     shadowed: bool
 
+    @property
+    def files(self) -> tuple[str, str, str | int]:
+        """The same for copies: one name and the same files."""
+        return self.name, self.team, self.tree_hash or self.id
+
 
 class Seen:
-    """The skills of a narrowed view at one state of the database."""
+    """The skills of a narrowed view at one state of the database.
 
-    def __init__(self, rows: Sequence[Row], *, offered: bool) -> None:
+    ``listed``: versions that a listing shows; ``unhidden``: also those that can't be used;
+    ``every``: also those that others hide.
+    """
+
+    def __init__(self, rows: Sequence[Row], limits: Limits) -> None:
         self._rows = rows
-        self._offered = offered
-        self.every: tuple[int, ...] = tuple(row.id for row in rows)
-        self.unhidden: tuple[int, ...] = tuple(row.id for row in rows if not row.shadowed)
+        self._offered = limits.offered
         self.listed: tuple[int, ...] = tuple(row.id for row in rows if self._lists(row))
+        self.unhidden, self.every = self.listed, self.listed
+        if limits.personality is None:
+            self.unhidden = tuple(row.id for row in rows if not row.shadowed)
+            self.every = tuple(row.id for row in rows)
 
     def _lists(self, row: Row) -> bool:
         return row.usable and not row.shadowed and not (self._offered and row.hidden)
@@ -85,9 +96,8 @@ class Seen:
         row = self._at.get((skill.source, skill.folder))
         if row is None:  # it came after this was worked out
             return replace(skill, ref=f"{skill.source}/{skill.folder}", copies=())
-        copies = [other for other in self._copies(row) if other is not row][:MAX_COPIES]
-        refs = tuple(self._refs[other.id] for other in copies)
-        return replace(skill, ref=self._refs[row.id], copies=refs, shadowed=row.shadowed)
+        copies = tuple(self._refs[one] for one in self.copies_of(row.id)[:MAX_COPIES])
+        return replace(skill, ref=self._refs[row.id], copies=copies, shadowed=row.shadowed)
 
     def told_all(self, some: Iterable[S]) -> tuple[S, ...]:
         """Return what `told` does of each skill."""
@@ -100,16 +110,16 @@ class Seen:
 
     def renamed(self, some: Iterable[T]) -> list[T]:
         """Return values that have the ref of a skill from everywhere with the ref in this view."""
-        known = self._by_ref
+        known = self.by_ref
         return [replace(one, ref=known[one.ref]) for one in some if one.ref in known]
 
     def refs(self, some: Iterable[str]) -> tuple[str, ...]:
         """Return the refs in this view of skills that are named by their refs from everywhere."""
-        return tuple(self._by_ref[ref] for ref in some if ref in self._by_ref)
+        return tuple(self.by_ref[ref] for ref in some if ref in self.by_ref)
 
-    def holds(self, stored: StoredSkill) -> bool:
-        """Tell whether a stored skill belongs to the view, listed or not."""
-        return (stored.skill.source, stored.folder) in self._at
+    def lists(self, stored: StoredSkill) -> bool:
+        """Tell whether the view lists a skill."""
+        return stored.id in self.listed_set
 
     def stored(self, reader: Reader, version: int) -> StoredSkill | None:
         """Return a version as it is stored, told as in this view; None: it is gone."""
@@ -137,7 +147,8 @@ class Seen:
             yield [] if placed is None else [placed]
             yield [one for one in self._named.get(rest, ()) if one.source == source]
         whole = self._named.get(handle, ())
-        meant = [one for one in whole if one.usable and not one.shadowed] or whole
+        free = [one for one in whole if one.usable and not one.shadowed]
+        meant = [one for one in free if self._lists(one)] or free or whole
         if len(meant) > 1:
             meant = [one for one in meant if self._refs[one.id] == handle] or meant
         yield meant
@@ -155,14 +166,25 @@ class Seen:
         found += [self._at[source, rest]] if (source, rest) in self._at else []
         return list(dict.fromkeys(one.id for one in sorted(found, key=lambda one: one.shadowed)))
 
+    def copies_of(self, version: int) -> list[int]:
+        """Return the other versions of the view that have the name and the files of one."""
+        row = self._by_id.get(version)
+        same = self._same_files.get(row.files, ()) if row is not None and row.usable else ()
+        return [one.id for one in same if one.id != version]
+
     def near(self, handle: str) -> list[str]:
         """Return the refs of listed skills whose names look like a handle, the nearest first."""
         return nearest(self._names, handle)
 
     @cached_property
     def listed_set(self) -> frozenset[int]:
-        """The listed versions."""
+        """The listed versions, to look one up."""
         return frozenset(self.listed)
+
+    @cached_property
+    def listed_places(self) -> frozenset[tuple[str, str]]:
+        """The places (source, folder) of what is listed."""
+        return frozenset((row.source, row.folder) for row in self._rows if self._lists(row))
 
     @cached_property
     def _names(self) -> Names:
@@ -174,7 +196,12 @@ class Seen:
         return {(row.source, row.folder): row for row in self._rows}
 
     @cached_property
-    def _by_ref(self) -> Mapping[str, str]:
+    def _by_id(self) -> Mapping[int, Row]:
+        return {row.id: row for row in self._rows}
+
+    @cached_property
+    def by_ref(self) -> Mapping[str, str]:
+        """The refs in this view, by the refs that skills have where nothing narrows it."""
         return {row.everywhere: self._refs[row.id] for row in self._rows}
 
     @cached_property
@@ -185,17 +212,12 @@ class Seen:
         return found
 
     @cached_property
-    def _same_files(self) -> Mapping[tuple[str, str, str], Sequence[Row]]:
-        found: dict[tuple[str, str, str], list[Row]] = {}
+    def _same_files(self) -> Mapping[tuple[str, str, str | int], Sequence[Row]]:
+        found: dict[tuple[str, str, str | int], list[Row]] = {}
         for row in self._rows:
-            if row.usable and row.tree_hash is not None:
-                found.setdefault((row.name, row.team, row.tree_hash), []).append(row)
+            if row.usable:
+                found.setdefault(row.files, []).append(row)
         return found
-
-    def _copies(self, row: Row) -> Sequence[Row]:
-        if not row.usable or row.tree_hash is None:
-            return ()
-        return self._same_files[row.name, row.team, row.tree_hash]
 
     @cached_property
     def _refs(self) -> Mapping[int, str]:
@@ -238,13 +260,16 @@ def seen(reader: Reader, limits: Limits, environ: Mapping[str, str]) -> Seen:
 
     def load(reader: Reader) -> Seen:
         source, scope = limits.source, limits.scope
-        if limits.personality is not None:
-            shown = admitted(reader, limits.personality, environ, source=source, scope=scope)
-            return Seen([_row(one, shadowed=False) for one in shown], offered=limits.offered)
-        some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
+        if limits.personality is None:
+            some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
+        else:
+            some = admitted(reader, limits.personality, environ, source=source, scope=scope)
         free = unhidden(one for one in some if one.usable)
         rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
-        return Seen(rows, offered=limits.offered)
+        if limits.personality is not None:  # of hidden skills only copies of what it sees
+            same = {row.files for row in rows if not row.shadowed}
+            rows = [row for row in rows if not row.shadowed or row.files in same]
+        return Seen(rows, limits)
 
     return reader.remembered(f"seen within {limits!r} {reader.sight.sources}", load)
 
