@@ -75,11 +75,23 @@ class Browse:
         """Return ``wanted``, of what is shown."""
         if self.is_whole:
             return wanted
-        if self._source is not None and wanted.source not in {None, self._source}:
+        if self._is_other(wanted):
             return replace(wanted, ids=NOBODY)
+        seen = self._seen
+        if self._personality is None and seen.as_stored:  # an index leads to them faster
+            return replace(wanted, source=self._source)
+        return self._among(wanted)
+
+    def _among(self, wanted: Filters) -> Filters:
+        """Return ``wanted``, of the versions that are shown: a search weighs by these only."""
+        if self.is_whole or self._is_other(wanted):
+            return replace(wanted, ids=None if self.is_whole else NOBODY)
         seen = self._seen
         ids = seen.listed if wanted.status is None else seen.unhidden
         return replace(wanted, ids=seen.every if wanted.all else ids)
+
+    def _is_other(self, wanted: Filters) -> bool:
+        return self._source is not None and wanted.source not in {None, self._source}
 
     def list(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
@@ -103,7 +115,7 @@ class Browse:
         """Return a page of hits, as `SkillRegistry.search` does."""
         from registry.catalog.search.find import search
 
-        chosen, reader = self.filters(wanted), self.core.reader
+        chosen, reader = self._among(wanted), self.core.reader
         found = search(reader, queries, chosen, limit=limit, offset=offset)
         return found if self.is_whole else self._seen.told_found(found)
 
@@ -115,7 +127,7 @@ class Browse:
         from registry.catalog.search.find import places
 
         return facets.facets(
-            reader, facets.among(reader, places(reader, queries, self.filters(wanted)))
+            reader, facets.among(reader, places(reader, queries, self._among(wanted)))
         )
 
     def _matching(self, wanted: Filters) -> Filters:

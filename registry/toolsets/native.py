@@ -96,7 +96,7 @@ class NativeToolset(Toolset):
         filters = self._filters(given)
         page = list_skills(self._core.reader, filters, limit=limit, offset=offset, **order)
         self._core.usage.listed(page)
-        return _page([_skill(self._view.told(skill)) for skill in page], page.total, offset)
+        return _page([_skill(skill) for skill in self._view.told_all(page)], page.total, offset)
 
     def _search_skills(
         self,

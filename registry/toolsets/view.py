@@ -118,6 +118,10 @@ class View:
         """Return a skill with the ref and the copies that it has in this view."""
         return skill if self._is_unlimited else self._seen.told(skill)
 
+    def told_all(self, some: Iterable[S]) -> tuple[S, ...]:
+        """Return what `told` does of each skill."""
+        return tuple(some) if self._is_unlimited else self._seen.told_all(some)
+
     def told_found(self, found: Found) -> Found:
         """Return the hits of a search as `told` does."""
         return found if self._is_unlimited else self._seen.told_found(found)
@@ -128,7 +132,7 @@ class View:
 
     @property
     def _seen(self) -> Seen:
-        return seen(self.core.reader, self._limits, self._environ)
+        return seen(self.core.reader, self._limits, self._environ, anew=True)
 
     def sources(self) -> list[Source]:
         """Return the sources whose skills may be seen, the strongest first, not counted."""

@@ -105,7 +105,7 @@ def placed(
     reader = core.reader
     with reader.snapshot():
         among = Among.of(seen.ids)
-        condition = where(reader, seen, reader.sight)
+        condition = where(reader, seen, reader.sight, ids=False)
         found, (asked,) = answers(reader, [query], condition, among=among)
         search = _Search(reader, query, narrowed, found, asked, among)
         return [search.place(one) for one in subjects]

@@ -125,23 +125,23 @@ def _asked(
     """
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
-    guess = where(reader, filters, reader.sight_seen())
     among = Among.of(filters.ids)
+    guess = where(reader, filters, reader.sight_seen(), ids=False)
     expected = None
-    if not reader.recalls(_key(queries, guess, most)):
+    if not reader.recalls(_key(queries, guess, most, among)):
         expected = expecting(reader, queries, guess, most, among)
     sight = reader.sight
-    condition = where(reader, filters, sight)
+    condition = where(reader, filters, sight, ids=False)
 
     def ask(reader: Reader) -> tuple[list[Match], list[Asked]]:
         known = expected if condition == guess else None
         return answers(reader, queries, condition, most, known, among=among)
 
-    return *reader.remembered(_key(queries, condition, most), ask), sight
+    return *reader.remembered(_key(queries, condition, most, among), ask), sight
 
 
-def _key(queries: Sequence[str], condition: Condition, most: int) -> str:
-    return f"search {most} {queries} {condition}"
+def _key(queries: Sequence[str], condition: Condition, most: int, among: Among | None) -> str:
+    return f"search {most} {queries} {condition} {among and among.key}"
 
 
 class Expected(NamedTuple):
@@ -218,7 +218,8 @@ def _scores(
     if not asked.words:
         return {}
     scores = rank(reader, asked, condition, most, among)
-    first = {one: scores.get(one, 0.0) + NAMED for one in named()}
+    same = (one for one in named() if among is None or one in among.ids)
+    first = {one: scores.get(one, 0.0) + NAMED for one in same}
     return {**first, **scores, **first}
 
 

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Final, NamedTuple, Self
 
 from registry.catalog.search.lexicon import OtherWords, other_words
@@ -66,7 +67,12 @@ class Among(NamedTuple):
     @classmethod
     def of(cls, ids: Collection[int] | None) -> "Among | None":
         """Return the versions of a view; None: nothing narrows it."""
-        return None if ids is None else cls(frozenset(ids), digest(json.dumps(list(ids)).encode()))
+        return None if ids is None else _among(tuple(ids))
+
+
+@lru_cache(maxsize=8)
+def _among(ids: tuple[int, ...]) -> Among:
+    return Among(frozenset(ids), digest(json.dumps(ids).encode()))
 
 
 class Word(NamedTuple):

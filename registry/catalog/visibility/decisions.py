@@ -50,7 +50,7 @@ def decisions(
         for one in some:
             yield one.id, one.skill, HIDDEN if one.hidden == 1 else NO_PERSONALITY
         return
-    decided = list(_decided(reader, personality, environ, name=name, source_id=source_id))
+    decided = list(_decided(reader, personality, Host(environ), name=name, source_id=source_id))
     free = unhidden(one for one, choice in decided if choice.visible)
     for one, choice in decided:
         is_hidden = one.id not in free if choice.visible else one.skill.shadowed
@@ -59,20 +59,19 @@ def decisions(
 
 
 def admitted(
-    reader: Reader, personality: Personality, environ: Mapping[str, str], **among: str | None
+    reader: Reader, personality: Personality, host: Host, **among: str | None
 ) -> list[Candidate]:
     """Return the skills that a personality lets in, by name, hidden by others of them or not.
 
     ``among`` as `candidates` has it.
     """
-    decided = _decided(reader, personality, environ, **among)
+    decided = _decided(reader, personality, host, **among)
     return [one for one, choice in decided if choice.visible]
 
 
 def _decided(
-    reader: Reader, personality: Personality, environ: Mapping[str, str], **among: Any
+    reader: Reader, personality: Personality, host: Host, **among: Any
 ) -> Iterator[tuple[Candidate, Decision]]:
-    host = Host(environ)
     for one in candidates(reader, judged=True, **among):
         tools = one.required_tools
         facts = Facts(

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from registry.catalog.resolve import is_storable
 from registry.catalog.similar import Names, nearest
 from registry.catalog.visibility.decisions import admitted, unhidden
+from registry.catalog.visibility.rules import Host
 from registry.db.interface import Reader
 from registry.db.queries.candidates import Candidate, candidates
 from registry.db.queries.skills import StoredSkill, by_id
@@ -76,11 +77,13 @@ class Seen:
     """The skills of a narrowed view at one state of the database.
 
     ``listed``: versions that a listing shows; ``unhidden``: also those that can't be used;
-    ``every``: also those that others hide.
+    ``every``: also those that others hide. ``as_stored``: skills beyond the view hide none of it,
+    so what is stored of each skill says which ones it lists.
     """
 
-    def __init__(self, rows: Sequence[Row], limits: Limits) -> None:
+    def __init__(self, rows: Sequence[Row], limits: Limits, *, as_stored: bool = False) -> None:
         self._rows = rows
+        self.as_stored = as_stored
         self._offered = limits.offered
         self.listed: tuple[int, ...] = tuple(row.id for row in rows if self._lists(row))
         self.unhidden, self.every = self.listed, self.listed
@@ -252,26 +255,37 @@ def _refs(
             yield row, f"{row.source}/{row.folder}"
 
 
-def seen(reader: Reader, limits: Limits, environ: Mapping[str, str]) -> Seen:
+def seen(reader: Reader, limits: Limits, environ: Mapping[str, str], *, anew: bool = False) -> Seen:
     """Return what a narrowed view shows; the answer is kept until the database changes.
 
-    Without a personality that is all of a source or a scope, also what can't be used.
+    Without a personality that is all of a source or a scope, also what can't be used. ``anew``:
+    look whether the surroundings have changed that skills may need.
     """
 
-    def load(reader: Reader) -> Seen:
-        source, scope = limits.source, limits.scope
-        if limits.personality is None:
-            some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
-        else:
-            some = admitted(reader, limits.personality, environ, source=source, scope=scope)
-        free = unhidden(one for one in some if one.usable)
-        rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
-        if limits.personality is not None:  # of hidden skills only copies of what it sees
-            same = {row.files for row in rows if not row.shadowed}
-            rows = [row for row in rows if not row.shadowed or row.files in same]
-        return Seen(rows, limits)
+    def load(reader: Reader) -> list[tuple[Seen, Host]]:
+        host = Host(environ)
+        return [(_load(reader, limits, host), host)]
 
-    return reader.remembered(f"seen within {limits!r} {reader.sight.sources}", load)
+    known = reader.remembered(f"seen within {limits!r} {reader.sight.sources}", load)
+    if anew and not known[0][1].is_like(environ):
+        known[:] = load(reader)
+    return known[0][0]
+
+
+def _load(reader: Reader, limits: Limits, host: Host) -> Seen:
+    source, scope = limits.source, limits.scope
+    if limits.personality is None:
+        some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
+    else:
+        some = admitted(reader, limits.personality, host, source=source, scope=scope)
+    free = unhidden(one for one in some if one.usable)
+    rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
+    pairs = zip(some, rows, strict=True)
+    as_stored = bool(rows) and all(one.skill.shadowed == row.shadowed for one, row in pairs)
+    if limits.personality is not None:  # of skills that others hide only copies of what it sees
+        same = {row.files for row in rows if not row.shadowed}
+        rows = [row for row in rows if not row.shadowed or row.files in same]
+    return Seen(rows, limits, as_stored=as_stored)
 
 
 def _row(one: Candidate, *, shadowed: bool) -> Row:

@@ -42,7 +42,7 @@ ORDER BY f.place
 
 # All that have the only word are worth the same so far.
 _FIND_ONE: Final = f"""
-WITH m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, ?) x),
+WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, ?) x{{seen}}),
 c AS (SELECT skill_id FROM m ORDER BY 1)
 SELECT f.id, 0, CAST('{{{{"0": 1000000}}}}' AS json), {{rank}}
 FROM (
@@ -97,22 +97,24 @@ class Find:
         ``among``: only these versions count, also for how rare a word is.
         """
         column, queries = self._column.name, self._queries
+        seen = "" if among is None else " JOIN v ON v.id = x"
+        within = "" if among is None else f"{AMONG}, "
+        ids = [] if among is None else [json.dumps([*among])]
         if len(queries) == 1:
             rank = self._rank(["1"])
-            sql = _FIND_ONE.format(column=column, condition=condition[0], rank=rank)
+            sql = _FIND_ONE.format(
+                among=within, seen=seen, column=column, condition=condition[0], rank=rank
+            )
             enough = COMMON if self._common and not whole else MAX_INTEGER
-            return sql, [queries[0], enough, queries[0], *condition[1], most]
+            return sql, [*ids, queries[0], enough, queries[0], *condition[1], most]
         common = {} if whole else self._common
         # To read a vector costs a hundred times as much as to ask the index alone; which the server
         # does by itself for who may see all, and for others in a function (migration 0013).
-        seen = "" if among is None else " JOIN v ON v.id = x"
         matches = " UNION ALL ".join(
             f"SELECT {number} AS p, x AS skill_id "
             f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"
             for number in range(len(queries))
         )
-        within = "" if among is None else f"{AMONG}, "
-        ids = [] if among is None else [json.dumps([*among])]
         asked = [
             f"{one} & ({' | '.join(other for other in queries if other != one)})"
             if one in common

@@ -21,7 +21,7 @@ _SATURATED, _LENGTH = 1.2, 0.75
 _USUAL: Final = {"heads": 250, "bodies": 4000}
 """The length of a usual text, in characters."""
 
-_LOOKED_AT: Final = 200
+_LOOKED_AT: Final = 120
 """So many matches of a narrowed search are ranked by their texts; all others by their words."""
 
 _LEAST: Final = 1e-6
@@ -30,7 +30,7 @@ _LEAST: Final = 1e-6
 _SHORTEST, _ENDING = 4, 2
 """Characters of a word that are looked for at least, and those at its end that are left out."""
 
-_MOST_TEXT: Final = 1 << 16
+_MOST_TEXT: Final = 1 << 13
 """Characters of a body in which words are counted."""
 
 
@@ -73,8 +73,7 @@ class Fts5Index(TextIndex):
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
         if among is not None:
-            shown = _passing(reader, condition)
-            return [_narrowed(reader, *one, shown, among)[:most] for one in asked]
+            return [_narrowed(reader, *one, condition, most, among) for one in asked]
         found: list[list[int]] = [[] for _ in asked]
         left = list(range(len(asked)))
         # A few more, since nearly always some are shadowed or invalid.
@@ -127,11 +126,6 @@ def _ranked(reader: Reader, place: Place, patterns: Sequence[Pattern], most: int
     return [row[0] for row in rows]
 
 
-def _passing(reader: Reader, condition: Condition) -> set[int]:
-    rows = reader.rows(f"SELECT s.id FROM {FROM} WHERE {condition[0]}", condition[1])
-    return {row[0] for row in rows}
-
-
 def _matches(reader: Reader, place: Place, pattern: Pattern, among: Collection[int]) -> list[int]:
     """Return which versions of a view hold a pattern."""
     rows = reader.rows(f"SELECT rowid FROM {_matching(place)}", [expression([pattern])])
@@ -142,37 +136,55 @@ def _narrowed(
     reader: Reader,
     place: Place,
     patterns: Sequence[Pattern],
-    passing: Collection[int],
+    condition: Condition,
+    most: int,
     among: Collection[int],
 ) -> list[int]:
-    """Return the versions of a view that match, the best first.
+    """Return the versions of a view that match and the condition holds for, the best first.
 
     A word weighs the more, the fewer texts of the view hold it. Those that hold the most are put in
     order by how often their texts have the words, and how long they are.
     """
-    weights: dict[Pattern, float] = {}
-    held: dict[int, list[Pattern]] = {}
+    held: list[tuple[Pattern, float, set[int]]] = []
+    first: dict[int, float] = {}
     for one in dict.fromkeys(patterns):
         found = _matches(reader, place, one, among)
         rarity = (len(among) - len(found) + 0.5) / (len(found) + 0.5)
-        weights[one] = max(log(rarity), _LEAST)
+        weight = max(log(rarity), _LEAST)
+        held.append((one, weight, set(found)))
         for version in found:
-            if version in passing:
-                held.setdefault(version, []).append(one)
-    first = {version: sum(weights[one] for one in some) for version, some in held.items()}
+            first[version] = first.get(version, 0.0) + weight
     ordered = sorted(first, key=lambda version: (-first[version], version))
-    texts = _texts(reader, place, ordered[:_LOOKED_AT])
+    passing = _passing(reader, ordered, condition, max(most, _LOOKED_AT))
+    near = passing[:_LOOKED_AT]
+    texts = _texts(reader, place, near)
 
     def score(version: int) -> float:
         parts = texts.get(version, ())
         usual = sum(len(part) for _, part in parts) / _USUAL[place]
         enough = _SATURATED * (1 - _LENGTH + _LENGTH * usual)
-        said = ((one, _times(one, parts)) for one in held[version])
-        return sum(weights[one] * times / (times + enough) for one, times in said)
+        said = ((weight, _times(one, parts)) for one, weight, some in held if version in some)
+        return sum(weight * times / (times + enough) for weight, times in said)
 
-    scores = {version: score(version) for version in ordered[:_LOOKED_AT]}
-    best = sorted(scores, key=lambda version: (-scores[version], version))
-    return [*best, *ordered[_LOOKED_AT:]]
+    scores = {version: score(version) for version in near}
+    best = sorted(near, key=lambda version: (-scores[version], version))
+    return [*best, *passing[_LOOKED_AT:]][:most]
+
+
+def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most: int) -> list[int]:
+    """Return the first versions for which a condition holds, at least so many if there are."""
+    found: list[int] = []
+    start, size = 0, most + most // 4
+    while start < len(ordered) and len(found) < most:
+        some = ordered[start : start + size]
+        rows = reader.rows(
+            f"SELECT s.id FROM {FROM} WHERE s.id {reader.in_json_array} AND {condition[0]}",
+            [json.dumps(some), *condition[1]],
+        )
+        seen = {row[0] for row in rows}
+        found += [one for one in some if one in seen]
+        start, size = start + size, size * 4
+    return found
 
 
 def _texts(
@@ -195,16 +207,13 @@ def _texts(
 
 
 def _times(pattern: Pattern, parts: Sequence[tuple[float, str]]) -> float:
-    """Return about how often texts have the words of a pattern, that are known to have them.
+    """Return about how often texts have the words of a pattern, which they are known to have.
 
     FTS5 keeps stems, which the texts don't have: what counts is how most forms of a word begin.
     """
-    begin = min((_beginning(word) for word in pattern.words), key=lambda one: -len(one))
-    return max(1.0, sum(weight * text.count(begin) for weight, text in parts))
-
-
-def _beginning(word: str) -> str:
-    return word[: max(_SHORTEST, len(word) - _ENDING)]
+    beginnings = [word[: max(_SHORTEST, len(word) - _ENDING)] for word in pattern.words]
+    counts = [sum(weight * text.count(one) for weight, text in parts) for one in beginnings]
+    return max(1.0, min(counts, default=1.0))
 
 
 def _matching(place: Place) -> str:
