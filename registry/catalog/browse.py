@@ -100,7 +100,7 @@ class Browse:
         chosen, reader = self._matching(wanted), self.core.reader
         bounds = {"limit": limit, "offset": offset}
         found = listing.list_skills(reader, chosen, sort=sort, reverse=reverse, **bounds)
-        return replace(found, items=self.told_all(found))
+        return replace(found, items=self.localized_all(found))
 
     def page(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
@@ -109,7 +109,7 @@ class Browse:
         chosen, reader = self._matching(wanted), self.core.reader
         bounds = {"limit": limit, "offset": offset}
         found = listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds)
-        return self.told_all(found)
+        return self.localized_all(found)
 
     def search(self, queries: Sequence[str], wanted: Filters, *, limit: int, offset: int) -> Found:
         """Return a page of hits, as `SkillRegistry.search` does."""
@@ -117,7 +117,7 @@ class Browse:
 
         chosen, reader = self._among(wanted), self.core.reader
         found = search(reader, queries, chosen, limit=limit, offset=offset)
-        return found if self.is_whole else self._seen.told_found(found)
+        return found if self.is_whole else self._seen.localized_hits(found)
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
         """Count what a listing, or where something is asked a search, has of each value."""
@@ -162,9 +162,9 @@ class Browse:
         return [one for one in found if one is not None]
 
     def current(self, stored: StoredSkill) -> CurrentSkill:
-        """Return a skill that `locate` returned, as it is on disk now.
+        """Compare a skill that `locate` returned with its folder, and return the current version.
 
-        Raises as `SkillRegistry.get`; the errors name it as it is named here.
+        Raises as `SkillRegistry.get`. The errors use the ref of this view.
         """
         found = CurrentSkill.of_stored(self.core, stored)
         if self.is_whole or found.stored is stored:
@@ -173,7 +173,7 @@ class Browse:
 
     def detail(self, current: CurrentSkill) -> SkillDetail:
         """Return everything of a skill; raises as `SkillRegistry.get`."""
-        return self.told(current_detail(self.core, current))
+        return self.localized(current_detail(self.core, current))
 
     def copies(self, stored: StoredSkill) -> Sequence[Copies]:
         """Return the copies and near copies of a skill, as `SkillRegistry.copies` does."""
@@ -183,7 +183,7 @@ class Browse:
         seen = self._seen
         same = seen.of_name(stored.skill.name, usable=True)
         found = copies_among(reader, stored, same, seen.listed)
-        return [replace(group, skills=seen.told_all(group.skills)) for group in found]
+        return [replace(group, skills=seen.localized_all(group.skills)) for group in found]
 
     def explain(self, handle: str, personality: str | None = None) -> Sequence[Explanation]:
         """Explain all skills that a handle may mean, as `SkillRegistry.why` does; no folders.
@@ -204,17 +204,17 @@ class Browse:
         return found if personality is None else judged(self.core, found, personality)
 
     def why(self, stored: StoredSkill) -> Explanation:
-        """Explain why a skill is, or isn't, listed; a narrowed view is told no reasons."""
+        """Explain why a skill is, or isn't, listed; a narrowed view gets no reasons."""
         found = explained(self.core, stored)
         return found if self.is_whole else replace(found, reasons=())
 
-    def told(self, skill: S) -> S:
+    def localized(self, skill: S) -> S:
         """Return a skill with the ref and the copies that it has among what is shown."""
-        return skill if self.is_whole else self._seen.told(skill)
+        return skill if self.is_whole else self._seen.localized(skill)
 
-    def told_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return what `told` does of each skill."""
-        return tuple(some) if self.is_whole else self._seen.told_all(some)
+    def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
+        """Return each skill `localized`."""
+        return tuple(some) if self.is_whole else self._seen.localized_all(some)
 
     def sources(self) -> Sequence[Source]:
         """Return the sources that may be told of, the strongest first."""
@@ -271,11 +271,11 @@ class Browse:
 
     @property
     def _seen(self) -> Seen:
-        """What the view shows, until the database changes."""
+        """The skills of the view, until the database changes."""
         return seen(self.core.reader, self._limits, os.environ)
 
 
 def _as_seen(source: Source, skills: int) -> Source:
-    """Return a source without what tells of skills in it that a personality does not see."""
+    """Return a source without its facts about skills that a personality does not see."""
     remote = source.remote and replace(source.remote, only=())
     return replace(source, skills=skills, held=0, remote=remote)

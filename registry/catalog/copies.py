@@ -51,11 +51,11 @@ def fate(
     reader: Reader,
     changed: StoredSkill,
     before: Sequence[StoredSkill],
-    told: Callable[[Skill], Skill] = lambda skill: skill,
+    localized: Callable[[Skill], Skill] = lambda skill: skill,
 ) -> Fate:
     """Tell what a change of a skill did to its copies (`copies_of`, ``before`` the change).
 
-    ``told`` returns a skill with the ref that it has for the caller.
+    ``localized`` returns a skill with the ref that the caller sees.
     """
     left: list[str] = []
     too: list[str] = []
@@ -63,7 +63,7 @@ def fate(
         return Fate()
     for one in before:
         now = _now(reader, one)
-        ref = one.skill.ref if now is None else told(now.skill).ref
+        ref = one.skill.ref if now is None else localized(now.skill).ref
         (left if _is_same(one, now) else too).append(ref)
     return Fate(tuple(left), tuple(too))
 

@@ -52,7 +52,7 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
-        # Errors name it as it was named to who asks, who may not see all skills of its name.
+        # Errors use the ref that the caller knows, who may not see all skills of this name.
         found = found._replace(skill=replace(found.skill, ref=skill.ref))
         current = CurrentSkill.of_stored(core, found)
         stored = current.stored

@@ -174,7 +174,7 @@ class SkillServer:
         events: list[Any] = []
         if "wave" in self._serving.toolsets:
             events.append(ToolsListChanged())
-        # A narrowed client is told only of what it sees: any other notice tells that there is more.
+        # A narrowed client gets notices only of skills that it sees, so it learns of no others.
         listed, before = self._resources.listed(), self._listed
         self._listed = listed
         if changes.added or changes.removed if listed is None else listed != before:

@@ -96,7 +96,9 @@ class NativeToolset(Toolset):
         filters = self._filters(given)
         page = list_skills(self._core.reader, filters, limit=limit, offset=offset, **order)
         self._core.usage.listed(page)
-        return _page([_skill(skill) for skill in self._view.told_all(page)], page.total, offset)
+        return _page(
+            [_skill(skill) for skill in self._view.localized_all(page)], page.total, offset
+        )
 
     def _search_skills(
         self,
@@ -112,7 +114,7 @@ class NativeToolset(Toolset):
         if not 0 < len(asked) <= MAX_QUERIES:
             return _error("invalid_arguments", f"Give query or queries, 1 to {MAX_QUERIES} in all.")
         found = search(self._core.reader, asked, filters, limit=limit, offset=offset)
-        found = self._view.told_found(found)
+        found = self._view.localized_hits(found)
         self._core.usage.found(found)
         hits = [
             {**_skill(hit), **{key: getattr(hit, key) for key in _FOUND}, "alike": [*hit.alike]}
@@ -163,7 +165,7 @@ class NativeToolset(Toolset):
         from registry.changes.create import create_skill
 
         made = create_skill(self._core, name, source=self._home(source), **_fields(given))
-        return {"skill": _changed(self._view.told(made))}
+        return {"skill": _changed(self._view.localized(made))}
 
     def _update_skill(
         self, *, name: str, if_hash: str | None = None, copies: bool = False, **given: Any
@@ -174,7 +176,7 @@ class NativeToolset(Toolset):
         before, which = self._copies(stored, chosen=copies)
         done = update_skill(self._core, stored, if_hash=if_hash, copies=which, **_fields(given))
         return {
-            "skill": _changed(self._view.told(done)),
+            "skill": _changed(self._view.localized(done)),
             "copies": record(self._fate(stored, before)),
         }
 
@@ -189,7 +191,7 @@ class NativeToolset(Toolset):
         return {"deleted": {**gone, "trash_id": trashed.id}, "copies": done}
 
     def _fate(self, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
-        told = self._view.told
+        told = self._view.localized
         before = [one._replace(skill=told(one.skill)) for one in before]
         return fate(self._core.reader, changed, before, told)
 
@@ -211,7 +213,7 @@ class NativeToolset(Toolset):
         except SkillNotDeleted:
             self._view.resolve(name)  # of what is not seen here, nothing is said
             raise
-        return {"skill": _changed(self._view.told(back.skill))}
+        return {"skill": _changed(self._view.localized(back.skill))}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:
         """Sync registered sources only: a tool registers no folder of the host."""

@@ -104,7 +104,7 @@ class View:
             return [skill for skill, choice in decided if choice.visible]
         seen = self._seen
         ids = seen.listed if name is None else seen.of_name(name)
-        return list(seen.told_all(list_skills(self.core.reader, Filters(ids=ids))))
+        return list(seen.localized_all(list_skills(self.core.reader, Filters(ids=ids))))
 
     def refs(self) -> Mapping[str, str] | None:
         """Return the refs in this view by those from everywhere; None: nothing narrows it."""
@@ -114,17 +114,17 @@ class View:
         """Return the places that a narrowed view lists; None: nothing narrows it."""
         return None if self._is_unlimited else self._seen.listed_places
 
-    def told(self, skill: S) -> S:
+    def localized(self, skill: S) -> S:
         """Return a skill with the ref and the copies that it has in this view."""
-        return skill if self._is_unlimited else self._seen.told(skill)
+        return skill if self._is_unlimited else self._seen.localized(skill)
 
-    def told_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return what `told` does of each skill."""
-        return tuple(some) if self._is_unlimited else self._seen.told_all(some)
+    def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
+        """Return each skill `localized`."""
+        return tuple(some) if self._is_unlimited else self._seen.localized_all(some)
 
-    def told_found(self, found: Found) -> Found:
-        """Return the hits of a search as `told` does."""
-        return found if self._is_unlimited else self._seen.told_found(found)
+    def localized_hits(self, found: Found) -> Found:
+        """Return the hits of a search, each `localized`."""
+        return found if self._is_unlimited else self._seen.localized_hits(found)
 
     def renamed(self, some: Iterable[T]) -> Sequence[T]:
         """Return values that have the ref of a skill with the ref that it has in this view."""
@@ -167,7 +167,7 @@ class View:
         just one of the skills seen here. Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`,
         `SkillNotVisible`, and what `SkillRegistry.get` raises.
         """
-        return self.told(current_detail(self.core, self.locate(handle)))
+        return self.localized(current_detail(self.core, self.locate(handle)))
 
     def locate(self, handle: str) -> CurrentSkill:
         """Return the skill that `find` describes, for a read of its files."""
@@ -210,7 +210,7 @@ class View:
         """Return the skills that can't be used, of what is shown here, by ref."""
         found = stored_skills.broken(self.core.reader)
         ours = (one for one in found if self._is_ours(one))
-        return [one._replace(skill=self.told(one.skill)) for one in ours]
+        return [one._replace(skill=self.localized(one.skill)) for one in ours]
 
     def in_folder(self, name: str) -> CurrentSkill | None:
         """Return the skill in a folder of this name right below a source, whatever it is called.
@@ -274,7 +274,7 @@ class View:
         return found
 
     def _located(self, handle: str, look: Callable[[StoredSkill], CurrentSkill]) -> CurrentSkill:
-        """Return what a handle means in a narrowed view; its errors tell of nothing else."""
+        """Return what a handle means in a narrowed view; errors mention no other skills."""
         try:
             stored = self._stored(handle)
         except SkillNotFound:
@@ -303,7 +303,7 @@ class View:
     def _copy_here(
         self, stored: StoredSkill, look: Callable[[StoredSkill], CurrentSkill]
     ) -> CurrentSkill | None:
-        """Return a copy in this view of a skill that is gone from the disk, if there is one."""
+        """Return a copy in this view of a skill whose folder is gone; None: it has none."""
         for version in self._seen.copies_of(stored.id):
             copy = self._seen.stored(self.core.reader, version)
             if copy is not None and is_here(self.core, copy.host, copy.root):

@@ -101,7 +101,7 @@ def _told_apart(visit: Visit, filters: Filters) -> Iterator[Skill]:
     """Return the skills whose name no other has: of several a client would take the first."""
     registry, look = visit.desk.registry, visit.look
     times = Counter(one.name for one in registry.iter(filters))
-    return (look.told(one) for one in registry.iter(filters) if times[one.name] == 1)
+    return (look.localized(one) for one in registry.iter(filters) if times[one.name] == 1)
 
 
 def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | None:

@@ -158,7 +158,7 @@ def expecting(
     most: int,
     among: Among | None = None,
 ) -> Expected:
-    """Ask ahead for what queries are going to need; of a narrowed view only the names."""
+    """Ask ahead for what queries are going to need; a narrowed view asks for names only."""
     said = list(map(Said.of, queries))
     if among is None:
         expect(reader, said, condition, most)

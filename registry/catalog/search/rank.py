@@ -217,8 +217,8 @@ def _may_begin(term: Term) -> bool:
 def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
     """Return a word that no skill has with one that is spelt much alike, if there is one.
 
-    The index knows the words of all skills. In a narrowed view a word that only other skills have
-    must not take the place of one that is seen, so there all near words are tried.
+    The index knows the words of all skills. In a narrowed view the words of hidden skills must not
+    take the place of visible ones, so a narrowed search tries all near words.
     """
     said = word.typed[0]
     if len(said) < _MIN_SPELLED:

@@ -42,7 +42,7 @@ def decisions(
 ) -> Iterator[tuple[int, Skill, Decision]]:
     """Yield what `decide_all` returns, each with the id of its stored version.
 
-    ``source_id``: of one source, also skills that stronger ones hide.
+    ``source_id``: only this source, also its skills that stronger ones hide.
     """
     is_one_source = source_id is not None
     if personality is None:

@@ -1,8 +1,8 @@
-"""What a narrowed view shows, and what its skills are called there.
+"""The skills that a narrowed view shows, and their names in it.
 
 A view that a source, a scope or a personality narrows tells nothing of the skills that it leaves
-out. What is stored beside each skill (whether a namesake hides it, its ref, its copies) depends on
-all skills of its name, so a narrowed view works these out again from its own skills only.
+out. Three stored facts of a skill (its ref, its copies, whether a namesake hides it) depend on all
+skills of its name, so a narrowed view works these out again from its own skills only.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ MAX_TOLD: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What narrows a view: one source, one scope, what a personality sees, or several of these.
+    """Limits of a view: a source, a scope, a personality, or several of these.
 
     ``offered``: skills that hide themselves from models are left out of lists.
     """
@@ -51,7 +51,7 @@ class Limits:
 
 
 class Row(NamedTuple):
-    """A skill of the view; ``everywhere`` is its ref where nothing narrows the view.
+    """A skill of the view; ``everywhere`` is its ref in an unlimited view.
 
     ``usable``: neither invalid nor quarantined. ``shadowed``: another skill of the view hides it.
     """
@@ -94,7 +94,7 @@ class Seen:
     def _lists(self, row: Row) -> bool:
         return row.usable and not row.shadowed and not (self._offered and row.hidden)
 
-    def told(self, skill: S) -> S:
+    def localized(self, skill: S) -> S:
         """Return a skill with the ref, the copies and the shadowing that it has in this view."""
         row = self._at.get((skill.source, skill.folder))
         if row is None:  # it came after this was worked out
@@ -102,14 +102,14 @@ class Seen:
         copies = tuple(self._refs[one] for one in self.copies_of(row.id)[:MAX_COPIES])
         return replace(skill, ref=self._refs[row.id], copies=copies, shadowed=row.shadowed)
 
-    def told_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return what `told` does of each skill."""
-        return tuple(map(self.told, some))
+    def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
+        """Return each skill `localized`."""
+        return tuple(map(self.localized, some))
 
-    def told_found(self, found: Found) -> Found:
-        """Return the hits of a search as `told` does, with the skills that are alike each."""
+    def localized_hits(self, found: Found) -> Found:
+        """Return the hits of a search, each `localized`, also the skills that are alike."""
         hits = (replace(hit, alike=self.refs(hit.alike)) for hit in found)
-        return replace(found, items=self.told_all(hits))
+        return replace(found, items=self.localized_all(hits))
 
     def renamed(self, some: Iterable[T]) -> list[T]:
         """Return values that have the ref of a skill from everywhere with the ref in this view."""
@@ -125,9 +125,9 @@ class Seen:
         return stored.id in self.listed_set
 
     def stored(self, reader: Reader, version: int) -> StoredSkill | None:
-        """Return a version as it is stored, told as in this view; None: it is gone."""
+        """Return a stored version, `localized`; None: the version is gone."""
         found = by_id(reader, version)
-        return None if found is None else found._replace(skill=self.told(found.skill))
+        return None if found is None else found._replace(skill=self.localized(found.skill))
 
     def resolve(self, handle: str) -> int:
         """Return the version that a handle means among the skills of the view.
@@ -204,7 +204,7 @@ class Seen:
 
     @cached_property
     def by_ref(self) -> Mapping[str, str]:
-        """The refs in this view, by the refs that skills have where nothing narrows it."""
+        """The refs in this view, by the refs that skills have in an unlimited view."""
         return {row.everywhere: self._refs[row.id] for row in self._rows}
 
     @cached_property
@@ -239,7 +239,7 @@ def _refs(
     sources: Collection[str],
     places: Mapping[tuple[str, str], Row],
 ) -> Iterator[tuple[Row, str]]:
-    """Yield the skills of one name with their refs."""
+    """Yield namesakes with their refs."""
     meant = [row for row in rows if row.usable and not row.shadowed] or rows
     is_place = any(name[:end] in sources for end, one in enumerate(name) if one == "/")
     times: dict[str, int] = {}
@@ -282,7 +282,7 @@ def _load(reader: Reader, limits: Limits, host: Host) -> Seen:
     rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
     pairs = zip(some, rows, strict=True)
     as_stored = bool(rows) and all(one.skill.shadowed == row.shadowed for one, row in pairs)
-    if limits.personality is not None:  # of skills that others hide only copies of what it sees
+    if limits.personality is not None:  # hidden skills stay only if they are copies
         same = {row.files for row in rows if not row.shadowed}
         rows = [row for row in rows if not row.shadowed or row.files in same]
     return Seen(rows, limits, as_stored=as_stored)

@@ -109,8 +109,7 @@ class VectorIndex(TextIndex):
     ) -> list[tuple[int, int]]:
         """Return in how many heads and bodies each pattern stands, counted up to ``most``.
 
-        What the server knows to be common is estimated, but not in a narrowed view: estimates are
-        of all texts.
+        Common words are estimated, but not in a narrowed view: estimates count all texts.
         """
         if among is not None:
             return _counted_among(reader, patterns, most, among)
@@ -241,7 +240,7 @@ class VectorIndex(TextIndex):
 def _counted_among(
     reader: Reader, patterns: Sequence[Pattern], most: int, among: Collection[int]
 ) -> list[tuple[int, int]]:
-    """Return in how many heads and bodies of these versions each pattern stands."""
+    """Count the heads and bodies of these versions that have each pattern."""
     queries = [text_query(one) for one in patterns]
     known = list(filter(None, dict.fromkeys(queries)))
     if not known:

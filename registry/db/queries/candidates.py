@@ -18,7 +18,7 @@ _NEEDS_MENTIONED: Final = (
 
 
 class Rank(NamedTuple):
-    """Decides which of several skills of one name hides the others: the lowest is the strongest.
+    """Decides which namesake hides the others: the lowest is the strongest.
 
     ``project`` numbers the projects that are seen, the strongest first; skills of no project share
     the highest number. ``team``: only its members see the source.
@@ -59,7 +59,7 @@ def candidates(
     scope: str | None = None,
     unusable: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield the usable skills that are seen from here, by name; of projects only their own.
+    """Yield the usable skills that are seen from here, by name.
 
     ``judged``: also those that a namesake hides, and with front matter, for a policy to decide.
     ``name``, ``source_id``, ``source`` and ``scope`` leave out all others. ``unusable``: add skills

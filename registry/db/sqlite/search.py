@@ -25,7 +25,7 @@ _LOOKED_AT: Final = 120
 """So many matches of a narrowed search are ranked by their texts; all others by their words."""
 
 _LEAST: Final = 1e-6
-"""What a word weighs that nearly all texts have."""
+"""The weight of a word that nearly all texts have."""
 
 _SHORTEST, _ENDING = 4, 2
 """Characters of a word that are looked for at least, and those at its end that are left out."""
@@ -209,7 +209,7 @@ def _texts(
 def _times(pattern: Pattern, parts: Sequence[tuple[float, str]]) -> float:
     """Return about how often texts have the words of a pattern, which they are known to have.
 
-    FTS5 keeps stems, which the texts don't have: what counts is how most forms of a word begin.
+    FTS5 keeps stems, which the texts don't have. So this counts how most forms of a word begin.
     """
     beginnings = [word[: max(_SHORTEST, len(word) - _ENDING)] for word in pattern.words]
     counts = [sum(weight * text.count(one) for weight, text in parts) for one in beginnings]
