@@ -32,7 +32,7 @@ ROOMS = [
 """From the roof to the ground; those on one floor do not know each other."""
 
 MAX_ROOMS = 17
-MAX_LINES = {"api.py": 760, "errors.py": 370, "native.py": 350, "view.py": 420}
+MAX_LINES = {"api.py": 760, "errors.py": 370, "native.py": 350, "view.py": 440}
 """The facade has a method for each operation, and the errors a class for each; nothing else."""
 
 

@@ -52,11 +52,15 @@ T = TypeVar("T", bound=Any)
 class View:
     """The part of a registry that one toolset shows.
 
+    ``explains``: errors say which rule hides a skill from the personality. That is for the user of
+    this machine: a model or a narrowed token learns of no hidden skill.
+
     Raises `PersonalityNotFound` and `SourceNotFound` when it is made.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, explains: bool = False) -> None:
         self.core = context.core
+        self._explains = explains
         self._environ = context.environ
         self._scope = context.scope
         self._personality: Personality | None = None
@@ -278,8 +282,9 @@ class View:
         try:
             stored = self._stored(handle)
         except SkillNotFound:
-            if (gone := self._gone(handle)) is not None:
-                raise gone from None
+            problem = self._gone(handle) or self._rule_against(handle)
+            if problem is not None:
+                raise problem from None
             raise SkillNotFound(handle, self.near(handle)) from None
         try:
             found = look(stored)
@@ -320,6 +325,19 @@ class View:
             return None
         gone = latest_gone(self.core.reader, handle, {one.name for one in self.sources()})
         return None if gone is None else lost(handle, gone)
+
+    def _rule_against(self, handle: str) -> SkillNotVisible | None:
+        """Return which rule hides a skill from the personality, if this view may say that."""
+        if not self._explains:
+            return None
+        reader = self.core.reader
+        stored = resolve(reader, handle)
+        for _, one, choice in decisions(
+            reader, self._personality, self._environ, source_id=stored.source_id
+        ):
+            if one.folder == stored.folder and not choice.visible:
+                return SkillNotVisible(name=handle, rule=choice.rule, reason=choice.reason)
+        return None
 
     def _choose(self, handle: str, look: Callable[[str], CurrentSkill]) -> CurrentSkill:
         problem: RegistryError
