@@ -1,28 +1,29 @@
 """What a person browses: the catalogue as a personality sees it, or one source of it, or all."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from registry.catalog.copies import Copies, copies, copies_among
+from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import not_found, resolve
-from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
+from registry.catalog.visibility.seen import Limits, Seen, seen
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.asked import Condition
-from registry.db.interface import Reader
 from registry.db.queries import facets, findings, listing, recent, sizes, summary
 from registry.db.queries.facets import Facets
 from registry.db.queries.filters import Filters, Sort, where
 from registry.db.queries.findings import Finding, FindingCount
 from registry.db.queries.recent import Change
 from registry.db.queries.sizes import Size
-from registry.db.queries.skills import StoredSkill, namesakes
+from registry.db.queries.skills import StoredSkill, by_id, namesakes
 from registry.db.queries.sources import list_sources
 from registry.db.queries.usage import UsageCount
-from registry.errors import PersonalityNotFound, SkillAmbiguous, SkillNotFound, SourceNotFound
-from registry.model import Found, Page, Skill, Source
+from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
+from registry.model import Found, Page, Skill, SkillDetail, Source
 from registry.settings import Personality
 
 FEW: Final = 2000
@@ -49,6 +50,7 @@ class Browse:
         if personality is not None:
             self._personality = personality_of(core.settings, personality)
         self._source = source
+        self._limits = Limits(source=source, personality=self._personality)
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
             if source not in known:  # a path would be one of whoever started the server
@@ -57,7 +59,7 @@ class Browse:
     @property
     def is_whole(self) -> bool:
         """Whether nothing narrows it."""
-        return self._personality is None and self._source is None
+        return self._limits.is_whole
 
     @property
     def version(self) -> int | None:
@@ -71,13 +73,25 @@ class Browse:
 
     def filters(self, wanted: Filters) -> Filters:
         """Return ``wanted``, of what is shown."""
-        if self._source is not None:
-            if wanted.source not in {None, self._source}:
-                return replace(wanted, ids=NOBODY)
-            wanted = replace(wanted, source=self._source)
-        if self._personality is not None:
-            wanted = replace(wanted, ids=self._ids())
-        return wanted
+        if self.is_whole:
+            return wanted
+        if self._is_other(wanted):
+            return replace(wanted, ids=NOBODY)
+        seen = self._seen
+        if self._personality is None and seen.as_stored:  # an index leads to them faster
+            return replace(wanted, source=self._source)
+        return self._among(wanted)
+
+    def _among(self, wanted: Filters) -> Filters:
+        """Return ``wanted``, of the versions that are shown: a search weighs by these only."""
+        if self.is_whole or self._is_other(wanted):
+            return replace(wanted, ids=None if self.is_whole else NOBODY)
+        seen = self._seen
+        ids = seen.listed if wanted.status is None else seen.unhidden
+        return replace(wanted, ids=seen.every if wanted.all else ids)
+
+    def _is_other(self, wanted: Filters) -> bool:
+        return self._source is not None and wanted.source not in {None, self._source}
 
     def list(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
@@ -86,7 +100,7 @@ class Browse:
         chosen, reader = self._matching(wanted), self.core.reader
         bounds = {"limit": limit, "offset": offset}
         found = listing.list_skills(reader, chosen, sort=sort, reverse=reverse, **bounds)
-        return replace(found, items=tuple(map(self.told, found)))
+        return replace(found, items=self.localized_all(found))
 
     def page(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
@@ -95,15 +109,15 @@ class Browse:
         chosen, reader = self._matching(wanted), self.core.reader
         bounds = {"limit": limit, "offset": offset}
         found = listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds)
-        return tuple(map(self.told, found))
+        return self.localized_all(found)
 
     def search(self, queries: Sequence[str], wanted: Filters, *, limit: int, offset: int) -> Found:
         """Return a page of hits, as `SkillRegistry.search` does."""
         from registry.catalog.search.find import search
 
-        chosen, reader = self.filters(wanted), self.core.reader
+        chosen, reader = self._among(wanted), self.core.reader
         found = search(reader, queries, chosen, limit=limit, offset=offset)
-        return replace(found, items=tuple(map(self.told, found)))
+        return found if self.is_whole else self._seen.localized_hits(found)
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
         """Count what a listing, or where something is asked a search, has of each value."""
@@ -113,7 +127,7 @@ class Browse:
         from registry.catalog.search.find import places
 
         return facets.facets(
-            reader, facets.among(reader, places(reader, queries, self.filters(wanted)))
+            reader, facets.among(reader, places(reader, queries, self._among(wanted)))
         )
 
     def _matching(self, wanted: Filters) -> Filters:
@@ -128,36 +142,48 @@ class Browse:
         return chosen if ids is None else replace(chosen, ids=ids)
 
     def locate(self, handle: str) -> StoredSkill:
-        """Return the skill that a handle means and that is shown.
+        """Return the skill that a handle means among those that are shown.
 
         Raises `SkillNotFound`, `SkillAmbiguous` with what is shown.
         """
-        try:
-            stored = resolve(self.core.reader, handle)
-        except SkillAmbiguous as error:
-            if self.is_whole:
-                raise
-            refs = [ref for ref in error.facts["refs"] if self._shows_ref(ref)]
-            if len(refs) == 1:
-                return resolve(self.core.reader, refs[0])
-            if not refs:
-                raise SkillNotFound(handle) from None
-            raise SkillAmbiguous(handle, refs) from None
-        except SkillNotFound:
-            if self.is_whole:
-                raise
-            raise SkillNotFound(handle) from None  # near names may be of what is not shown
-        if not self.shows(stored):
+        if self.is_whole:
+            return resolve(self.core.reader, handle)
+        seen = self._seen
+        stored = seen.stored(self.core.reader, seen.resolve(handle))
+        if stored is None:
             raise SkillNotFound(handle)
         return stored
 
-    def shows(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill may be shown."""
+    def by_ids(self, ids: Sequence[int]) -> Sequence[StoredSkill]:
+        """Return the versions of these numbers that are still there."""
+        reader = self.core.reader
+        load = by_id if self.is_whole else self._seen.stored
+        found = (load(reader, one) for one in ids)
+        return [one for one in found if one is not None]
+
+    def current(self, stored: StoredSkill) -> CurrentSkill:
+        """Compare a skill that `locate` returned with its folder, and return the current version.
+
+        Raises as `SkillRegistry.get`. The errors use the ref of this view.
+        """
+        found = CurrentSkill.of_stored(self.core, stored)
+        if self.is_whole or found.stored is stored:
+            return found
+        return replace(found, stored=self.locate(found.stored.place))
+
+    def detail(self, current: CurrentSkill) -> SkillDetail:
+        """Return everything of a skill; raises as `SkillRegistry.get`."""
+        return self.localized(current_detail(self.core, current))
+
+    def copies(self, stored: StoredSkill) -> Sequence[Copies]:
+        """Return the copies and near copies of a skill, as `SkillRegistry.copies` does."""
+        reader = self.core.reader
         if self.is_whole:
-            return True
-        if stored.within != 1 or self._source not in {None, stored.skill.source}:
-            return False
-        return self._personality is None or stored.id in self._known_ids()
+            return copies(reader, stored.place)
+        seen = self._seen
+        same = seen.of_name(stored.skill.name, usable=True)
+        found = copies_among(reader, stored, same, seen.listed)
+        return [replace(group, skills=seen.localized_all(group.skills)) for group in found]
 
     def explain(self, handle: str, personality: str | None = None) -> Sequence[Explanation]:
         """Explain all skills that a handle may mean, as `SkillRegistry.why` does; no folders.
@@ -165,29 +191,30 @@ class Browse:
         Raises `SkillNotFound`, and `PersonalityNotFound`, also for who sees less than all.
         """
         reader = self.core.reader
-        if personality is not None and not self.is_whole:
-            raise PersonalityNotFound(name=personality, similar=(), known=())
-        found = [self.why(one) for one in namesakes(reader, handle) if self.shows(one)]
+        if not self.is_whole:
+            if personality is not None:
+                raise PersonalityNotFound(name=personality, similar=(), known=())
+            found = [self.why(one) for one in self.by_ids(self._seen.namesakes(handle))]
+            if not found:
+                raise SkillNotFound(handle)
+            return found
+        found = [self.why(one) for one in namesakes(reader, handle)]
         if not found:
-            raise not_found(reader, handle) if self.is_whole else SkillNotFound(handle)
+            raise not_found(reader, handle)
         return found if personality is None else judged(self.core, found, personality)
 
     def why(self, stored: StoredSkill) -> Explanation:
-        """Explain why a skill is, or isn't, listed; only who sees all is told of others."""
+        """Explain why a skill is, or isn't, listed; a narrowed view gets no reasons."""
         found = explained(self.core, stored)
-        if self.is_whole or found.skill is None:
-            return found
-        return replace(found, reasons=(), skill=self.told(found.skill))
+        return found if self.is_whole else replace(found, reasons=())
 
-    def told(self, skill: S) -> S:
-        """Return a skill as it may be told of: with those of its copies that are shown."""
-        if self.is_whole or not skill.copies:
-            return skill
-        return replace(skill, copies=tuple(self.shown(skill.copies)))
+    def localized(self, skill: S) -> S:
+        """Return a skill with the ref and the copies that it has among what is shown."""
+        return skill if self.is_whole else self._seen.localized(skill)
 
-    def shown(self, refs: Sequence[str]) -> Sequence[str]:
-        """Return those refs that may be told."""
-        return refs if self.is_whole else [ref for ref in refs if self._shows_ref(ref)]
+    def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
+        """Return each skill `localized`."""
+        return tuple(some) if self.is_whole else self._seen.localized_all(some)
 
     def sources(self) -> Sequence[Source]:
         """Return the sources that may be told of, the strongest first."""
@@ -197,7 +224,7 @@ class Browse:
         if self._personality is None:
             return found
         seen = {facet.value: facet.count for facet in self.facets((), Filters()).sources}
-        return [replace(one, skills=seen[one.name]) for one in found if one.name in seen]
+        return [_as_seen(one, seen[one.name]) for one in found if one.name in seen]
 
     def counts(self) -> Sequence[FindingCount]:
         """Count the findings in all that is shown, invalid skills included, by code."""
@@ -206,13 +233,14 @@ class Browse:
     def findings(self, code: str, *, limit: int, offset: int) -> Sequence[Finding]:
         """Return a page of the findings of one code."""
         reader = self.core.reader
-        return findings.findings_of(reader, self._all(), code, limit=limit, offset=offset)
+        found = findings.findings_of(reader, self._all(), code, limit=limit, offset=offset)
+        return found if self.is_whole else self._seen.renamed(found)
 
     def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
         """Return the last changes, the latest first; what went only where all is shown."""
-        return recent.recent(
-            self.core.reader, self._all(), limit=limit, since=since, gone=self.is_whole
-        )
+        reader, is_whole = self.core.reader, self.is_whole
+        found = recent.recent(reader, self._all(), limit=limit, since=since, gone=is_whole)
+        return found if is_whole else self._seen.renamed(found)
 
     def sizes(self) -> Sequence[Size]:
         """Count the skills by their size."""
@@ -221,7 +249,8 @@ class Browse:
     def most_read(self, limit: int) -> Sequence[UsageCount]:
         """Return what tools read most."""
         condition = self.condition(self.filters(Filters()))
-        return sizes.most_read(self.core.reader, condition, limit)
+        found = sizes.most_read(self.core.reader, condition, limit)
+        return found if self.is_whole else self._seen.renamed(found)
 
     def count_unread(self) -> int:
         """Return how many skills no tool has read."""
@@ -240,26 +269,13 @@ class Browse:
         """Return the condition of filters that `filters` returned."""
         return where(self.core.reader, chosen, self.core.reader.sight)
 
-    def _shows_ref(self, ref: str) -> bool:
-        try:
-            return self.shows(resolve(self.core.reader, ref))
-        except (SkillNotFound, SkillAmbiguous):
-            return False
+    @property
+    def _seen(self) -> Seen:
+        """The skills of the view, until the database changes."""
+        return seen(self.core.reader, self._limits, os.environ)
 
-    def _known_ids(self) -> frozenset[int]:
-        reader = self.core.reader
-        key = f"known to {self._personality!r} {reader.sight.sources}"
-        return reader.remembered(key, lambda _: frozenset(self._ids()))
 
-    def _ids(self) -> Sequence[int]:
-        """Return the stored versions that the personality sees, until the database changes."""
-        personality = self._personality
-        assert personality is not None  # noqa: S101  # asked for those alone
-
-        def load(reader: Reader) -> Sequence[int]:
-            found = decisions(reader, personality, os.environ)
-            return tuple(version for version, _, choice in found if choice.visible)
-
-        reader = self.core.reader
-        key = f"browsed by {personality!r} {reader.sight.sources}"
-        return reader.remembered(key, load)
+def _as_seen(source: Source, skills: int) -> Source:
+    """Return a source without its facts about skills that a personality does not see."""
+    remote = source.remote and replace(source.remote, only=())
+    return replace(source, skills=skills, held=0, remote=remote)

@@ -1,6 +1,6 @@
 """Names in several places: the same files, differing ones, and the same text under other names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -47,15 +47,23 @@ class Fate:
     changed: tuple[str, ...] = ()
 
 
-def fate(reader: Reader, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
-    """Tell what a change of a skill did to its copies (`copies_of`, ``before`` the change)."""
+def fate(
+    reader: Reader,
+    changed: StoredSkill,
+    before: Sequence[StoredSkill],
+    localized: Callable[[Skill], Skill] = lambda skill: skill,
+) -> Fate:
+    """Tell what a change of a skill did to its copies (`copies_of`, ``before`` the change).
+
+    ``localized`` returns a skill with the ref that the caller sees.
+    """
     left: list[str] = []
     too: list[str] = []
     if not before or _is_same(changed, _now(reader, changed)):
         return Fate()
     for one in before:
         now = _now(reader, one)
-        ref = one.skill.ref if now is None else now.skill.ref
+        ref = one.skill.ref if now is None else localized(now.skill).ref
         (left if _is_same(one, now) else too).append(ref)
     return Fate(tuple(left), tuple(too))
 
@@ -88,6 +96,21 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
     return [*found, Copies(name, "alike", alike)] if alike else found
 
 
+def copies_among(
+    reader: Reader, stored: StoredSkill, same: Sequence[int], listed: Sequence[int]
+) -> list[Copies]:
+    """Return what `copies` does of one skill, for a view that shows only some skills.
+
+    ``same``: the usable versions of its name in that view; ``listed``: all that the view lists.
+    """
+    name = stored.skill.name
+    with reader.snapshot():
+        namesakes = list(skills_of(reader, same).values())
+        alike = tuple(_like(reader, stored.skill, listed))
+    found = [_related(name, namesakes)] if len(namesakes) > 1 else []
+    return [*found, Copies(name, "alike", alike)] if alike else found
+
+
 def _related(name: str, skills: Sequence[Skill]) -> Copies:
     hashes = {skill.tree_hash or skill.ref for skill in skills}
     newest = sorted(skills, key=lambda skill: skill.updated_at, reverse=True)
@@ -105,9 +128,10 @@ def _alike(reader: Reader) -> Iterator[Copies]:
             yield Copies(first.name, "alike", (first, *like))
 
 
-def _like(reader: Reader, skill: Skill) -> Iterator[Skill]:
+def _like(reader: Reader, skill: Skill, listed: Sequence[int] | None = None) -> Iterator[Skill]:
     """Yield listed skills of other names whose text is nearly the same as that of one."""
-    texts = {one: unpacked(fit(data)) for one, data in listed_sketches(reader).items()}
+    found = listed_sketches(reader, listed)
+    texts = {one: unpacked(fit(data)) for one, data in found.items()}
     mine = unpacked(fit(sketch_at(reader, skill)))
     like = [one for one, theirs in texts.items() if are_alike(mine, theirs)]
     return (one for one in skills_of(reader, like).values() if one.name != skill.name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from registry.catalog.browse import Browse
-from registry.db.queries import hub, skills
+from registry.db.queries import hub
 from registry.db.queries.filters import Filters, Sort
 from registry.db.queries.found import ids_named
 from registry.db.queries.revisions import Revision, revisions
@@ -82,7 +82,7 @@ def page(
         condition = browse.condition(browse.filters(Filters()))
         key = name_key(prefix)
         ids = hub.beginning(reader, condition, key, limit=limit + 1, offset=offset)
-        return offered(browse, _stored(browse, ids[:limit])), len(ids) > limit
+        return offered(browse, browse.by_ids(ids[:limit])), len(ids) > limit
     found = browse.list(Filters(), sort=sort, reverse=False, limit=limit, offset=offset)
     stored = [browse.locate(f"{one.source}/{one.folder}") for one in found]
     return offered(browse, stored), offset + limit < found.total
@@ -111,7 +111,7 @@ def contents(browse: Browse, one: Offered) -> list[Kept]:
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
     """Return of each source the skill that has a slug in this place, the first seen being 1."""
     by_owner: dict[str, list[StoredSkill]] = {}
-    for one in _stored(browse, hub.first_seen(browse.core.reader, ids)):
+    for one in browse.by_ids(hub.first_seen(browse.core.reader, ids)):
         by_owner.setdefault(owner_of(one.skill.source), []).append(one)
     turns = hub.last_turns(browse.core.reader, ids)
     return [
@@ -142,13 +142,8 @@ def _slug_of(browse: Browse, one: StoredSkill) -> str:
     owner = owner_of(one.skill.source)
     same = [
         other.id
-        for other in _stored(browse, hub.first_seen(browse.core.reader, _ids(browse, base)))
+        for other in browse.by_ids(hub.first_seen(browse.core.reader, _ids(browse, base)))
         if owner_of(other.skill.source) == owner
     ]
     place = same.index(one.id) + 1 if one.id in same else 1
     return base if place == 1 else f"{base}-{place}"
-
-
-def _stored(browse: Browse, ids: Sequence[int]) -> list[StoredSkill]:
-    found = (skills.by_id(browse.core.reader, one) for one in ids)
-    return [one for one in found if one is not None]

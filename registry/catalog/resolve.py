@@ -8,7 +8,7 @@ from typing import Final
 
 from registry.catalog.similar import near
 from registry.db.interface import Reader
-from registry.db.queries.gone import latest_gone
+from registry.db.queries.gone import Gone, latest_gone
 from registry.db.queries.skills import StoredSkill, by_handle
 from registry.errors import SkillAmbiguous, SkillGone, SkillInTrash, SkillNotFound
 from registry.text import spellings
@@ -25,7 +25,7 @@ def resolve(reader: Reader, handle: str) -> StoredSkill:
     character, or as two. Raises `SkillAmbiguous` with the refs to choose from, and what `not_found`
     says.
     """
-    for spelling in spellings(handle) if _is_storable(handle) else ():
+    for spelling in spellings(handle) if is_storable(handle) else ():
         for found in _attempts(reader, spelling):
             if len(found) == 1:
                 return found[0]
@@ -39,14 +39,22 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
 
     `SkillInTrash` or `SkillGone` where there was one, else `SkillNotFound` with near names.
     """
-    gone = latest_gone(reader, handle) if _is_storable(handle) else None
-    if gone is None:
-        return SkillNotFound(handle[:MAX_TOLD], near(reader, handle))
+    gone = latest_gone(reader, handle) if is_storable(handle) else None
+    return (
+        SkillNotFound(handle[:MAX_TOLD], near(reader, handle))
+        if gone is None
+        else lost(handle, gone)
+    )
+
+
+def lost(handle: str, gone: Gone) -> SkillGone:
+    """Return the error of a skill that is gone."""
     kind = SkillGone if gone.trash is None else SkillInTrash
     return kind(handle[:MAX_TOLD], gone.since, gone.source, gone.place)
 
 
-def _is_storable(handle: str) -> bool:
+def is_storable(handle: str) -> bool:
+    """Tell whether a text may be a handle at all."""
     return 0 < len(handle) <= MAX_HANDLE and "\0" not in handle
 
 

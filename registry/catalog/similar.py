@@ -1,8 +1,8 @@
 """Names that look like one that was not found, fast enough for an error among very many skills."""
 
 import difflib
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, Self
 
 from registry.db.interface import Reader
 from registry.db.queries.skills import names_and_sources, visible_names
@@ -29,13 +29,29 @@ class Names(NamedTuple):
     refs: dict[str, str]
     text: str
 
+    @classmethod
+    def of(cls, some: Iterable[tuple[str, str, str]]) -> Self:
+        """Return the names of skills, given as (ref, key of the name, folder)."""
+        refs: dict[str, str] = {}
+        for ref, key, folder in some:
+            refs.setdefault(_loose(key), ref)
+            refs.setdefault(_loose(name_key(folder.rsplit("/", 1)[-1])), ref)
+        refs.pop("", None)
+        return cls(refs, "\n".join(["", *refs, ""]))
+
 
 def near(reader: Reader, handle: str) -> list[str]:
     """Return the refs of visible skills whose names look like ``handle``, the nearest first."""
+    name = f"names {reader.sight.sources}"
+    names = reader.remembered(name, lambda reader: Names.of(visible_names(reader)))
+    return nearest(names, handle)
+
+
+def nearest(names: Names, handle: str) -> list[str]:
+    """Return the refs of names that look like ``handle``, the nearest first."""
     wanted = _loose(name_key(handle[:MAX_LENGTH].rsplit("/", 1)[-1]))
     if not wanted:
         return []
-    names = reader.remembered(f"names {reader.sight.sources}", _load)
     keys = _alike(names, wanted) if len(names.refs) > FEW else list(names.refs)
     close = difflib.get_close_matches(wanted, keys, n=SUGGESTIONS, cutoff=0.6)
     close.sort(key=lambda key: (-difflib.SequenceMatcher(None, key, wanted).ratio(), key))
@@ -63,15 +79,6 @@ def imitated(alike: dict[str, set[tuple[str, str]]], name: str) -> list[str]:
     """Return the skills, as ``source/name``, that a name looks like and does not equal."""
     pairs = alike.get(skeleton(name), ())
     return sorted(f"{source}/{other}" for other, source in pairs if other != name)
-
-
-def _load(reader: Reader) -> Names:
-    refs: dict[str, str] = {}
-    for ref, key, folder in visible_names(reader):
-        refs.setdefault(_loose(key), ref)
-        refs.setdefault(_loose(name_key(folder.rsplit("/", 1)[-1])), ref)
-    refs.pop("", None)
-    return Names(refs, "\n".join(["", *refs, ""]))
 
 
 def _loose(key: str) -> str:

@@ -211,8 +211,11 @@ def named(registry: "SkillRegistry", given: str) -> str:
 
 
 def view_of(registry: "SkillRegistry", personality: str) -> "View":
-    """Return what a personality sees of a registry. Raises `PersonalityNotFound`."""
+    """Return what a personality sees of a registry; its errors name the rule that hides a skill.
+
+    Raises `PersonalityNotFound`.
+    """
     from registry.toolsets.base import Context
     from registry.toolsets.view import View
 
-    return View(Context(registry.core, personality=personality))
+    return View(Context(registry.core, personality=personality), explains=True)

@@ -7,7 +7,7 @@ in files of the same names.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -34,7 +34,11 @@ Select: TypeAlias = tuple[str, Sequence[object]]
 
 
 class TextIndex(ABC):
-    """Asks the full-text index, which knows inflected English words by their stems."""
+    """Asks the full-text index, which knows inflected English words by their stems.
+
+    ``among``: the versions that a narrowed view shows. Counts and weights then come from these
+    only, so that an answer tells nothing of other skills. None: all versions.
+    """
 
     def expect(  # noqa: B027  # a file has nothing to wait for
         self, reader: "Reader", asked: Sequence[Sought], condition: Condition, most: int, to: Limits
@@ -50,13 +54,22 @@ class TextIndex(ABC):
 
     @abstractmethod
     def counts(
-        self, reader: "Reader", patterns: Sequence[Pattern], most: int
+        self,
+        reader: "Reader",
+        patterns: Sequence[Pattern],
+        most: int,
+        among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
         """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
 
     @abstractmethod
     def best(
-        self, reader: "Reader", asked: Sequence[Question], condition: Condition, most: int
+        self,
+        reader: "Reader",
+        asked: Sequence[Question],
+        condition: Condition,
+        most: int,
+        among: Collection[int] | None = None,
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
 

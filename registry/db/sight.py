@@ -75,7 +75,8 @@ class Sight:
     ``sources``: the ids of the projects' sources that are seen. ``within``: the source is seen.
     ``beyond``: it is a project's that is not. ``shadowed``: 1 for what another skill hides, else 0.
     ``untaken``: it is of no project, and no skill of a project that is seen has its name. ``ref``:
-    the shortest handle that finds it from here.
+    the shortest handle that finds it from here. ``project``: the number of the project that a skill
+    belongs to, the strongest first; the highest number for skills of no project.
     """
 
     sources: tuple[int, ...] = ()
@@ -84,6 +85,7 @@ class Sight:
     shadowed: str = "s.shadowed"
     untaken: str = "1 = 1"
     ref: str = "s.ref"
+    project: str = "0"
 
     @cached_property
     def visible(self) -> str:
@@ -117,6 +119,7 @@ def sight(seen: tuple[ProjectSource, ...]) -> Sight:
     )
     # Of a project's skills it is asked anew who hides them: whose sources a server has under this
     # host's name says nothing (`db.adopted`), and these are few.
+    places = " ".join(f"WHEN s.source_id = {one.id} THEN {one.project}" for one in seen)
     judged = " ".join(f"WHEN s.source_id = {one.id} THEN {_hidden(one, seen)}" for one in seen)
     shadowed = (
         f"CASE WHEN NOT ({USABLE}) THEN 0 {judged} "
@@ -130,6 +133,7 @@ def sight(seen: tuple[ProjectSource, ...]) -> Sight:
         shadowed=shadowed,
         untaken=f"src.scope <> 'project' AND s.name NOT IN ({names})",
         ref=_ref(f"{within} AND {shadowed} = 0"),
+        project=f"CASE {places} ELSE {len(seen)} END",
     )
 
 

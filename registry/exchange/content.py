@@ -4,11 +4,12 @@ import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from stat import S_ISDIR
 from typing import Final
 
 from registry.catalog.reading import CurrentSkill, unusable
+from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries import skills
 from registry.db.queries.revisions import Revision, content, kept_as
@@ -50,10 +51,13 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
-        current = CurrentSkill.of(core, f"{skill.source}/{skill.folder}")
+        found = resolve(core.reader, f"{skill.source}/{skill.folder}")
+        # Errors use the ref that the caller knows, who may not see all skills of this name.
+        found = found._replace(skill=replace(found.skill, ref=skill.ref))
+        current = CurrentSkill.of_stored(core, found)
         stored = current.stored
         if stored.skill.status not in {"ok", "warning"} or stored.held:
-            raise unusable(core.reader, stored, stored.skill.ref)
+            raise unusable(core.reader, stored, skill.ref)
         try:
             _check_whole(core, current)
             entries = _entries(core, stored)

@@ -138,6 +138,10 @@ class SkillResources:
             return None
         return None if manifest is None else _uri(manifest)
 
+    def listed(self) -> frozenset[tuple[str, str]] | None:
+        """Return the places that a narrowed view lists; None: nothing narrows it."""
+        return self._view.listed()
+
     def complete(self, argument: str, value: str, given: Json) -> list[str]:
         """Return what an argument of `TEMPLATE` may be, by how it begins."""
         found = list_skills(self._core.reader, self._view.filters(Filters()))
@@ -157,6 +161,7 @@ class SkillResources:
         start = _start(cursor)
         wanted = self._view.filters(Filters())
         found = manifests(self._core.reader, wanted, limit=PAGE + 1, offset=start)
+        found = tuple(self._view.renamed(found))
         return found[:PAGE], str(start + PAGE) if len(found) > PAGE else None
 
     def _find(self, uri: str) -> tuple[CurrentSkill, str] | None:
@@ -172,7 +177,8 @@ class SkillResources:
         return None
 
     def _manifest(self, stored: StoredSkill) -> Manifest | None:
-        return next(iter(manifests(self._core.reader, Filters(ids=[stored.id]))), None)
+        found = manifests(self._core.reader, Filters(ids=[stored.id]))
+        return next(iter(self._view.renamed(found)), None)
 
     def _entry(self, skill: Manifest) -> Json | None:
         """Return the extension's entry, or None for a skill that it can't carry."""

@@ -103,6 +103,7 @@ class SkillServer:
         self._homes = self._assign()
         self._core = registry.core
         self._resources = SkillResources(View(Context(self._core, **serving.limits)))
+        self._listed = self._resources.listed()
         if self._watcher is not None:
             self._watcher.look_from(self._core)
 
@@ -179,7 +180,10 @@ class SkillServer:
         events: list[Any] = []
         if "wave" in self._serving.toolsets:
             events.append(ToolsListChanged())
-        if changes.added or changes.removed:
+        # A narrowed client gets notices only of skills that it sees, so it learns of no others.
+        listed, before = self._resources.listed(), self._listed
+        self._listed = listed
+        if changes.added or changes.removed if listed is None else listed != before:
             events.append(ResourcesListChanged())
         for ref in changes.updated:
             uri = self._resources.uri_of(ref)

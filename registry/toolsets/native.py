@@ -8,7 +8,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.catalog.copies import copies_of, fate
+from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search.find import MAX_QUERIES, search
 from registry.catalog.search.fit import FITS
@@ -97,7 +97,9 @@ class NativeToolset(Toolset):
         filters = self._filters(given)
         page = list_skills(self._core.reader, filters, limit=limit, offset=offset, **order)
         self._core.usage.listed(page)
-        return _page([_skill(skill) for skill in page], page.total, offset)
+        return _page(
+            [_skill(skill) for skill in self._view.localized_all(page)], page.total, offset
+        )
 
     def _search_skills(
         self,
@@ -113,6 +115,7 @@ class NativeToolset(Toolset):
         if not 0 < len(asked) <= MAX_QUERIES:
             return _error("invalid_arguments", f"Give query or queries, 1 to {MAX_QUERIES} in all.")
         found = search(self._core.reader, asked, filters, limit=limit, offset=offset)
+        found = self._view.localized_hits(found)
         self._core.usage.found(found)
         hits = [
             {**_skill(hit), **{key: getattr(hit, key) for key in _FOUND}, "alike": [*hit.alike]}
@@ -166,7 +169,7 @@ class NativeToolset(Toolset):
         from registry.changes.create import create_skill
 
         made = create_skill(self._core, name, source=self._home(source), **_fields(given))
-        return {"skill": _changed(made)}
+        return {"skill": _changed(self._view.localized(made))}
 
     def _update_skill(
         self, *, name: str, if_hash: str | None = None, copies: bool = False, **given: Any
@@ -176,7 +179,10 @@ class NativeToolset(Toolset):
         stored = self._view.resolve(name)
         before, which = self._copies(stored, chosen=copies)
         done = update_skill(self._core, stored, if_hash=if_hash, copies=which, **_fields(given))
-        return {"skill": _changed(done), "copies": record(fate(self._core.reader, stored, before))}
+        return {
+            "skill": _changed(self._view.localized(done)),
+            "copies": record(self._fate(stored, before)),
+        }
 
     def _delete_skill(self, *, name: str, if_hash: str | None = None, copies: bool = False) -> Json:
         from registry.changes.trash import delete
@@ -185,8 +191,13 @@ class NativeToolset(Toolset):
         before, which = self._copies(stored, chosen=copies)
         trashed = delete(self._core, stored, if_hash=if_hash, copies=which)
         gone = {key: getattr(trashed, key) for key in ("name", "source", "folder")}
-        done = record(fate(self._core.reader, stored, before))
+        done = record(self._fate(stored, before))
         return {"deleted": {**gone, "trash_id": trashed.id}, "copies": done}
+
+    def _fate(self, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
+        told = self._view.localized
+        before = [one._replace(skill=told(one.skill)) for one in before]
+        return fate(self._core.reader, changed, before, told)
 
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
@@ -206,7 +217,7 @@ class NativeToolset(Toolset):
         except SkillNotDeleted:
             self._view.resolve(name)  # of what is not seen here, nothing is said
             raise
-        return {"skill": _changed(back.skill)}
+        return {"skill": _changed(self._view.localized(back.skill))}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:
         """Sync registered sources only: a tool registers no folder of the host."""
@@ -221,9 +232,9 @@ class NativeToolset(Toolset):
             report = sync(self._core, chosen, SyncOptions(dry_run=dry_run), wait=True)
         done = record(report) | {"moved": [move.ref for move in report.moved]}
         if before is not None and not dry_run:
-            seen = before | (self._view.refs() or set())
+            refs = {**before, **(self._view.refs() or {})}
             for key in ("added", "updated", "moved", "removed"):
-                done[key] = [ref for ref in done[key] if ref in seen]
+                done[key] = [refs[ref] for ref in done[key] if ref in refs]
         keys = ("added", "updated", "moved", "removed", "unchanged", "invalid")
         return {
             **{key: done[key] for key in keys},

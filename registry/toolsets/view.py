@@ -3,23 +3,25 @@
 What is listed here is what is found here: one answer for all tools.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from itertools import count
-from typing import Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from registry.catalog.reading import CurrentSkill, current_detail, unusable
-from registry.catalog.resolve import resolve
+from registry.catalog.resolve import is_storable, lost, resolve
 from registry.catalog.similar import near as similar
 from registry.catalog.visibility.decisions import decide_all, decide_document, decisions
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.visibility.now import shown_now
 from registry.catalog.visibility.rules import HIDDEN
-from registry.db.interface import Reader
+from registry.catalog.visibility.seen import Limits, Seen, seen
 from registry.db.queries import offered
 from registry.db.queries import skills as stored_skills
 from registry.db.queries.copies import same_as
 from registry.db.queries.filters import Filters
+from registry.db.queries.gone import latest_gone
 from registry.db.queries.listing import list_skills
 from registry.db.queries.offered import Offer
 from registry.db.queries.skills import StoredSkill
@@ -30,35 +32,42 @@ from registry.errors import (
     SkillAmbiguous,
     SkillGone,
     SkillInvalid,
+    SkillMissing,
     SkillNotFound,
     SkillNotVisible,
 )
-from registry.model import Document, Scope, Skill, SkillDetail, Source
+from registry.model import Document, Found, Scope, Skill, SkillDetail, Source
 from registry.settings import Personality
+from registry.sync.owned import is_here
 from registry.sync.sources import find as find_source
 from registry.toolsets.base import Context
 
 _NAMED_ONLY: Final = frozenset({"none", "explicit"})
 """Modes of a personality that let in what is named, and nothing new."""
 
-_numbers = count(1)
+S = TypeVar("S", bound=Skill)
+T = TypeVar("T", bound=Any)
 
 
 class View:
     """The part of a registry that one toolset shows.
 
+    ``explains``: errors say which rule hides a skill from the personality. That is for the user of
+    this machine: a model or a narrowed token learns of no hidden skill.
+
     Raises `PersonalityNotFound` and `SourceNotFound` when it is made.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, explains: bool = False) -> None:
         self.core = context.core
-        self._key = f"seen by view {next(_numbers)}"
+        self._explains = explains
         self._environ = context.environ
         self._scope = context.scope
         self._personality: Personality | None = None
         if context.personality is not None:
             self._personality = personality_of(context.core.settings, context.personality)
         self._source = context.source and find_source(context.core, context.source).name
+        self._limits = Limits(self._source, self._scope, self._personality, offered=True)
 
     @property
     def is_whole(self) -> bool:
@@ -67,8 +76,7 @@ class View:
 
     @property
     def _is_unlimited(self) -> bool:
-        limits = self._personality, self._source, self._scope
-        return all(limit is None for limit in limits)
+        return self._limits.is_whole
 
     def offers(self) -> list[Offer]:
         """Return what is seen, by name, as a list for models has it."""
@@ -95,12 +103,40 @@ class View:
         """Return the skills (of one ``name``, if given) that are seen, by name."""
         if self._is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
-        decided = decide_all(self.core.reader, self._personality, self._environ, name=name)
-        return [skill for skill, choice in decided if choice.visible and self._is_within(skill)]
+        if self._is_unlimited:
+            decided = decide_all(self.core.reader, None, self._environ, name=name)
+            return [skill for skill, choice in decided if choice.visible]
+        seen = self._seen
+        ids = seen.listed if name is None else seen.of_name(name)
+        return list(seen.localized_all(list_skills(self.core.reader, Filters(ids=ids))))
 
-    def refs(self) -> set[str] | None:
-        """Return the refs of what a personality sees; None: all skills of `sources` may be told."""
-        return None if self._personality is None else {skill.ref for skill in self.skills()}
+    def refs(self) -> Mapping[str, str] | None:
+        """Return the refs in this view by those from everywhere; None: nothing narrows it."""
+        return None if self._is_unlimited else self._seen.by_ref
+
+    def listed(self) -> frozenset[tuple[str, str]] | None:
+        """Return the places that a narrowed view lists; None: nothing narrows it."""
+        return None if self._is_unlimited else self._seen.listed_places
+
+    def localized(self, skill: S) -> S:
+        """Return a skill with the ref and the copies that it has in this view."""
+        return skill if self._is_unlimited else self._seen.localized(skill)
+
+    def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
+        """Return each skill `localized`."""
+        return tuple(some) if self._is_unlimited else self._seen.localized_all(some)
+
+    def localized_hits(self, found: Found) -> Found:
+        """Return the hits of a search, each `localized`."""
+        return found if self._is_unlimited else self._seen.localized_hits(found)
+
+    def renamed(self, some: Iterable[T]) -> Sequence[T]:
+        """Return values that have the ref of a skill with the ref that it has in this view."""
+        return tuple(some) if self._is_unlimited else self._seen.renamed(some)
+
+    @property
+    def _seen(self) -> Seen:
+        return seen(self.core.reader, self._limits, self._environ, anew=True)
 
     def sources(self) -> list[Source]:
         """Return the sources whose skills may be seen, the strongest first, not counted."""
@@ -122,12 +158,11 @@ class View:
 
     def filters(self, wanted: Filters) -> Filters:
         """Return ``wanted``, of what is seen here."""
-        if self._personality is None:
-            limits = (self._source, wanted.source), (self._scope, wanted.scope)
-            if all(None in limit or limit[0] == limit[1] for limit in limits):
-                source, scope = (mine or asked for mine, asked in limits)
-                return replace(wanted, source=source, scope=scope, offered=True)
-        return replace(wanted, ids=self._ids())
+        if self._is_unlimited:
+            return replace(wanted, offered=True)
+        seen = self._seen
+        ids = seen.listed if wanted.status is None else seen.unhidden
+        return replace(wanted, ids=seen.every if wanted.all else ids, offered=True)
 
     def find(self, handle: str) -> SkillDetail:
         """Return what a name or ref means here, as it is on disk now.
@@ -136,11 +171,14 @@ class View:
         just one of the skills seen here. Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`,
         `SkillNotVisible`, and what `SkillRegistry.get` raises.
         """
-        return current_detail(self.core, self.locate(handle))
+        return self.localized(current_detail(self.core, self.locate(handle)))
 
     def locate(self, handle: str) -> CurrentSkill:
         """Return the skill that `find` describes, for a read of its files."""
-        found = self._choose(handle, lambda one: CurrentSkill.of(self.core, one))
+        if not self._is_unlimited:
+            found = self._located(handle, partial(CurrentSkill.of_stored, self.core))
+        else:
+            found = self._choose(handle, lambda one: CurrentSkill.of(self.core, one))
         return shown_now(self.core, handle, found, self._personality, self._environ)
 
     def resolve(self, handle: str, *, broken: bool = False) -> StoredSkill:
@@ -151,11 +189,13 @@ class View:
         can't be known of it.
         """
         try:
+            if not self._is_unlimited:
+                return self._located(handle, lambda one: CurrentSkill(one, None)).stored
             return self._choose(
                 handle, lambda one: CurrentSkill(resolve(self.core.reader, one), None)
             ).stored
         except SkillInvalid:
-            stored = resolve(self.core.reader, handle)
+            stored = self._stored(handle)
             is_ours = stored.enabled and not stored.hidden and self._personality is None
             if not broken or not is_ours:
                 raise
@@ -173,7 +213,8 @@ class View:
     def broken(self) -> list[StoredSkill]:
         """Return the skills that can't be used, of what is shown here, by ref."""
         found = stored_skills.broken(self.core.reader)
-        return [one for one in found if self._is_ours(one)]
+        ours = (one for one in found if self._is_ours(one))
+        return [one._replace(skill=self.localized(one.skill)) for one in ours]
 
     def in_folder(self, name: str) -> CurrentSkill | None:
         """Return the skill in a folder of this name right below a source, whatever it is called.
@@ -226,6 +267,78 @@ class View:
         found = decisions(self.core.reader, self._personality, self._environ, source_id=source.id)
         return {skill.folder for _, skill, choice in found if choice.visible}
 
+    def _stored(self, handle: str) -> StoredSkill:
+        """Return what a handle means among the skills of the view, listed or not."""
+        if self._is_unlimited:
+            return resolve(self.core.reader, handle)
+        seen = self._seen
+        found = seen.stored(self.core.reader, seen.resolve(handle))
+        if found is None:  # another process replaced it in this moment
+            raise SkillNotFound(handle)
+        return found
+
+    def _located(self, handle: str, look: Callable[[StoredSkill], CurrentSkill]) -> CurrentSkill:
+        """Return what a handle means in a narrowed view; errors mention no other skills."""
+        try:
+            stored = self._stored(handle)
+        except SkillNotFound:
+            problem = self._gone(handle) or self._rule_against(handle)
+            if problem is not None:
+                raise problem from None
+            raise SkillNotFound(handle, self.near(handle)) from None
+        try:
+            found = look(stored)
+        except SkillMissing:
+            copy = self._copy_here(stored, look) if handle == stored.skill.name else None
+            if copy is None:
+                raise
+            return copy
+        if found.stored is not stored:  # reading found it changed
+            changed, was_listed = found.stored, self._sees(stored)
+            if was_listed and not changed.is_usable:
+                raise unusable(self.core.reader, changed, handle)
+            try:
+                found = replace(found, stored=self._stored(changed.place))
+            except SkillNotFound:
+                raise SkillNotFound(handle, self.near(handle)) from None
+        if self._sees(found.stored):
+            return found
+        raise self._refusal(handle, found.stored)
+
+    def _copy_here(
+        self, stored: StoredSkill, look: Callable[[StoredSkill], CurrentSkill]
+    ) -> CurrentSkill | None:
+        """Return a copy in this view of a skill whose folder is gone; None: it has none."""
+        for version in self._seen.copies_of(stored.id):
+            copy = self._seen.stored(self.core.reader, version)
+            if copy is not None and is_here(self.core, copy.host, copy.root):
+                with suppress(SkillMissing):
+                    return look(copy)
+        return None
+
+    def _gone(self, handle: str) -> SkillNotFound | None:
+        """Return the error of a skill that is gone from a source of a narrowed view.
+
+        No one can tell what a personality would have seen of it.
+        """
+        if self._personality is not None or not is_storable(handle):
+            return None
+        gone = latest_gone(self.core.reader, handle, {one.name for one in self.sources()})
+        return None if gone is None else lost(handle, gone)
+
+    def _rule_against(self, handle: str) -> SkillNotVisible | None:
+        """Return which rule hides a skill from the personality, if this view may say that."""
+        if not self._explains:
+            return None
+        reader = self.core.reader
+        stored = resolve(reader, handle)
+        for _, one, choice in decisions(
+            reader, self._personality, self._environ, source_id=stored.source_id
+        ):
+            if one.folder == stored.folder and not choice.visible:
+                return SkillNotVisible(name=handle, rule=choice.rule, reason=choice.reason)
+        return None
+
     def _choose(self, handle: str, look: Callable[[str], CurrentSkill]) -> CurrentSkill:
         problem: RegistryError
         try:
@@ -254,15 +367,16 @@ class View:
 
     def near(self, handle: str) -> list[str]:
         """Return refs of skills seen here whose names look like ``handle``, the nearest first."""
+        if not self._is_unlimited:
+            return self._seen.near(handle)
         near = similar(self.core.reader, handle)
         seen = {offer.ref for offer in self.some_offers(near, len(near))[0]}
         return [ref for ref in near if ref in seen]
 
     def _sees(self, stored: StoredSkill) -> bool:
-        if self._personality is None:
-            return stored.is_visible and not stored.hidden and self._is_within(stored.skill)
-        place = stored.skill.source, stored.folder
-        return any((one.source, one.folder) == place for one in self.skills(stored.skill.name))
+        if self._is_unlimited:
+            return stored.is_visible and not stored.hidden
+        return self._seen.lists(stored)
 
     def _stands_in(self, stored: StoredSkill) -> bool:
         """Tell whether a skill is a copy of one that is seen here, and gone from its own place."""
@@ -307,18 +421,6 @@ class View:
             return False
         return self.core.reader.sight.shows(source.id, source.scope)
 
-    def _ids(self) -> Sequence[int]:
-        """Return the stored versions that are seen, worked out anew when the database changes."""
-
-        def load(reader: Reader) -> list[int]:
-            found = decisions(reader, self._personality, self._environ)
-            return [
-                one for one, skill, choice in found if choice.visible and self._is_within(skill)
-            ]
-
-        sight = self.core.reader.sight
-        return self.core.reader.remembered(f"{self._key} {sight.sources}", load)
-
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
         """Say why a skill that exists is not shown, as far as this view may know of it."""
         skill = stored.skill
@@ -328,9 +430,5 @@ class View:
             return SkillNotVisible(name=handle, rule=HIDDEN.rule, reason=HIDDEN.reason)
         if skill.status not in {"ok", "warning"} or stored.held:
             return unusable(self.core.reader, stored, handle)
-        found = decisions(self.core.reader, self._personality, self._environ, skill.name)
-        for _, one, choice in found:
-            if (one.source, one.folder) == (skill.source, skill.folder):
-                return SkillNotVisible(name=handle, rule=choice.rule, reason=choice.reason)
         reason = "a skill of the same name in a stronger source hides it"
         return SkillNotVisible(name=handle, rule="shadowed", reason=reason)

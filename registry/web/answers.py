@@ -126,8 +126,11 @@ def page(
 ) -> Callable[[Request], Any]:
     """Return an endpoint of Starlette that answers by a handler, which runs in a thread.
 
-    ``of_disk``: what is told depends on files, too, so that it has to be made to be compared.
+    ``of_disk``: the answer depends on files, so it has to be made before it can be compared.
     ``of_use``: it depends on more than which skills and sources there are.
+
+    An answer of the last two kinds, and each to a narrowed visitor, has a tag of its own bytes: a
+    tag of the whole database would tell that something changed that the visitor does not see.
     """
 
     async def endpoint(request: Request) -> Response:
@@ -140,15 +143,18 @@ def page(
         visit = visit_of(request, now)
         if of_disk:
             return await desk.run(_answer, handler, visit, None)
-        tag = _named(now.instant if of_use else now.skills, visit)
-        if is_known(request, tag):
+        named = _named(now.instant if of_use else now.skills, visit)
+        tag = None if of_use or visit.visitor.is_narrowed else named
+        if tag is not None and is_known(request, tag):
             return Response(status_code=304, headers=_kept_by_client(tag))
-        key = tag, takes_gzip(request)
+        key = named, takes_gzip(request)
         answer = desk.answers.get(key)
         if answer is None:
             answer = await desk.run(_answer, handler, visit, tag)
             if answer.status_code == OK:
                 desk.answers.keep(key, answer)
+        elif tag is None and is_known(request, _tag_of(answer)):
+            return Response(status_code=304, headers=_kept_by_client(_tag_of(answer)))
         return answer
 
     return endpoint
@@ -162,8 +168,10 @@ def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
     except (RegistryError, *UNEXPECTED) as error:
         shorter = _shorter(visit.request) if isinstance(error, errors.NotFound) else None
         return shorter or _sent(visit, refusal(error, visit), None)
-    if tag is not None:
-        told.headers.update(_kept_by_client(tag))
+    if told.status_code == OK and "etag" not in told.headers:
+        told.headers.update(_kept_by_client(tag or _digest(told.body)))
+        if tag is None and is_known(visit.request, _tag_of(told)):
+            return Response(status_code=304, headers=_kept_by_client(_tag_of(told)))
     return told
 
 
@@ -269,7 +277,7 @@ def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
     if told.status != OK:
         headers = {"cache-control": "no-store", **told.headers}
         return compressed(visit.request, body, kind, headers, told.status)
-    tag = tag or hashlib.sha256(body).hexdigest()[:32]
+    tag = tag or _digest(body)
     headers = {**_kept_by_client(tag), **told.headers}
     if is_known(visit.request, tag):
         return Response(status_code=304, headers=headers)
@@ -311,6 +319,15 @@ def is_known(request: Request, tag: str) -> bool:
     """Tell whether the client says that it has what has this tag."""
     given = request.headers.get("if-none-match", "")
     return given == "*" or tag in _TAG.findall(given)
+
+
+def _tag_of(answer: Response) -> str:
+    """Return the tag of an answer that `_kept_by_client` made."""
+    return answer.headers["etag"].removeprefix('W/"').removesuffix('"')
+
+
+def _digest(body: bytes | memoryview) -> str:
+    return hashlib.sha256(body).hexdigest()[:32]
 
 
 def _named(edition: str, visit: Visit) -> str:

@@ -9,7 +9,6 @@ from starlette.responses import PlainTextResponse, Response
 
 from registry.catalog import hub
 from registry.catalog.hub import Kept, Offered
-from registry.catalog.reading import CurrentSkill
 from registry.core import UNEXPECTED
 from registry.db.queries.filters import Filters, Sort
 from registry.errors import ContentMissing, NotFound, RegistryError, UsageProblem
@@ -208,7 +207,7 @@ def _of(visit: Visit, slug: str) -> Offered:
         raise _Ambiguous(slug, found)
     # What was edited since the last sync is another content, and has a version of its own.
     before = found[0].stored
-    stored = CurrentSkill.of_stored(visit.desk.registry.core, before).stored
+    stored = visit.look.current(before).stored
     return found[0] if stored.id == before.id else hub.offered(visit.look, [stored])[0]
 
 

@@ -48,6 +48,11 @@ class Visitor:
     write: bool = False
     is_local: bool = False
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the visitor sees less than all."""
+        return self.personality is not None or self.source is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Edition:

@@ -37,12 +37,12 @@ RUN: Final = frozenset(
 
 def raw(visit: Visit) -> Response:
     """Send a file of a skill."""
-    stored = located(visit, "/raw/")
+    current = visit.look.current(located(visit, "/raw/"))
     path = visit.request.query_params.get("path", "")
-    detail = visit.desk.registry.get(stored.place)
+    detail = visit.look.detail(current)
     if all(file.path != path for file in detail.files):
         raise FileNotFoundInSkill(name=detail.ref, path=path)
-    data = bytes_of(visit, stored, detail, path)
+    data = bytes_of(visit, current, detail, path)
     ending = posixpath.splitext(path)[1].lower()
     kind = IMAGES.get(ending) or ("text/plain; charset=utf-8" if _is_text(data) else OCTETS)
     shown = ending not in RUN and kind != OCTETS

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from shlex import quote
 from typing import Any, Final
 
+from registry.catalog.reading import CurrentSkill, read_bytes, read_file
 from registry.db.queries.skills import StoredSkill
 from registry.disk.agents import agents
 from registry.disk.files import digest
@@ -47,14 +49,11 @@ def located(visit: Visit, prefix: str) -> StoredSkill:
 
 def skill(visit: Visit) -> Told:
     """Say everything of a skill."""
-    stored = located(visit, "/skills/")
-    detail = visit.desk.registry.get(stored.place)
-    # Reading may have found it changed.
-    stored = visit.look.locate(stored.place)
     look = visit.look
+    current = look.current(located(visit, "/skills/"))
+    stored, detail = current.stored, look.detail(current)
     (why,) = _explained(visit, [look.why(stored)])
     usage = look.usage_of(stored)
-    copies = look.shown(detail.copies)
     origin = getattr(detail, "origin", None)
     if origin is not None and not visit.visitor.is_local and outside.is_place(origin.url):
         origin = None
@@ -66,7 +65,7 @@ def skill(visit: Visit) -> Told:
         lambda: {
             "title": detail.name,
             "skill": detail,
-            "copies": copies,
+            "copies": detail.copies,
             "body": None if detail.body is None else as_html(visit, detail.body, detail),
             "front": list(front_matter(detail.front_matter)),
             "files": detail.files[:SHOWN_FILES],
@@ -84,8 +83,7 @@ def skill(visit: Visit) -> Told:
         },
         lambda: {
             **detail.to_dict(),
-            "copies": list(copies),
-            "origin": record(detail.origin),
+            "origin": record(origin),
             "listed": why.listed,
             "reasons": record(why.reasons),
             "usage": record(usage),
@@ -146,13 +144,13 @@ def mcp_snippet(base: str) -> str:
 
 def file(visit: Visit) -> Told:
     """Show a file of a skill."""
-    stored = located(visit, "/files/")
+    current = visit.look.current(located(visit, "/files/"))
     path = visit.request.query_params.get("path", "")
-    detail = visit.desk.registry.get(stored.place)
+    detail = visit.look.detail(current)
     listed = next((one for one in detail.files if one.path == path), None)
     if listed is None:
         raise FileNotFoundInSkill(name=detail.ref, path=path)
-    data = bytes_of(visit, stored, detail, path)
+    data = bytes_of(visit, current, detail, path)
     try:
         text: str | None = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -184,18 +182,18 @@ def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> di
     }
 
 
-def bytes_of(visit: Visit, stored: StoredSkill, detail: SkillDetail, path: str) -> bytes:
+def bytes_of(visit: Visit, current: CurrentSkill, detail: SkillDetail, path: str) -> bytes:
     """Return the bytes of a file that a skill lists; raises as `SkillRegistry.read_file`."""
-    registry = visit.desk.registry
+    registry, place = visit.desk.registry, current.stored.place
     if path in _documents(detail):
-        return registry.read_bytes(stored.place)
+        return read_bytes(registry.core, current)
     try:
-        return registry.read_file(stored.place, path)
+        return read_file(registry.core, current, path)
     except FileTooLarge:  # to be read at once by a model; the database may have it all the same
-        now = next((one.number for one in registry.history(stored.place) if one.current), None)
+        now = next((one.number for one in registry.history(place) if one.current), None)
         if now is None:
             raise
-        return registry.read_revision(stored.place, now, path)
+        return registry.read_revision(place, now, path)
 
 
 def _documents(detail: SkillDetail) -> Sequence[str]:
@@ -218,14 +216,8 @@ def near(visit: Visit) -> Told:
 
 
 def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
-    from dataclasses import replace
-
-    found = []
-    for group in visit.desk.registry.copies(stored.place):
-        shown = set(visit.look.shown([one.ref for one in group.skills[:SHOWN_COPIES]]))
-        if kept := tuple(visit.look.told(one) for one in group.skills if one.ref in shown):
-            found.append(replace(group, skills=kept))
-    return found
+    found = visit.look.copies(stored)
+    return [replace(group, skills=group.skills[:SHOWN_COPIES]) for group in found]
 
 
 def why(visit: Visit) -> Told:

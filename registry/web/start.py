@@ -121,7 +121,7 @@ async def every_skill(request: Request) -> Response:
             raise UsageProblem(message=message)
         filters = await desk.run(visit.look.filters, asked.filters)
         found = desk.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
-        skills = map(visit.look.told, found)
+        skills = map(visit.look.localized, found)
         first = await desk.run(_some, visit, skills)
     except (RegistryError, *UNEXPECTED) as error:
         told = await desk.run(refusal, error, visit)

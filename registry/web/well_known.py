@@ -12,7 +12,6 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from registry.catalog.reading import CurrentSkill
 from registry.core import UNEXPECTED
 from registry.db.queries.filters import Filters
 from registry.disk.files import digest
@@ -103,9 +102,9 @@ def _meant(visit: Visit) -> Iterator[Skill]:
 
 def _told_apart(visit: Visit, filters: Filters) -> Iterator[Skill]:
     """Return the skills whose name no other has: of several a client would take the first."""
-    registry = visit.desk.registry
+    registry, look = visit.desk.registry, visit.look
     times = Counter(one.name for one in registry.iter(filters))
-    return (one for one in registry.iter(filters) if times[one.name] == 1)
+    return (look.localized(one) for one in registry.iter(filters) if times[one.name] == 1)
 
 
 def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | None:
@@ -128,7 +127,7 @@ def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
     try:
         # What was edited has another digest by now, and a client that finds that drops the skill.
         stored = visit.look.locate(f"{skill.source}/{skill.folder}")
-        stored = CurrentSkill.of_stored(visit.desk.registry.core, stored).stored
+        stored = visit.look.current(stored).stored
         skill = stored.skill
         if stored.file_count == 1 and skill.content_hash is not None:
             kind, name, hashed = "skill-md", DOCUMENT, skill.content_hash

@@ -178,4 +178,4 @@ def test_a_copy_of_a_skill_of_a_team_that_is_not_seen_is_seen(tmp_path, database
         [listed] = registry.list()
         assert listed.source == "theirs"
         shown = registry.toolset("native", personality="me").call("list_skills", {})
-        assert [one["ref"] for one in shown["skills"]] == ["mine/deploy"]
+        assert [(one["ref"], one["source"]) for one in shown["skills"]] == [("deploy", "mine")]

@@ -102,9 +102,9 @@ def test_of_long_words_nothing_is_remembered(library, monkeypatch):
     asked = []
     real = library.core.reader.index.counts
 
-    def counts(reader, patterns, most):
+    def counts(reader, patterns, most, among):
         asked.extend(patterns)
-        return real(reader, patterns, most)
+        return real(reader, patterns, most, among)
 
     monkeypatch.setattr(library.core.reader.index, "counts", counts)
     long = "x" * 100
@@ -192,9 +192,9 @@ def test_a_first_page_that_copies_make_short_is_ranked_once_and_the_next_one_fol
     registry.sync(str(root))
     ranked, real = [], find.rank
 
-    def rank(reader, asked, condition, most):
+    def rank(reader, asked, condition, most, among):
         ranked.append(most)
-        return real(reader, asked, condition, most)
+        return real(reader, asked, condition, most, among)
 
     monkeypatch.setattr(find, "rank", rank)
     assert len(names(registry, "tea", limit=5)) == 4

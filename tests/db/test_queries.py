@@ -98,28 +98,13 @@ def test_some_offers_are_the_wanted_ones_first_and_the_true_total(reader):
 
 
 def test_a_policy_decides_about_usable_skills_that_nothing_hides(reader):
-    found = {one.skill.ref: one for one in candidates(reader, team=None)}
+    found = {one.skill.ref: one for one in candidates(reader, judged=False)}
     usable = ["inner", "old", "pdf", "pdf0", "quiet", "review", "sub", "whole"]
     assert sorted(found) == usable
     assert [ref for ref, one in found.items() if one.hidden] == ["quiet"]
     assert {one.front_matter for one in found.values()} == {None}
-    assert [one.skill.ref for one in candidates(reader, team=None, name="review")] == ["review"]
-    assert len(list(candidates(reader, team="", name="review"))) == 1
-
-
-def test_a_skill_of_another_team_hides_nothing(registry, tmp_path):
-    for source, scope in (("a", "team"), ("b", "team"), ("mine", "personal")):
-        write_skill(tmp_path / source / "review", extra=f"env_required: [{source}]\n")
-        registry.sync(str(tmp_path / source), name=source, scope=scope)
-    write_skill(tmp_path / "mine" / "plain")
-    registry.sync()
-
-    def seen(team):
-        found = candidates(registry.core.reader, team=team)
-        return [(one.skill.source, one.front_matter is not None) for one in found]
-
-    assert sorted(seen("a")) == [("a", True), ("b", True), ("mine", False)]
-    assert sorted(seen("c")) == [("a", True), ("b", True), ("mine", False), ("mine", True)]
+    assert [one.skill.ref for one in candidates(reader, judged=False, name="review")] == ["review"]
+    assert len(list(candidates(reader, judged=True, name="review"))) == 2
 
 
 def test_skills_are_found_by_name_by_place_and_by_number(library, reader):

@@ -474,14 +474,14 @@ def test_a_name_means_the_one_skill_of_that_name_which_the_personality_sees(
     for source, scope in (("web", "team"), ("platform", "team"), ("mine", "personal")):
         write_skill(tmp_path / source / "deploy", body=f"# Of {source}\n")
         registry.sync(str(tmp_path / source), name=source, scope=scope)
-    assert listed("coder") == ["platform/deploy"]
+    assert listed("coder") == ["deploy"]
     assert call("skill_view", {"name": "deploy"}, personality="coder")["value"] == "# Of platform"
     assert listed("tagger") == []
     assert call("skill_view", {"name": "deploy"}, personality="chooser") == refusal("deploy")
     write_skill(tmp_path / "mine" / "plan", body="# Mine\n")
     write_skill(tmp_path / "web" / "plan", body="# Web's\n")
     registry.sync()
-    assert listed("chooser") == ["mine/plan"]
+    assert listed("chooser") == ["plan"]
     assert call("skill_view", {"name": "plan"}, personality="chooser")["value"] == "# Mine"
     assert call("skill_view", {"name": "web/plan"}, personality="chooser") == refusal("web/plan")
 

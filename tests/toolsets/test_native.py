@@ -295,9 +295,9 @@ class TestLimits:
         found = call("search_skills", query="number", limits=limits, limit=3)
         assert (found["total"], found["next_offset"]) == (12, 3)
         assert "body" in call("read_skill", name="skill-01", limits=limits)
-        assert code("read_skill", name="skill-02", limits=limits) == "skill_not_visible"
+        assert code("read_skill", name="skill-02", limits=limits) == "skill_not_found"
         assert code("update_skill", name="skill-02", description="x", limits=limits) == (
-            "skill_not_visible"
+            "skill_not_found"
         )
 
     def test_a_toolset_of_one_source_lists_reads_and_writes_only_that(

@@ -284,9 +284,7 @@ def test_why_of_a_name_is_explained_of_all_that_have_it_to_whoever_asks(site, re
     assert folder["problem"].startswith("No skill")
     _, shown = registry.tokens().create("ben", source="mine")
     own = site.ask("/why.json?q=sums", Authorization=f"Bearer {shown}").json["explanations"]
-    assert [(one["ref"], one["listed"], one["reasons"]) for one in own] == [
-        ("mine/sums", False, [])
-    ]
+    assert [(one["ref"], one["listed"], one["reasons"]) for one in own] == [("sums", True, [])]
 
 
 def test_where_it_came_from_is_told(site):

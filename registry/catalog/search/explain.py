@@ -10,7 +10,7 @@ from registry.catalog.search.find import Match, answers
 from registry.catalog.search.fit import confidence
 from registry.catalog.search.lexicon import said_for
 from registry.catalog.search.query import parse, unquoted
-from registry.catalog.search.rank import MAX_RANKED, Asked, counted
+from registry.catalog.search.rank import MAX_RANKED, Among, Asked, counted
 from registry.catalog.visibility.decisions import seen_by
 from registry.catalog.why import Explanation, explain
 from registry.core import Core
@@ -104,8 +104,10 @@ def placed(
     seen = narrowed if personality is None else seen_by(core, personality, narrowed)
     reader = core.reader
     with reader.snapshot():
-        found, (asked,) = answers(reader, [query], where(reader, seen, reader.sight))
-        search = _Search(reader, query, narrowed, found, asked)
+        among = Among.of(seen.ids)
+        condition = where(reader, seen, reader.sight, ids=False)
+        found, (asked,) = answers(reader, [query], condition, among=among)
+        search = _Search(reader, query, narrowed, found, asked, among)
         return [search.place(one) for one in subjects]
 
 
@@ -113,14 +115,20 @@ class _Search:
     """A query that was asked, and what it found."""
 
     def __init__(
-        self, reader: Reader, query: str, filters: Filters, found: Sequence[Match], asked: Asked
+        self,
+        reader: Reader,
+        query: str,
+        filters: Filters,
+        found: Sequence[Match],
+        asked: Asked,
+        among: Among | None,
     ) -> None:
         self.reader = reader
         self.query = query
         self.filters = filters
         self.found = found
         self.asked = asked
-        self.looked_for = _looked_for(reader, query, asked)
+        self.looked_for = _looked_for(reader, query, asked, among)
         self.typed = set(parse(query))
 
     def place(self, subject: Explanation) -> Placed:
@@ -259,7 +267,7 @@ class _Search:
 
 
 def _looked_for(
-    reader: Reader, query: str, asked: Asked
+    reader: Reader, query: str, asked: Asked, among: Among | None
 ) -> list[tuple[Pattern, str | None, float]]:
     """Return what was looked for, what was typed for it, and how telling it is: the most first."""
     found: dict[Pattern, tuple[str | None, float]] = {}
@@ -268,7 +276,7 @@ def _looked_for(
         found.setdefault(word.pattern, (said, word.telling))
     other = {Pattern(term): said for term, said in said_for(unquoted(query)).items()}
     others = [(term, Pattern(term)) for term in (*asked.others.lay, *asked.others.foreign)]
-    for word in counted(reader, others):
+    for word in counted(reader, others, among):
         found.setdefault(word.pattern, (other[word.pattern], word.telling))
     ordered = sorted(found.items(), key=lambda one: -one[1][1])
     return [(pattern, said, tells) for pattern, (said, tells) in ordered]

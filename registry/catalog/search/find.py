@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from registry.catalog.alike import gathered
 from registry.catalog.search.fit import FITS, confidence, missing, wanted
-from registry.catalog.search.rank import MAX_RANKED, Asked, Said, expect, rank, understand
+from registry.catalog.search.rank import MAX_RANKED, Among, Asked, Said, expect, rank, understand
 from registry.catalog.search.snippet import make_snippet
 from registry.db.asked import Condition
 from registry.db.interface import Reader
@@ -125,21 +125,23 @@ def _asked(
     """
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
-    guess = where(reader, filters, reader.sight_seen())
+    among = Among.of(filters.ids)
+    guess = where(reader, filters, reader.sight_seen(), ids=False)
     expected = None
-    if not reader.recalls(_key(queries, guess, most)):
-        expected = expecting(reader, queries, guess, most)
+    if not reader.recalls(_key(queries, guess, most, among)):
+        expected = expecting(reader, queries, guess, most, among)
     sight = reader.sight
-    condition = where(reader, filters, sight)
+    condition = where(reader, filters, sight, ids=False)
 
     def ask(reader: Reader) -> tuple[list[Match], list[Asked]]:
-        return answers(reader, queries, condition, most, expected if condition == guess else None)
+        known = expected if condition == guess else None
+        return answers(reader, queries, condition, most, known, among=among)
 
-    return *reader.remembered(_key(queries, condition, most), ask), sight
+    return *reader.remembered(_key(queries, condition, most, among), ask), sight
 
 
-def _key(queries: Sequence[str], condition: Condition, most: int) -> str:
-    return f"search {most} {queries} {condition}"
+def _key(queries: Sequence[str], condition: Condition, most: int, among: Among | None) -> str:
+    return f"search {most} {queries} {condition} {among and among.key}"
 
 
 class Expected(NamedTuple):
@@ -149,10 +151,17 @@ class Expected(NamedTuple):
     named: Sequence[Callable[[], list[int]]]
 
 
-def expecting(reader: Reader, queries: Sequence[str], condition: Condition, most: int) -> Expected:
-    """Ask ahead for what queries are going to need."""
+def expecting(
+    reader: Reader,
+    queries: Sequence[str],
+    condition: Condition,
+    most: int,
+    among: Among | None = None,
+) -> Expected:
+    """Ask ahead for what queries are going to need; a narrowed view asks for names only."""
     said = list(map(Said.of, queries))
-    expect(reader, said, condition, most)
+    if among is None:
+        expect(reader, said, condition, most)
     names = [name_key(" ".join(query.split())) for query in queries]
     return Expected(said, [ids_named(reader, name, condition) for name in names])
 
@@ -163,21 +172,26 @@ def answers(
     condition: Condition,
     most: int = MAX_RANKED,
     expected: Expected | None = None,
+    *,
+    among: Among | None = None,
 ) -> tuple[list[Match], list[Asked]]:
-    """Return what queries find in turn, the best first, and how each was understood."""
-    expected = expected or expecting(reader, queries, condition, most)
+    """Return what queries find in turn, the best first, and how each was understood.
+
+    ``among``: the skills that a narrowed view shows. How rare a word is among them decides.
+    """
+    expected = expected or expecting(reader, queries, condition, most, among)
     try:
-        return _answers(reader, expected, condition, most)
+        return _answers(reader, expected, condition, most, among)
     finally:
         reader.index.forget()
 
 
 def _answers(
-    reader: Reader, expected: Expected, condition: Condition, most: int
+    reader: Reader, expected: Expected, condition: Condition, most: int, among: Among | None
 ) -> tuple[list[Match], list[Asked]]:
-    understood = [understand(reader, said) for said in expected.said]
+    understood = [understand(reader, said, among) for said in expected.said]
     scores = [
-        _scores(reader, asked, named, condition, most)
+        _scores(reader, asked, named, condition, most, among)
         for asked, named in zip(understood, expected.named, strict=True)
     ]
     ids = list({one: None for some in scores for one in some})
@@ -198,12 +212,14 @@ def _scores(
     named: Callable[[], list[int]],
     condition: Condition,
     most: int,
+    among: Among | None,
 ) -> dict[int, float]:
     """Return what a query finds, first that whose name is exactly what was typed."""
     if not asked.words:
         return {}
-    scores = rank(reader, asked, condition, most)
-    first = {one: scores.get(one, 0.0) + NAMED for one in named()}
+    scores = rank(reader, asked, condition, most, among)
+    same = (one for one in named() if among is None or one in among.ids)
+    first = {one: scores.get(one, 0.0) + NAMED for one in same}
     return {**first, **scores, **first}
 
 

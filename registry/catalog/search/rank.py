@@ -4,15 +4,18 @@ Both lists are ranked by how often and how rare the words are (BM25); a skill's 
 put together by reciprocal ranks (Cormack, Clarke, Büttcher 2009), where heads count more.
 """
 
+import json
 import math
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Final, NamedTuple, Self
 
 from registry.catalog.search.lexicon import OtherWords, other_words
 from registry.catalog.search.query import Term, joined, parse, stem, unquoted
 from registry.db.asked import Condition, Limits, Pattern, Question, Sought
 from registry.db.interface import Reader
+from registry.disk.files import digest
 from registry.text import has_unspaced
 
 MAX_RANKED: Final = 100
@@ -53,6 +56,23 @@ _SAME_BEGINNING: Final = 1
 _CUTOFF: Final = 0.8
 _NEAREST: Final = 3
 """Of a server's words some may be gone."""
+
+
+class Among(NamedTuple):
+    """The versions that a narrowed view shows; ``key`` tells apart the views of one database."""
+
+    ids: frozenset[int]
+    key: str
+
+    @classmethod
+    def of(cls, ids: Collection[int] | None) -> "Among | None":
+        """Return the versions of a view; None: nothing narrows it."""
+        return None if ids is None else _among(tuple(ids))
+
+
+@lru_cache(maxsize=8)
+def _among(ids: tuple[int, ...]) -> Among:
+    return Among(frozenset(ids), digest(json.dumps(ids).encode()))
 
 
 class Word(NamedTuple):
@@ -103,14 +123,16 @@ class Said(NamedTuple):
         return cls(terms, compounds, other_words(unquoted(query)))
 
 
-def understand(reader: Reader, said: Said) -> Asked:
+def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
     """Return how the index is asked for a query.
 
     A word that no skill has stands for those that begin with it, else for those spelt much alike.
+    ``among``: the skills that a narrowed view shows, from which all counts come.
     """
     terms = said.terms
-    held = counted(reader, [(term, _pattern(term)) for term in (*terms, *said.compounds)])
-    words = _instead(reader, held[: len(terms)])
+    sought = [(term, _pattern(term)) for term in (*terms, *said.compounds)]
+    held = counted(reader, sought, among)
+    words = _instead(reader, held[: len(terms)], among)
     words += [word for word in held[len(terms) :] if word.heads]
     return Asked(tuple(words), said.others)
 
@@ -135,21 +157,26 @@ def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: 
     reader.index.expect(reader, [*map(sought, queries)], condition, most, limits)
 
 
-def counted(reader: Reader, looked_for: Sequence[tuple[Term, Pattern]]) -> list[Word]:
+def counted(
+    reader: Reader, looked_for: Sequence[tuple[Term, Pattern]], among: Among | None = None
+) -> list[Word]:
     """Return terms with how many skills hold what is looked for."""
-    held = _held(reader, [pattern for _, pattern in looked_for])
+    held = _held(reader, [pattern for _, pattern in looked_for], among)
     return [Word(*one, *counts) for one, counts in zip(looked_for, held, strict=True)]
 
 
-def _held(reader: Reader, patterns: Sequence[Pattern]) -> list[tuple[int, int]]:
+def _held(
+    reader: Reader, patterns: Sequence[Pattern], among: Among | None
+) -> list[tuple[int, int]]:
     """Return how many heads and bodies hold each pattern; kept until the database changes."""
 
     def nothing(_: Reader) -> dict[Pattern, tuple[int, int]]:
         return {}
 
-    known = reader.remembered("held", nothing)
+    known = reader.remembered("held" if among is None else f"held {among.key}", nothing)
     new = [one for one in dict.fromkeys(patterns) if one not in known]
-    counts = dict(zip(new, reader.index.counts(reader, new, EVERYWHERE), strict=True))
+    ids = None if among is None else among.ids
+    counts = dict(zip(new, reader.index.counts(reader, new, EVERYWHERE, ids), strict=True))
     found = [counts[one] if one in counts else known[one] for one in patterns]
     if len(known) + len(counts) > MAX_KNOWN:
         known.clear()
@@ -164,7 +191,7 @@ def _pattern(term: Term) -> Pattern:
     return Pattern(term, len(term) == 1 and len(term[0]) == 1 and has_unspaced(term[0]))
 
 
-def _instead(reader: Reader, words: Sequence[Word]) -> list[Word]:
+def _instead(reader: Reader, words: Sequence[Word], among: Among | None) -> list[Word]:
     """Return words, each that no skill has with what it may stand for."""
     found = list(words)
     unknown = [
@@ -173,12 +200,12 @@ def _instead(reader: Reader, words: Sequence[Word]) -> list[Word]:
         if not word.heads + word.bodies and _may_begin(word.typed)
     ]
     typed = [words[place].typed for place in unknown]
-    begun = counted(reader, [(one, Pattern(one, prefix=True)) for one in typed])
+    begun = counted(reader, [(one, Pattern(one, prefix=True)) for one in typed], among)
     for place, word in zip(unknown, begun, strict=True):
         if word.heads + word.bodies:
             found[place] = word
         else:
-            found[place] = _nearly(reader, words[place])
+            found[place] = _nearly(reader, words[place], among)
     return found
 
 
@@ -187,19 +214,27 @@ def _may_begin(term: Term) -> bool:
     return len(term) == 1 and len(term[0]) >= _MIN_PREFIX and not has_unspaced(term[0])
 
 
-def _nearly(reader: Reader, word: Word) -> Word:
-    """Return a word that no skill has with one that is spelt much alike, if there is one."""
+def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
+    """Return a word that no skill has with one that is spelt much alike, if there is one.
+
+    The index knows the words of all skills. In a narrowed view the words of hidden skills must not
+    take the place of visible ones, so a narrowed search tries all near words.
+    """
     said = word.typed[0]
-    if len(said) >= _MIN_SPELLED:
-        known = reader.index.vocabulary(reader, said[:_SAME_BEGINNING])
-        for other in get_close_matches(stem(said), known, _NEAREST, _CUTOFF):
-            (near,) = counted(reader, [(word.typed, Pattern((other,)))])
-            if near.heads + near.bodies:
-                return near
+    if len(said) < _MIN_SPELLED:
+        return word
+    known = reader.index.vocabulary(reader, said[:_SAME_BEGINNING])
+    most = _NEAREST if among is None else max(len(known), 1)
+    for other in get_close_matches(stem(said), known, most, _CUTOFF):
+        (near,) = counted(reader, [(word.typed, Pattern((other,)))], among)
+        if near.heads + near.bodies:
+            return near
     return word
 
 
-def rank(reader: Reader, asked: Asked, condition: Condition, most: int) -> dict[int, float]:
+def rank(
+    reader: Reader, asked: Asked, condition: Condition, most: int, among: Among | None = None
+) -> dict[int, float]:
     """Return the ids of skills that match and a condition holds for, with scores, the best first.
 
     At most ``most`` of each list are looked at.
@@ -218,7 +253,8 @@ def rank(reader: Reader, asked: Asked, condition: Condition, most: int) -> dict[
         questions.append((LAY, ("heads", [*in_heads, *map(Pattern, asked.others.lay)])))
     if asked.others.foreign:
         questions.append((FOREIGN, ("heads", list(map(Pattern, asked.others.foreign)))))
-    lists = reader.index.best(reader, [one for _, one in questions], condition, most)
+    ids = None if among is None else among.ids
+    lists = reader.index.best(reader, [one for _, one in questions], condition, most, ids)
     scores: dict[int, float] = {}
     for (weight, _), found in zip(questions, lists, strict=True):
         for place, one in enumerate(found):

@@ -46,11 +46,19 @@ class Host:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self._variables: dict[str, bool] = {}
         self._programs: dict[str, bool] = {}
+
+    def is_like(self, environ: Mapping[str, str]) -> bool:
+        """Tell whether other surroundings give the same answers as these have given."""
+        other = Host(environ)
+        return all(
+            other.has_variable(name) == has for name, has in self._variables.items()
+        ) and all(other.has_program(name) == has for name, has in self._programs.items())
 
     def has_variable(self, name: str) -> bool:
         """Tell whether the variable has a value; an empty one counts as unset."""
-        return bool(self._environ.get(name))
+        return self._variables.setdefault(name, bool(self._environ.get(name)))
 
     def has_program(self, name: str) -> bool:
         """Tell whether a program of this name, which is not a path, is on the PATH."""

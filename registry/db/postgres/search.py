@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Final
@@ -12,7 +12,7 @@ from registry.db.interface import Reader, Select, TextIndex
 from registry.db.remote import matching
 from registry.db.remote.common import FACTS, NO_VERSION, Facts
 from registry.db.remote.finding import Answer, Query, query_of, question, understood
-from registry.db.remote.matching import Find
+from registry.db.remote.matching import AMONG, Find
 from registry.db.remote.vocabulary import Vocabulary
 from registry.db.remote.words import COLUMNS, QUERY, single, text_query
 
@@ -101,12 +101,18 @@ class VectorIndex(TextIndex):
         return [question(query, about, *rest) for query in expected.queries]
 
     def counts(
-        self, reader: Reader, patterns: Sequence[Pattern], most: int
+        self,
+        reader: Reader,
+        patterns: Sequence[Pattern],
+        most: int,
+        among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
         """Return in how many heads and bodies each pattern stands, counted up to ``most``.
 
-        What the server knows to be common is estimated.
+        Common words are estimated, but not in a narrowed view: estimates count all texts.
         """
+        if among is not None:
+            return _counted_among(reader, patterns, most, among)
         queries = [text_query(one) for one in patterns]
         said = self._answer(reader).counts if patterns else {}
         left = [one for one, query in zip(patterns, queries, strict=True) if query not in said]
@@ -142,9 +148,16 @@ class VectorIndex(TextIndex):
         return found
 
     def best(
-        self, reader: Reader, asked: Sequence[Question], condition: Condition, most: int
+        self,
+        reader: Reader,
+        asked: Sequence[Question],
+        condition: Condition,
+        most: int,
+        among: Collection[int] | None = None,
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
+        if among is not None:
+            return _best_among(reader, asked, condition, most, among)
         patterns = [one for _, some in asked for one in some]
         if not patterns:
             return [[] for _ in asked]
@@ -222,6 +235,45 @@ class VectorIndex(TextIndex):
             rows = rows or reader.rows(FACTS, [NO_VERSION, NO_VERSION])
             known = self._known = Facts.of(version, rows)
         return known
+
+
+def _counted_among(
+    reader: Reader, patterns: Sequence[Pattern], most: int, among: Collection[int]
+) -> list[tuple[int, int]]:
+    """Count the heads and bodies of these versions that have each pattern."""
+    queries = [text_query(one) for one in patterns]
+    known = list(filter(None, dict.fromkeys(queries)))
+    if not known:
+        return [(0, 0)] * len(queries)
+    counts = ", ".join(
+        f"(SELECT count(*) FROM registry_find('{column.name}', {QUERY}, NULL) x JOIN v ON v.id = x)"
+        for _ in known
+        for column in COLUMNS.values()
+    )
+    values = [query for query in known for _ in COLUMNS]
+    ((*found,),) = reader.rows(f"WITH {AMONG} SELECT {counts}", [json.dumps([*among]), *values])
+    pairs = zip(found[::2], found[1::2], strict=True)
+    said = dict(zip(known, pairs, strict=True))
+    held = (said.get(query, (0, 0)) for query in queries)
+    return [(min(heads, most), min(bodies, most)) for heads, bodies in held]
+
+
+def _best_among(
+    reader: Reader,
+    asked: Sequence[Question],
+    condition: Condition,
+    most: int,
+    among: Collection[int],
+) -> list[list[int]]:
+    """Return what `VectorIndex.best` does, with weights from these versions only."""
+    finds = [Find(COLUMNS[place], some, {}) for place, some in asked]
+    left = [find for find in finds if not find.done]
+    questions = [
+        find.question(len(among), condition, most, whole=True, among=among) for find in left
+    ]
+    for find, rows in zip(left, reader.many(questions) if left else (), strict=True):
+        find.take(rows, most, whole=True)
+    return [find.ids for find in finds]
 
 
 @dataclass(slots=True)

@@ -36,11 +36,18 @@ def same_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
     )
 
 
-def listed_sketches(reader: Reader) -> dict[int, bytes]:
-    """Return what is kept of the texts of all that is listed (`document.likeness`), by name."""
+def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict[int, bytes]:
+    """Return what is kept of the texts of all that is listed (`document.likeness`), by name.
+
+    ``listed``: the versions that count as listed.
+    """
+    condition, values = f"{OFFERABLE} AND {reader.sight.visible}", []
+    if listed is not None:
+        condition, values = f"s.id {reader.in_json_array}", [json.dumps(list(listed))]
     rows = reader.rows(
         f"SELECT s.id, k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
-        f"WHERE {OFFERABLE} AND {reader.sight.visible} ORDER BY {order('name', reverse=False)}"
+        f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
+        values,
     )
     return {row[0]: bytes(row[1]) for row in rows}
 
@@ -62,4 +69,4 @@ def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
         [json.dumps(list(ids))],
     )
     found = {row[0]: skill_of(row[1:]) for row in rows}
-    return {one: found[one] for one in ids}
+    return {one: found[one] for one in ids if one in found}

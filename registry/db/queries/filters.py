@@ -156,11 +156,12 @@ def _check_texts(key: str, value: object) -> None:
 
 
 def where(
-    reader: Reader, filters: Filters, sight: Sight, *, elsewhere: bool = False
+    reader: Reader, filters: Filters, sight: Sight, *, elsewhere: bool = False, ids: bool = True
 ) -> tuple[str, list[object]]:
     """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters.
 
     ``sight`` is the reader's. ``elsewhere``: of those skills of projects that it does not show.
+    ``ids``: with the ids of the filters; without them the caller has to check these.
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
@@ -169,10 +170,10 @@ def where(
         values.append(filters.status)
     else:
         clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
-    if filters.ids is not None:
+    if filters.ids is not None and ids:
         clauses.append(f"s.id {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))
-    elif not filters.all:
+    elif filters.ids is None and not filters.all:
         clauses += [f"{sight.shadowed} = 0", sight.beyond if elsewhere else sight.within]
     if filters.offered:
         clauses.append("s.hidden = 0")

@@ -1,7 +1,7 @@
 """Which texts match a question, the best first, where all words that it has are known."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from registry.db.asked import Condition, Pattern
@@ -12,10 +12,16 @@ from registry.db.storable import MAX_INTEGER
 COMMON: Final = 1000
 """Texts with a word that is so common that what has no other word is looked at last."""
 
+AMONG: Final = (
+    "v AS MATERIALIZED (SELECT CAST(value AS bigint) AS id "
+    "FROM json_array_elements_text(CAST(? AS json)))"
+)
+"""The versions that a narrowed view shows, as a table for a SELECT."""
+
 # Whole numbers have one sum in whichever order, and cost a tenth of decimals. What is in order
 # already is looked up one after the other, until enough pass the condition.
 _FIND: Final = """
-WITH m AS MATERIALIZED ({matches}),
+WITH {among}m AS MATERIALIZED ({matches}),
 r AS MATERIALIZED (
     SELECT p, CAST(1e6 * ln(1 + greatest(? - {texts}, 0.5) / ({texts} + 0.5)) AS bigint) AS weight
     FROM m GROUP BY p
@@ -36,7 +42,7 @@ ORDER BY f.place
 
 # All that have the only word are worth the same so far.
 _FIND_ONE: Final = f"""
-WITH m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, ?) x),
+WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, ?) x{{seen}}),
 c AS (SELECT skill_id FROM m ORDER BY 1)
 SELECT f.id, 0, CAST('{{{{"0": 1000000}}}}' AS json), {{rank}}
 FROM (
@@ -77,19 +83,36 @@ class Find:
         """Whether what was asked at once leaves nothing out: of bodies, where words are rare."""
         return self._column.name == "body" and len(self._queries) > 1
 
-    def question(self, texts: int, condition: Condition, most: int, *, whole: bool) -> Select:
-        """Return what asks for ids, of so many texts; ``whole``: with nothing left out."""
+    def question(
+        self,
+        texts: int,
+        condition: Condition,
+        most: int,
+        *,
+        whole: bool,
+        among: Collection[int] | None = None,
+    ) -> Select:
+        """Return what asks for ids, of so many texts; ``whole``: with nothing left out.
+
+        ``among``: only these versions count, also for how rare a word is.
+        """
         column, queries = self._column.name, self._queries
+        seen = "" if among is None else " JOIN v ON v.id = x"
+        within = "" if among is None else f"{AMONG}, "
+        ids = [] if among is None else [json.dumps([*among])]
         if len(queries) == 1:
             rank = self._rank(["1"])
-            sql = _FIND_ONE.format(column=column, condition=condition[0], rank=rank)
+            sql = _FIND_ONE.format(
+                among=within, seen=seen, column=column, condition=condition[0], rank=rank
+            )
             enough = COMMON if self._common and not whole else MAX_INTEGER
-            return sql, [queries[0], enough, queries[0], *condition[1], most]
+            return sql, [*ids, queries[0], enough, queries[0], *condition[1], most]
         common = {} if whole else self._common
         # To read a vector costs a hundred times as much as to ask the index alone; which the server
         # does by itself for who may see all, and for others in a function (migration 0013).
         matches = " UNION ALL ".join(
-            f"SELECT {number} AS p, x AS skill_id FROM registry_find('{column}', {QUERY}, NULL) x"
+            f"SELECT {number} AS p, x AS skill_id "
+            f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"
             for number in range(len(queries))
         )
         asked = [
@@ -101,8 +124,10 @@ class Find:
         cases = [f"WHEN {queries.index(one)} THEN {about}" for one, about in common.items()]
         counted = f"CASE p {' '.join(cases)} ELSE count(*) END" if cases else "count(*)"
         rank = self._rank([_WEIGHT.format(number) for number in range(len(queries))])
-        sql = _FIND.format(matches=matches, texts=counted, condition=condition[0], rank=rank)
-        return sql, [*asked, texts, json.dumps(queries), *queries, *condition[1], most]
+        sql = _FIND.format(
+            among=within, matches=matches, texts=counted, condition=condition[0], rank=rank
+        )
+        return sql, [*ids, *asked, texts, json.dumps(queries), *queries, *condition[1], most]
 
     def take(self, rows: Sequence[tuple[Any, ...]], most: int, *, whole: bool) -> None:
         """Take what was answered; it is done where nothing that was left out can be better."""

@@ -1,7 +1,8 @@
 """Asking SQLite's full-text indexes, which rank by BM25."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import log
 from typing import Final
 
 from registry.db.asked import PARTS, Condition, Part, Pattern, Place, Question
@@ -12,18 +13,50 @@ RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(se
 """The best is the lowest. In a head, how much a word in name, tags and description counts."""
 
 
+_NAME, _TAGS, _DESCRIPTION = 4.0, 2.0, 1.0
+
+_SATURATED, _LENGTH = 1.2, 0.75
+"""The constants k1 and b of BM25, as FTS5 has them."""
+
+_USUAL: Final = {"heads": 250, "bodies": 4000}
+"""The length of a usual text, in characters."""
+
+_LOOKED_AT: Final = 120
+"""So many matches of a narrowed search are ranked by their texts; all others by their words."""
+
+_LEAST: Final = 1e-6
+"""The weight of a word that nearly all texts have."""
+
+_SHORTEST, _ENDING = 4, 2
+"""Characters of a word that are looked for at least, and those at its end that are left out."""
+
+_MOST_TEXT: Final = 1 << 13
+"""Characters of a body in which words are counted."""
+
+
 class Fts5Index(TextIndex):
     """FTS5 ranks by itself, and what passes the filters is looked up for the best only.
 
     Joining and sorting all matches of a common word takes twice as long.
+
+    A narrowed search can't use FTS5's ``bm25()``: its weights come from the number of all texts,
+    their average length, and how many of them hold a word. Scores would then tell which words the
+    texts have that the view leaves out. So FTS5 only says which texts match; this class counts and
+    weighs the ones of the view (`_Narrowed`). A text is compared with one of a usual length.
     """
 
     def counts(
-        self, reader: Reader, patterns: Sequence[Pattern], most: int
+        self,
+        reader: Reader,
+        patterns: Sequence[Pattern],
+        most: int,
+        among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
         """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
 
         def count(place: Place, pattern: Pattern) -> int:
+            if among is not None:
+                return min(most, len(_matches(reader, place, pattern, among)))
             sql = f"SELECT count(*) FROM (SELECT 1 FROM {_matching(place)} LIMIT ?)"
             rows = reader.rows(sql, [expression([pattern]), most])
             return rows[0][0] if rows else 0
@@ -31,9 +64,16 @@ class Fts5Index(TextIndex):
         return [(count("heads", one), count("bodies", one)) for one in patterns]
 
     def best(
-        self, reader: Reader, asked: Sequence[Question], condition: Condition, most: int
+        self,
+        reader: Reader,
+        asked: Sequence[Question],
+        condition: Condition,
+        most: int,
+        among: Collection[int] | None = None,
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
+        if among is not None:
+            return [_narrowed(reader, *one, condition, most, among) for one in asked]
         found: list[list[int]] = [[] for _ in asked]
         left = list(range(len(asked)))
         # A few more, since nearly always some are shadowed or invalid.
@@ -84,6 +124,96 @@ def _ranked(reader: Reader, place: Place, patterns: Sequence[Pattern], most: int
         [expression(patterns), most],
     )
     return [row[0] for row in rows]
+
+
+def _matches(reader: Reader, place: Place, pattern: Pattern, among: Collection[int]) -> list[int]:
+    """Return which versions of a view hold a pattern."""
+    rows = reader.rows(f"SELECT rowid FROM {_matching(place)}", [expression([pattern])])
+    return [one for (one,) in rows if one in among]
+
+
+def _narrowed(
+    reader: Reader,
+    place: Place,
+    patterns: Sequence[Pattern],
+    condition: Condition,
+    most: int,
+    among: Collection[int],
+) -> list[int]:
+    """Return the versions of a view that match and the condition holds for, the best first.
+
+    A word weighs the more, the fewer texts of the view hold it. Those that hold the most are put in
+    order by how often their texts have the words, and how long they are.
+    """
+    held: list[tuple[Pattern, float, set[int]]] = []
+    first: dict[int, float] = {}
+    for one in dict.fromkeys(patterns):
+        found = _matches(reader, place, one, among)
+        rarity = (len(among) - len(found) + 0.5) / (len(found) + 0.5)
+        weight = max(log(rarity), _LEAST)
+        held.append((one, weight, set(found)))
+        for version in found:
+            first[version] = first.get(version, 0.0) + weight
+    ordered = sorted(first, key=lambda version: (-first[version], version))
+    passing = _passing(reader, ordered, condition, max(most, _LOOKED_AT))
+    near = passing[:_LOOKED_AT]
+    texts = _texts(reader, place, near)
+
+    def score(version: int) -> float:
+        parts = texts.get(version, ())
+        usual = sum(len(part) for _, part in parts) / _USUAL[place]
+        enough = _SATURATED * (1 - _LENGTH + _LENGTH * usual)
+        said = ((weight, _times(one, parts)) for one, weight, some in held if version in some)
+        return sum(weight * times / (times + enough) for weight, times in said)
+
+    scores = {version: score(version) for version in near}
+    best = sorted(near, key=lambda version: (-scores[version], version))
+    return [*best, *passing[_LOOKED_AT:]][:most]
+
+
+def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most: int) -> list[int]:
+    """Return the first versions for which a condition holds, at least so many if there are."""
+    found: list[int] = []
+    start, size = 0, most + most // 4
+    while start < len(ordered) and len(found) < most:
+        some = ordered[start : start + size]
+        rows = reader.rows(
+            f"SELECT s.id FROM {FROM} WHERE s.id {reader.in_json_array} AND {condition[0]}",
+            [json.dumps(some), *condition[1]],
+        )
+        seen = {row[0] for row in rows}
+        found += [one for one in some if one in seen]
+        start, size = start + size, size * 4
+    return found
+
+
+def _texts(
+    reader: Reader, place: Place, ids: Sequence[int]
+) -> dict[int, tuple[tuple[float, str], ...]]:
+    """Return the parts of texts, in small letters, each with how much a word counts in it."""
+    chosen = [json.dumps(list(ids))]
+    if place == "heads":
+        sql = f"SELECT id, name, tags, description FROM skills WHERE id {reader.in_json_array}"
+        return {
+            version: ((_NAME, a.lower()), (_TAGS, b.lower()), (_DESCRIPTION, c.lower()))
+            for version, a, b, c in reader.rows(sql, chosen)
+        }
+    sql = (
+        "SELECT skill_id, substr(text, body_start + 1, ?) FROM documents "
+        f"WHERE skill_id {reader.in_json_array}"
+    )
+    rows = reader.rows(sql, [_MOST_TEXT, *chosen])
+    return {version: ((1.0, (text or "").lower()),) for version, text in rows}
+
+
+def _times(pattern: Pattern, parts: Sequence[tuple[float, str]]) -> float:
+    """Return about how often texts have the words of a pattern, which they are known to have.
+
+    FTS5 keeps stems, which the texts don't have. So this counts how most forms of a word begin.
+    """
+    beginnings = [word[: max(_SHORTEST, len(word) - _ENDING)] for word in pattern.words]
+    counts = [sum(weight * text.count(one) for weight, text in parts) for one in beginnings]
+    return max(1.0, min(counts, default=1.0))
 
 
 def _matching(place: Place) -> str:
