@@ -24,6 +24,9 @@ _CANDIDATE: Final = re.compile(
     "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0d\ufeff"
     "\U000e0000-\U000e01ef]"
 )
+_LONG: Final = 16
+"""Zero-width characters in a row that can encode hidden text."""
+
 _PAIRS: Final = ("\ufe0f\ufe0f", "\ufe0f\ufe0e", "\ufe0e\ufe0f", "\ufe0e\ufe0e")
 _BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _BLACK_FLAG: Final = "\U0001f3f4"
@@ -75,7 +78,7 @@ def _judge(text: str, match: re.Match[str]) -> Iterator[Place]:
         what = _named(run[0])
         if len(run) > 1:
             what = f"{len(run)} invisible characters in a row, the first {what}"
-        yield Place("zero-width-character", start, what)
+        yield Place("hidden-text" if len(run) >= _LONG else "zero-width-character", start, what)
 
 
 def _belongs(char: str, before: str, after: str) -> bool:

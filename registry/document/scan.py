@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from registry.document import threats
+from registry.document.behaviours.quoting import is_asked_for, is_entry, is_indicator
 from registry.document.behaviours.table import Behaviour, pieces
 from registry.document.encoded import find_encoded, find_secrets, look
 from registry.document.findings import NEAR, SHOWN, Place, printable
@@ -93,6 +94,7 @@ class _Quotes:
         self._text = text
         # What the front matter says of the skill introduces no example.
         self._body = max(0, lower.find(b"\n---", 3)) if kind.document else 0
+        self._kind = kind
         self._some = not words.isdisjoint(threats.ATTACK_WORDS) or not text.isascii()
         # What a skill says that it is about excuses what such skills quote, never what they ask
         # for: programs to install, secrets to send.
@@ -108,12 +110,22 @@ class _Quotes:
     def _is_quoted(self, place: Place) -> bool:
         if place.code in self._excused:
             return True
+        # In a program words prove nothing: `payload` is a name like any other.
+        if not self._kind.prose and not is_entry(self._lower, place.offset):
+            return False
+        if self._kind.prose and is_indicator(
+            self._lower, place.offset, self._body, defending=self._kind.defending
+        ):
+            return True
         if not self._some:
             return False
         begin, end = max(self._body, place.offset - 2 * NEAR), place.offset + NEAR
-        if threats.EXAMPLE.search(self._lower, begin, end):
-            return True
-        return bool(threats.FOREIGN_EXAMPLE.search(self._text, begin, end))
+        named = threats.EXAMPLE.search(self._lower, begin, end) or threats.FOREIGN_EXAMPLE.search(
+            self._text, begin, end
+        )
+        if not named:
+            return False
+        return not self._kind.prose or not is_asked_for(self._lower, place.offset, self._body)
 
 
 def _matches(

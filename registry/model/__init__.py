@@ -25,11 +25,13 @@ FindingCategory: TypeAlias = Literal["security", "format"]
 
 SECURITY_CODES: Final = frozenset(
     "agent-configuration allowed-tools-broad allowed-tools-shell archive-with-password "
-    "bidi-control command-expansion comment-instructions concealment conversation-sent "
-    "destructive-command "
-    "download-then-run encoded-data encoded-execution fake-turn file-name-unprintable hidden-text "
-    "hooks instruction-override name-look-alike nested-skill package-from-address "
-    "package-look-alike paste-site pasted-command persistence protection-off redirected-endpoint "
+    "assembled-command auto-run bidi-control claimed-approval command-expansion "
+    "comment-instructions concealment conversation-sent cryptominer destructive-command "
+    "download-then-run encoded-data encoded-execution encoded-instructions fake-turn "
+    "file-name-unprintable files-sent hidden-action hidden-text hooks instruction-override "
+    "name-look-alike "
+    "nested-skill open-door package-from-address package-look-alike paste-site pasted-command "
+    "payment-redirected persistence protection-off redirected-endpoint remote-control "
     "remote-execution remote-instructions required-program restrictions-lifted reverse-shell "
     "secret secret-asked secret-sent slow-text stranger-key system-tool-abuse terminal-control "
     "tool-shadowing untraceable-execution zero-width-character".split()

@@ -6,10 +6,11 @@ import os
 from registry.db.queries.filters import Filters
 from registry.sync.fingerprint import RULES
 from tests.conftest import OLD, write_skill
+from tests.document.attacks.agentic import DEFENSIVE, HELD_OUT, TRIED
 from tests.document.attacks.samples import DISGUISED, HARMLESS, MARK, QUOTED, SAMPLES
 from tests.document.attacks.unseen import UNSEEN
 
-FOUND = ("5", "d5026dbab0694c51")
+FOUND = ("6", "716e98d5e73846b5")
 """The version of the rules, and a digest of what they find in the texts below."""
 
 FRONTS = (
@@ -43,10 +44,11 @@ def write(folder, text):
 
 
 def test_what_the_rules_find_differs_only_where_their_version_does(registry, root):
-    texts = [text for some in (*SAMPLES.values(), *UNSEEN.values()) for text in some]
+    themes = (SAMPLES, UNSEEN, TRIED, HELD_OUT)
+    texts = [text for theme in themes for some in theme.values() for text in some]
     for number, text in enumerate((*texts, *HARMLESS, *DISGUISED)):
         write(root / f"text-{number}", text)
-    for number, (name, description, text) in enumerate(QUOTED):
+    for number, (name, description, text) in enumerate((*QUOTED, *DEFENSIVE)):
         write_skill(root / f"quoted-{number}", name=name, description=description, body=text)
     for number, front in enumerate(FRONTS):
         write(root / f"front-{number}", f"---\n{front}---\n{BODY}")

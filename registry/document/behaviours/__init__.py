@@ -4,10 +4,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from registry.document.behaviours import (
+    agents,
+    asking,
+    assembled,
+    autorun,
+    channels,
     concealment,
+    control,
     decoding,
     disclosure,
     execution,
+    leaks,
     packages,
     persistence,
     persuasion,
@@ -22,11 +29,18 @@ __all__ = ["BEHAVIOURS", "BEHAVIOUR_RULES", "FOREIGN"]
 _THEMES: Final = (
     execution,
     decoding,
+    assembled,
+    autorun,
     supply,
     packages,
     theft,
+    channels,
+    leaks,
+    asking,
     disclosure,
     persistence,
+    control,
+    agents,
     persuasion,
     concealment,
 )

@@ -1,5 +1,6 @@
-"""What is to be kept from the user, in languages with Latin letters."""
+"""Actions that are kept from the user, in languages with Latin letters."""
 
+import re
 from typing import Final
 
 from registry.document.behaviours.table import Behaviour, pattern, pieces, words
@@ -15,7 +16,158 @@ _DEED: Final = (
     r"|background|hidden)\w*|it to)"
 )
 
+_VERB: Final = (
+    r"(?:mention(?:ing)?|tell(?:ing)?|inform(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|notify(?:ing)?"
+    r"|bring(?:ing)?|refer(?:ring)? to|acknowledg(?:e|ing)|surfac(?:e|ing)|discuss(?:ing)?)"
+)
+_IT: Final = (
+    r"(?:it|this|that|these|them|any of (?:this|it)|the (?:user|human|owner|operator|upload|request"
+    r"|call|transfer|backup|hook|step|change|edit|entry|server|addition|file|command|address|line"
+    r"|commit|sync|install\w{0,7}|download)\w*)"
+)
+_ADVERB: Final = r"(?:silently|secretly|covertly|discreetly|surreptitiously|unobtrusively)"
+_DONE: Final = (
+    r"(?:run|execute|send|upload|install|download|add|append|copy|read|collect|write|fetch|forward"
+    r"|post|register|call|include|sync|push|transmit|attach|set|create|modify|change)"
+)
+_KEPT: Final = (
+    rf"(?:(?:do not|don't|dont|never|without|no need to|needn't|avoid|refrain from|must not"
+    rf"|should not"
+    rf"|shouldn't) (?:\w{{1,12}} ){{0,2}}?{_VERB} (?:\w{{1,12}} ){{0,1}}?{_IT}\b"
+    r"|leave (?:it|this|that|them|these|the \w{1,20}) out(?: of)? (?:your|the|any)\b"
+    r"|omit (?:it|this|these|them|that) (?:from|in)\b"
+    r"|keep (?:it|this|that|these|them) (?:quiet|secret|hidden|between us|to yourself|invisible"
+    r"|from the (?:user|human|owner|operator))|\bsay nothing\b|\bsay only that\b"
+    r"|\bpretend (?:that|it|nothing)\b|act as (?:if|though) nothing|make no mention"
+    r"|not be mentioned"
+    r"|without (?:\w{1,12} )?(?:drawing attention|leaving a trace|any (?:notice|mention|trace))"
+    r"|(?:the user|users|they|the human|the operator|no one|nobody|anyone) (?:does not|doesn't"
+    r"|do not"
+    r"|don't|need not|needn't|should not|shouldn't|must not|mustn't|won't|will not|will never|never"
+    r"|is not|isn't|are not|has no|have no) (?:\w{1,12} ){0,3}?(?:know|notice|find out|told"
+    r"|informed"
+    r"|bothered|aware|suspicious)\b"
+    r"|if (?:the user |they |you are |you're |anyone "
+    r"|somebody )?asks?(?:ed)?\b[^.\n]{0,50}?\b(?:say"
+    r"|answer|reply|deny|claim)\b[^.\n]{0,20}\b(?:only|that)\b"
+    rf"|{_ADVERB} (?:and \w{{1,12}} )?{_DONE}\b|{_DONE} (?:it|this|that|them"
+    rf"|the \w{{1,20}}) {_ADVERB}\b"
+    r"|behind the scenes\b)"
+)
+_NOT: Final = re.compile(
+    rb"(?:\bnot|n't|\bnever|\bavoid|\bwithout|\bno|\brather than)[ ](?:\w{1,12}[ ]){0,2}$"
+)
+_RISKY: Final = re.compile(
+    rb"\bcurl\b|\bwget\b|\bpost\b[^.\n]{0,60}https?://|\b(?:send|upload|forward|transmit|exfiltrat\w*"
+    rb"|submit|call|ping|fetch|download|sync|mirror|report|bcc|copy)\b[^.\n]{0,120}?(?:https?://(?!localhost)"
+    rb"|[\w.-]{2,40}@[\w-]{2,40}\.\w{2,6}|webhook|\bserver\b|endpoint)"
+    rb"|~/\.(?:ssh|aws|claude|cursor|codex|gemini|config|bashrc|zshrc|profile|gitconfig|npmrc|local"
+    rb"|cache|kube|netrc)|\.env\b(?!\.example)|mcp_?servers?\b|mcp\.json|\bsettings(?:\.local)?\.json"
+    rb"|\.claude\.json|claude\.md|agents\.md|memory\.md|\.cursorrules|\bcrontab\b|launchagents"
+    rb"|authorized_keys|\bid_rsa\b|\bbase64\b|\bpostinstall\b|\.git/hooks|--no-verify"
+    rb"|\b(?:api|private|ssh)[ _-]?keys?\b|\bcredentials?\b|\bpasswords?\b|\bseed phrase"
+    rb"|\brun(?:s|ning)?\b[^.\n]{0,40}[\w/-]\.(?:sh|ps1|bat)\b|\bthe upload\b|\brm -rf\b"
+    rb"|--force\b|dangerously-skip|\b0x[0-9a-f]{20}|\bbc1[a-z0-9]{14}"
+)
+# Honest texts also say what to leave out, for example secrets.
+_RIGHTLY: Final = re.compile(
+    rb"(?:mention|reveal|disclos\w{1,3}|show|log|logging|include|including|list|report|describe|document)"
+    rb"[ ](?:\w{1,12}[ ])?(?:it|this|that|these|them|the \w{2,12})[ ](?:in (?:the "
+    rb"|any )?(?:commit|code"
+    rb"|logs?|repo\w{0,8}|source|url|prompt|readme|changelog)|as\b|if\b|unless|when\b|for\b|until"
+    rb"|again|twice|because|file\b|files\b)|unless|(?:secrets?|keys?|tokens?|passwords?|values?)"
+    rb"[^.\n]{0,20}$"
+)
+REACH: Final = 260
+
+
+def _is_risky(match: re.Match[bytes]) -> bool:
+    """Return True if something risky is near a sentence that keeps it from the user."""
+    begin = max(0, match.start() - REACH)
+    begin = max(begin, match.string.rfind(b"\n#", begin, match.start()))
+    near = match.string[begin : match.end() + REACH]
+    said = match.string[match.start() : match.end() + 40]
+    before = match.string[max(0, match.start() - 30) : match.start()]
+    return (
+        _RISKY.search(near) is not None
+        and _RIGHTLY.search(said) is None
+        and _NOT.search(before) is None
+    )
+
+
 BEHAVIOURS: Final = (
+    # Something risky, kept from the user.
+    Behaviour(
+        "hidden-action",
+        words(
+            "mention mentioning tell telling inform informing reveal revealing disclose disclosing "
+            "notify notifying bring bringing acknowledge surface discuss refer referring omit "
+            "silently "
+            "secretly covertly discreetly surreptitiously unobtrusively scenes notice told "
+            "informed "
+            "bothered aware suspicious quiet secret hidden pretend asks asked attention know "
+            "trace nothing mentioned out only us yourself invisible",
+            "not don dont never without no needn avoid refrain must shouldn leave omit keep say "
+            "pretend "
+            "act make if silently secretly covertly discreetly surreptitiously unobtrusively "
+            "behind "
+            "doesn mustn won isn",
+        ),
+        pattern(_KEPT),
+        "keeps something risky from the user",
+        where="prose",
+        reach=130,
+        accept=_is_risky,
+        anchors=pieces(
+            "mention, mentioning, tell the, tell them, tell it, telling the, inform the, "
+            "informing the, "
+            "reveal, revealing, disclose, disclosing, notify the, notifying the, bring it, bring "
+            "this, "
+            "bring that, bringing it, bringing this, acknowledge, surface it, surface this, "
+            "surface the, "
+            "discuss it, discuss this, discuss the, refer to, omit it, omit this, omit them, "
+            "omit these, "
+            "silently, secretly, covertly, discreetly, surreptitiously, unobtrusively, behind "
+            "the scenes, "
+            "not notice, n't notice, never notice, be told, not told, n't told, be informed, not "
+            "informed, "
+            "bothered, not aware, n't aware, be aware, never aware, suspicious, it quiet, this "
+            "quiet, "
+            "it secret, this secret, that secret, them secret, it hidden, this hidden, them "
+            "hidden, "
+            "between us, to yourself, pretend it, pretend that, pretend nothing, user asks, user "
+            "asked, "
+            "if asked, are asked, they ask, drawing attention, a trace, any trace, as if nothing, "
+            "as though nothing, say nothing, say only, it out, this out, that out, them out, "
+            "these out, "
+            "from the user, from the human, from the owner, from the operator, not know, n't know, "
+            "never know, to know, it invisible, mentioned"
+        ),
+    ),
+    Behaviour(
+        "hidden-action",
+        words(
+            "assistant assistants agent agents claude ai model llm you",
+            "upload send post exfiltrate forward run execute fetch curl append write install read",
+            "http https ssh aws env credentials key keys token tokens curl sh mcp settings json",
+        ),
+        pattern(
+            r"(?:<!--|\[(?://|comment)\]:[ ]?#[ ]?[(\"']"
+            r"|<\w{1,8}[^<>]{0,100}(?:display[ ]?:[ ]?none"
+            r"|visibility[ ]?:[ ]?hidden|font-size[ ]?:[ ]?[01](?:px|pt)?\b|opacity[ ]?:[ ]?0\b"
+            r"|color[ ]?:[ ]?"
+            r"(?:white|transparent|#fff))[^<>]{0,100}>)(?:(?!-->)[^<]){0,300}?\b(?:assistants?|agents?|claude"
+            r"|ai|models?|llms?|you)\b(?:(?!-->)[^<]){0,200}?\b(?:upload|send|post|exfiltrate|forward|fetch"
+            r"|execute|append|install|read|copy)\b(?:(?!-->)[^<]){0,160}?(?:https?://|~/\.\w|\.env\b"
+            r"|\.ssh\b|\bcredentials\b|\bapi keys?\b|\bprivate keys?\b|mcp\.json|settings\.json)"
+        ),
+        "is an instruction that readers don't see",
+        where="prose",
+        anchors=pieces(
+            "<!-- [comment display: visibility font-size opacity color:white color:#fff"
+        ),
+        reach=900,
+    ),
     # Kept from the user.
     Behaviour(
         "concealment",
@@ -62,7 +214,7 @@ BEHAVIOURS: Final = (
         "concealment",
         words(
             "secretly covertly silently quietly discreetly surreptitiously invisibly hide "
-            "conceal omit hidden nothing summary report from"
+            "conceal omit hidden nothing summary report from leave list include"
         ),
         pattern(
             r"(?:(?:keep|hide|conceal|(?:keep|stay|remain)s? hidden) (?:this|it|that|these|them"
@@ -71,6 +223,10 @@ BEHAVIOURS: Final = (
             r"|(?:keep|leave|omit) (?:this|it|that|them|these|any mention)[^.\n]{0,40}(?:out of"
             r"|from) (?:your|the|any) (?:\w{1,10} )?(?:summary|report|reply|answer|logs?|response"
             r"|output|transcript)"
+            r"|leave (?:it|this|that|them|these|this step|the step) out of (?:your|the|any)\b"
+            r"|(?:do not|don't|never) (?:list|include|mention|show|record) (?:it|this|them|these)"
+            r"[^.\n]{0,20}(?:among|in|with) (?:your|the) (?:\w{1,12} )?(?:commands|summary|report"
+            r"|reply|answer|changes|changed files|steps|response|commit message|diff)"
             r"|(?:secretly|covertly|surreptitiously) (?:\w{1,12} )?(?:run|execute|send|upload"
             r"|install|download|add|append|include|copy|read|collect|write|fetch|forward|record)"
             r"|(?:silently|quietly|discreetly|invisibly) (?:and \w{1,12} )?(?:send\b|upload"
@@ -87,7 +243,13 @@ BEHAVIOURS: Final = (
             *pieces(
                 "secretly covertly silently quietly discreetly surreptitiously invisibly conceal"
             ),
-            *pieces("from the user, from the human, from your, out of your, nothing happened"),
+            *pieces(
+                "from the user, from the human, from your, out of your, out of the, nothing "
+                "happened"
+            ),
+            *pieces(
+                "among the, the summary, your summary, changed files, commit message, the diff"
+            ),
         ),
     ),
     Behaviour(
@@ -103,7 +265,8 @@ BEHAVIOURS: Final = (
             r"|ne (?:\w{1,3} )?(?:dites|dis|informe[zs]?|mentionne[zs]?|r.v.le[zs]?|pr.vene[zs]?"
             r"|pr.viens|signale[zs]?|montre[zs]?|parle[zs]?)\b[^.\n]{0,20} (?:pas|rien"
             r"|jamais)\b[^.\n]{0,60}utilisateur|(?:sans (?:en )?(?:informer|pr.venir|avertir"
-            r"|le dire .) (?:. )?l'utilisateur|. l'insu de l'utilisateur"
+            r"|le dire .) (?:. )?l'utilisateur|n'en parle[zs]?\b[^.\n]{0,30}utilisateur"
+            r"|. l'insu de l'utilisateur"
             r"|utilisateur ne doit (?:pas|rien|jamais))"
             r"|(?:sag|sage|erw.hne|informiere|verrate|zeige|teile|melde"
             r"|berichte)[^.\n]{0,60}(?:benutzer|nutzer|anwender)[^.\n]{0,40}\b(?:nicht|nichts|nie"

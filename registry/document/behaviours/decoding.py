@@ -1,4 +1,4 @@
-"""Code that is decoded before it runs, and shells for somebody else."""
+"""Code that is decoded before it runs, and reverse shells."""
 
 from typing import Final
 
@@ -9,6 +9,7 @@ _DECODERS: Final = (
     r"|codecs\.decode|rot_?13|\batob\b|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin"
     r"|decode64"
     r"|decode_base64|fromcharcode|buffer\.from\([^)\n]{1,2000},[ ]?['\"](?:base64|hex)"
+    r"|(?<![\w.])chr\(|\bmap\(chr\b|\bbyte(?:s|array)\(\["
     r"|frombase64string|unpack1?\(|pickle\.loads|cipher\w{0,20}\.decrypt|fernet\()"
 )
 _EXECUTORS: Final = (
@@ -19,12 +20,14 @@ _EXECUTORS: Final = (
 _DECODER_WORDS: Final = (
     "b64decode b32decode b16decode b85decode a85decode decodebytes unhexlify fromhex decompress"
     " marshal codecs rot13 atob base64 gzinflate gzuncompress rot hex2bin decode64"
-    " codecs fromcharcode frombase64string unpack unpack1 pickle fernet decrypt"
+    " codecs buffer fromcharcode frombase64string chr bytes bytearray unpack unpack1 pickle "
+    "fernet decrypt"
 )
 _DECODER_PIECES: Final = pieces(
     "b64decode b32decode b16decode b85decode a85decode decodebytes unhexlify fromhex decompress( "
     "marshal.loads codecs.decode rot13 rot_13 atob base64_decode gzinflate gzuncompress hex2bin "
-    "decode64 decode_base64 fromcharcode buffer.from( frombase64string unpack( unpack1( "
+    "decode64 decode_base64 fromcharcode buffer.from( chr( map(chr bytes([ bytearray([ "
+    "frombase64string unpack( unpack1( "
     "pickle.loads .decrypt fernet("
 )
 _DECODING_PROGRAMS: Final = (
@@ -32,7 +35,8 @@ _DECODING_PROGRAMS: Final = (
     *(f"\\{first}".encode() for first in "x01234567"),
 )
 _EXECUTOR_WORDS: Final = (
-    "exec eval compile system popen output call execsync spawnsync shell passthru function"
+    "constructor settimeout setinterval setimmediate exec eval compile system popen output call "
+    "execsync spawnsync shell passthru function"
     " instance class runinnewcontext runinthiscontext loadstring create assert check"
 )
 
@@ -67,11 +71,51 @@ BEHAVIOURS: Final = (
             ),
         ),
     ),
+    # PowerShell: fetched into a variable, or made a block of code.
+    Behaviour(
+        "encoded-execution",
+        words("iex invoke scriptblock", "downloadstring webrequest restmethod irm iwr webclient"),
+        pattern(
+            r"(?:\[?scriptblock\]?::create\([^\n]{0,60}(?:\birm\b|\biwr\b|invoke-\w{3,12}|downloadstring"
+            r"|\$)|\$(?P<name>\w{1,30})[ ]?=[^\n]{0,120}?(?:\birm\b|\biwr\b|invoke-(?:webrequest"
+            r"|restmethod)|downloadstring)[\s\S]{0,300}?(?:\biex\b|invoke-expression)[^\n]{0,20}?"
+            r"\$(?P=name)\b)",
+        ),
+        "runs what it downloads, unseen",
+        reach=600,
+        certain=(pieces("iex invoke-expression ::create("),),
+        anchors=pieces("iex invoke-expression scriptblock"),
+    ),
+    Behaviour(
+        "encoded-execution",
+        words("import src", "data"),
+        pattern(
+            r"(?:import\([ ]?|src=)[\"'`]data:(?:text|application)/(?:java"
+            r"|ecma)script[^\n]{0,40};base64"
+        ),
+        "runs what it decodes, unseen",
+        anchors=pieces("data:text data:application"),
+    ),
+    Behaviour(
+        "untraceable-execution",
+        words("deno", "http https"),
+        pattern(
+            r"deno[ ](?:run|install)[ ](?:-{1,2}[\w=,./-]{1,60}[ ]){0,6}[\"']?https?://(?!(?:[\w-]{1,20}\.)?(?:deno\.land"
+            r"|jsr\.io|esm\.sh|deno\.com|githubusercontent\.com|github\.com|unpkg\.com|examples\.deno)"
+            r"|localhost|127\.)"
+        ),
+        "runs what it downloads, unseen",
+    ),
     # Decoded, then run.
     Behaviour(
         "encoded-execution",
         words(_DECODER_WORDS, _EXECUTOR_WORDS),
-        pattern(rf"{_EXECUTORS}[ ]?\([^\n;]{{0,120}}?{_DECODERS}"),
+        # `function(a) {` in JavaScript declares a function; it does not call `Function`.
+        pattern(
+            rf"(?:{_EXECUTORS}(?<!function)[ ]?\([^\n;]{{0,120}}?{_DECODERS}"
+            rf"|(?:function|constructor)[ ]?\((?![^\n;]{{0,120}}?\)[ ]?(?:\{{|=>))[^\n;]{{0,120}}?"
+            rf"{_DECODERS}|set(?:timeout|interval|immediate)\([ ]?{_DECODERS})"
+        ),
         "runs what it decodes, unseen",
         certain=(_DECODER_PIECES,),
         accept=lambda match: match.string[max(0, match.start() - 3) : match.start()] != b"re.",
@@ -149,7 +193,7 @@ BEHAVIOURS: Final = (
         "runs what it decodes, unseen",
         reach=700,
     ),
-    # A shell for somebody else.
+    # Reverse shells.
     Behaviour(
         "reverse-shell",
         words("tcp udp", "dev"),

@@ -149,4 +149,68 @@ BEHAVIOURS: Final = (
             ),
         ),
     ),
+    Behaviour(
+        "encoded-instructions",
+        words(
+            "decode decoded decipher decrypt translate rot13 unscramble unhex",
+            "follow obey execute run carry act perform do apply comply treat",
+        ),
+        pattern(
+            r"\b(?:decode|decipher|decrypt|translate|unscramble|unhex)\b[^.\n]{0,80}?(?:\band\b|\bthen\b|[,;:.])"
+            r"[^.\n]{0,30}?\b(?:follow|obey|carry (?:it |them )?out|act (?:on|upon|according)"
+            r"|comply with"
+            r"|do (?:what|as)|treat|(?:execute|run|perform|apply) (?:it|them|its|the (?:result"
+            r"|instruct"
+            r"|orders|steps|command|decoded|hidden)|what|whatever|that))\b"
+        ),
+        "makes the model follow encoded text",
+        where="prose",
+        reach=200,
+        accept=lambda match: (
+            re.search(
+                rb"base ?64|base ?32|rot ?13|\bhex\b|encod|cipher|hidden|unicode"
+                rb"|\bdecode (?:this|it|the"
+                rb" (?:text|block|string|comment|message|following))|binary|morse|scrambl",
+                match.string[max(0, match.start() - 120) : match.end() + 40],
+            )
+            is not None
+            and re.search(
+                rb"never|do not|don't", match.string[max(0, match.start() - 40) : match.end()]
+            )
+            is None
+        ),
+    ),
+    Behaviour(
+        "conversation-sent",
+        words(
+            "system prompt above hidden verbatim instructions messages conversation tools",
+            "print output repeat reveal show dump disclose copy include send append summarise "
+            "summarize "
+            "put",
+            "http https verbatim word post send",
+        ),
+        pattern(
+            r"\b(?:print|output|repeat|reveal|dump|disclose|copy|include|send|append|put|summari[sz]e)\b"
+            r"[^.\n]{0,60}?\b(?:system (?:prompt|message)|hidden (?:messages?|instructions?|prompt)"
+            r"|everything above|(?:all|every|any|the) (?:text|words?|messages?|content"
+            r"|instructions) above"
+            r"|conversation so far|initial (?:instructions|prompt)"
+            r"|developer message)\b[^\n]{0,160}?"
+            r"(?:https?://|\bverbatim\b|word for word|\bwebhook\b|to the (?:server|endpoint))",
+        ),
+        "gives away the prompt or the conversation",
+        where="prose",
+        accept=_not_honest,
+        reach=360,
+        anchors=(
+            *pieces("verbatim"),
+            *pieces(
+                "system prompt, system message, hidden message, hidden messages, hidden "
+                "instruction, "
+                "hidden instructions, everything above, text above, words above, messages above, "
+                "content above, instructions above, conversation so far, initial instructions, "
+                "initial prompt, developer message"
+            ),
+        ),
+    ),
 )

@@ -1,4 +1,4 @@
-"""Code that nobody sees before it runs: downloaded, decoded, or steered from elsewhere."""
+"""Code that runs unseen: downloaded, decoded, or steered by another machine."""
 
 import re
 from typing import Final
@@ -35,7 +35,7 @@ _FETCHER_WORDS: Final = "curl wget aria2c iwr irm invoke bitstransfer lynx"
 
 
 def _not_a_string(match: re.Match[bytes]) -> bool:
-    """Tell whether a command stands by itself, not as a string in a program's list."""
+    """Return True if a command stands by itself, not as a string in a program's list."""
     start, end = match.span()
     return match.string[max(0, start - 1) : start] not in (b'"', b"'") and (
         match.string[end : end + 1] not in (b'"', b"'")

@@ -60,7 +60,7 @@ _SHORTENED: Final = {short: target for target in TARGETS for short in _shortened
 
 
 def _is_near(name: str) -> bool:
-    """Tell whether one insertion, deletion, replacement or swap makes a target of the name."""
+    """Return True if one insertion, deletion, replacement or swap makes a target of the name."""
     if name in _SHORTENED:
         return True
     for place, short in enumerate(_shortened(name)):

@@ -30,11 +30,72 @@ BEHAVIOURS: Final = (
             rf"(?:pip3?|npm|pnpm|yarn|uv|pipx|gem|npx|bun)[ ](?:pip[ ])?(?:install|i"
             rf"|add)[ ][^\n;&|]{{0,120}}?(?:git\+)?(?:http://(?!{LOCAL})|https?://{ADDRESS})"
         ),
-        "installs a package from an address that nobody vouches for",
+        "installs a package from an unknown address",
         reach=200,
         anchors=pieces("http:// https://1 https://2"),
     ),
+    Behaviour(
+        "package-from-address",
+        words("pip pip3 npm pnpm yarn uv npx uvx pipx bunx gem cargo go", "http https git"),
+        pattern(
+            r"(?:(?:(?:pip3?|npm|pnpm|yarn|uv|pipx|bun)[ ](?:pip[ ]|tool[ ])?(?:install|i|add)"
+            r"|cargo[ ]install|gem[ ]install)[ ](?:[^\n;&|`]{0,80}[ ])?"
+            r"|(?:npx|uvx|bunx)[ ](?:-\w{1,3}[ ]"
+            r"|--[\w-]{2,20}[ ]){0,4})[\"']?(?:[\w.-]{1,40}[ ]?@[ ]?)?"
+            r"(?:git\+)?https?://(?!(?:[\w.-]{1,60}@)?(?:[\w-]{1,40}\.){0,3}(?:github\.com|githubusercontent\.com"
+            r"|gitlab\.com|bitbucket\.org|codeberg\.org|pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)"
+            r"|yarnpkg\.com|pytorch\.org|huggingface\.co|esm\.sh|jsr\.io|crates\.io|rubygems\.org"
+            r"|googleapis\.com|googlesource\.com|amazonaws\.com|azureedge\.net|nvidia\.com|apache\.org"
+            r"|npmmirror\.com|tsinghua\.edu\.cn|aliyun\.com|pkg\.pr\.new|python\.org|anaconda\.org"
+            rf"|your|my-|{LOCAL}))(?P<address>[\w.-]{{3,100}}/[^\s\"'`]{{1,160}})",
+        ),
+        "installs a package from an unknown address",
+        accept=lambda match: (
+            re.search(
+                rb"index-url|registry|find-links|--source|proxy|--index\b|-f[ ]|mirror", match[0]
+            )
+            is None
+        ),
+        reach=240,
+        certain=((b"http://", b"https://"),),
+        anchors=(
+            *pieces(
+                "npx -, npx http, npx git, uvx -, uvx git, bunx http, cargo install, gem install"
+            ),
+            *(
+                f"{tool} {verb} ".encode()
+                for tool in "pip pip3 npm pnpm yarn uv bun pipx tool".split()
+                for verb in ("install", "i", "add")
+            ),
+        ),
+    ),
+    Behaviour(
+        "package-from-address",
+        words("whl gz zip tgz", "http https"),
+        pattern(
+            r"(?:^|\n)[ ]{0,4}[a-z][\w.\[\]-]{1,40}[ ]?@[ ]?https?://(?!(?:[\w-]{1,40}\.){0,3}(?:github\.com"
+            r"|gitlab\.com|pythonhosted\.org|pytorch\.org|huggingface\.co|githubusercontent\.com))"
+            r"[\w.-]{3,100}/[^\s]{1,160}?\.(?:whl|tar\.gz|zip|tgz)\b",
+        ),
+        "is a package from an unknown address",
+        anchors=pieces(".whl .tar.gz .zip .tgz"),
+        certain=((b"@",),),
+        reach=260,
+    ),
     # Packages and requests led elsewhere.
+    Behaviour(
+        "redirected-endpoint",
+        words("registry index trusted", "http https host url"),
+        pattern(
+            r"(?:^|\n)[ ]{0,3}(?:registry|(?:extra-)?index-url)[ ]?=[ ]?[\"']?"
+            r"https?://(?!(?:[\w-]{1,40}\.){0,3}(?:pypi\.org|npmjs\.(?:org|com)|yarnpkg\.com|npmmirror\.com"
+            r"|pytorch\.org|nvidia\.com|github\.com|pkg\.dev|amazonaws\.com|azure\.com|tsinghua\.edu\.cn"
+            rf"|aliyun\.com|jsr\.io|fury\.io)|your|my-|mirrors?\.|{LOCAL})[\w.-]{{3,100}}"
+        ),
+        "leads packages through another server",
+        anchors=pieces("registry index-url"),
+        reach=160,
+    ),
     Behaviour(
         "redirected-endpoint",
         words(

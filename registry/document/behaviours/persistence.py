@@ -113,6 +113,42 @@ BEHAVIOURS: Final = (
         pattern(r"execstart=[^\n]{0,60}(?:curl|wget|/tmp/|/dev/shm|base64|\bnc\b|bash -c)"),
         "runs at every start",
     ),
+    Behaviour(
+        "persistence",
+        words("systemd systemctl scheduledtask register new at loginitem wmi launchctl submit"),
+        pattern(
+            r"(?:(?:>>?|tee|cp|install|open\(|write_text)[^\n]{0,80}\.config/systemd/user/[\w@.-]{1,40}"
+            r"|register-scheduledtask|new-scheduledtasktrigger|register-wmievent"
+            r"|(?:add-content|out-file|set-content|>>)[ ][^\n]{0,20}\$profile\b|launchctl[ ]submit"
+            r"|make login item)"
+        ),
+        "sets up a command that starts by itself",
+        anchors=(
+            *pieces(".config/systemd/user register-scheduledtask new-scheduledtask $profile"),
+            *pieces("launchctl submit, login item, register-wmievent"),
+        ),
+    ),
+    Behaviour(
+        "persistence",
+        words("alias function", "sudo git ssh ls cd npm pip docker su curl claude"),
+        pattern(
+            r"alias[ ](?:sudo|git|ssh|ls|cd|npm|pip|docker|su|curl|claude)=[^\n]{0,100}"
+            r"(?:/tmp/|/\.|~/\.|curl|wget|base64|-c[ ])[^\n]{0,120}>>[^\n]{0,40}",
+            _PROFILE,
+        ),
+        "puts itself in the place of a command",
+        certain=((b"alias ",), (b">>",)),
+    ),
+    Behaviour(
+        "persistence",
+        words("preload dyld ld"),
+        pattern(
+            r"(?:(?:>>?|tee)[ ]?(?:-a[ ])?/etc/ld\.so\.preload"
+            r"|(?:ld_preload|dyld_insert_libraries)=[\"']?(?:/tmp/|/dev/shm/|/var/tmp/|[^\s\"']{0,60}/\.)\w)"
+        ),
+        "is loaded into every program",
+        anchors=pieces("ld.so.preload ld_preload= dyld_insert_libraries="),
+    ),
     # The agent's own rules.
     Behaviour(
         "agent-configuration",

@@ -13,7 +13,7 @@ _OLD: Final = (
 
 
 def _in_prose(match: re.Match[bytes]) -> bool:
-    """Tell whether a match lies outside code blocks and inline code."""
+    """Return True if a match lies outside code blocks and inline code."""
     before = match.string[: match.start()]
     line = before[before.rfind(b"\n") + 1 :]
     return before.count(b"```") % 2 == 0 and line.count(b"`") % 2 == 0
@@ -66,6 +66,33 @@ BEHAVIOURS: Final = (
         where="prose",
     ),
     Behaviour(
+        "instruction-override",
+        words(
+            "conflict conflicts contradict contradicts disagree disagrees differ differs override "
+            "overrides overrule overrules outrank outranks supersede supersedes precedence "
+            "priority",
+            "user system developer operator safety anthropic openai platform",
+            "skill file rules instructions document these this",
+        ),
+        pattern(
+            r"(?:\b(?:conflicts?|contradicts?|disagrees?"
+            r"|differs?)\b[^.\n]{0,40}?\b(?:the )?(?:user|system"
+            r"|developer|operator)\b[^.\n]{0,50}?\b(?:follow|obey|prefer|use|apply|go with"
+            r"|believe)\b"
+            r"[^.\n]{0,10}?\b(?:this|these|the) (?:skill|file|rules|instructions|document)\b"
+            r"|\b(?:this skill|these|this file|this document|the (?:rules|instructions"
+            r"|text) (?:of|in|"
+            r"below|here))\b[^.\n]{0,60}?\b(?:overrides?|overrules?|outranks?|supersedes?|(?:take|has|have)"
+            r"s? (?:precedence|priority) over"
+            r"|beats?)\b[^.\n]{0,30}?\b(?:the )?(?:system (?:prompt|message"
+            r"|instructions)|user'?s?(?: \w{1,12})? (?:instructions|request|wishes|rules"
+            r"|preferences)"
+            r"|the user\b|developer|operator|safety|anthropic|openai|platform))"
+        ),
+        "tells the model to drop its instructions",
+        where="prose",
+    ),
+    Behaviour(
         "restrictions-lifted",
         words(
             "mode restrictions unrestricted dan guardrails filters limits guidelines bound "
@@ -104,11 +131,13 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "fake-turn",
-        words("system im inst human assistant user sys"),
+        words("system im inst human assistant user sys admin developer"),
         pattern(
             r"(?:<\|(?:im_start|im_end|system|user|assistant|start_header_id|eot_id|endoftext)\|>"
             r"|<</?sys>>|\[/?inst\]"
-            r"|(?:^|\n)[ ]{0,3}</?system(?:[ _-]?(?:prompt|message|instructions?|override))?>"
+            r"|(?:^|\n)[ ]{0,3}</?(?:system|admin|developer)(?:[ _-]?(?:prompt|message"
+            r"|instructions?|override"
+            r"|reminder|notice|note|policy|update))?>"
             r"|</(?:skill|skills|document|context|instructions|available_skills)>\s{0,4}<[a-z]"
             r"|(?:^|\n)[ ]{0,3}(?:\*\*)?\[system(?:[ ](?:message|prompt|override|note|notice"
             r"|admin))?\](?:\*\*)?[ ]?:?|(?:^|\n)#{1,6} system:[ ]?\n|(?:^|\n)\n(?:human"
@@ -118,7 +147,9 @@ BEHAVIOURS: Final = (
         accept=_in_prose,
         where="prose",
         reach=400,
-        anchors=pieces("<| <<sys inst] <system </system </skill [system system: human:"),
+        anchors=pieces(
+            "<| <<sys inst] <system </system <admin <developer </skill [system system: human:"
+        ),
     ),
     # In place of others.
     Behaviour(

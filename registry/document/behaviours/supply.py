@@ -81,7 +81,7 @@ def _around(match: re.Match[bytes], before: int = NEAR, after: int = NEAR) -> by
 
 
 def _locked(match: re.Match[bytes]) -> bool:
-    """Tell whether a password is that of an archive or program to be downloaded and run."""
+    """Return True if a password is that of an archive or program to be downloaded and run."""
     near = _around(match)
     return bool(
         _HAS_ARCHIVE.search(near)
@@ -91,7 +91,7 @@ def _locked(match: re.Match[bytes]) -> bool:
 
 
 def _demanded(match: re.Match[bytes]) -> bool:
-    """Tell whether what is downloaded is a program to be run before all else."""
+    """Return True if what is downloaded is a program to be run before all else."""
     near = _around(match, 200, 260)
     return bool(
         _HAS_PROGRAM.search(near)

@@ -132,7 +132,10 @@ SECRET_FILE: Final = (
     r"|\.claude[/\\]\.credentials|auth-profiles\.json|\.openclaw[/\\](?:openclaw\.json|credentials)"
     r"|\.clawdbot[/\\]|/etc/(?:passwd|shadow)\b|_history\b|\.electrum|metamask"
     r"|\.config[/\\]google-chrome"
-    r"|credentials\.json|\.codex[/\\]auth|\.npmrc)"
+    r"|credentials\.json|\.codex[/\\]auth|\.npmrc|\.pgpass\b|\.azure[/\\]|\.password-store"
+    r"|\.vault-token|/keyrings\b|oauth_creds|ledger live|[/\\]exodus\b|\.bitcoin[/\\]"
+    r"|\.ethereum[/\\]"
+    r"|gh[/\\]hosts\.yml|\.terraform\.d|\.cargo[/\\]credentials|local state\b|web data\b)"
 )
 """Files and folders that hold what gives access."""
 

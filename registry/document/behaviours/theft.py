@@ -42,11 +42,17 @@ _STRONG_PIECES: Final = (
 _FILE_PIECES: Final = (
     *_STRONG_PIECES,
     *pieces(".env credentials keystore metamask .npmrc .pypirc keychains keychain logins.json"),
+    *pieces(
+        ".config/gh hosts.yml .pgpass .azure .password-store .vault-token keyrings oauth_creds"
+    ),
+    *pieces(".bitcoin .ethereum .terraform.d"),
+    b"ledger live",
 )
 _STRONG_WORDS: Final = (
     "ssh rsa ed25519 ecdsa id aws netrc git gnupg solana gcloud login cookies logins wallet "
     "claude auth openclaw clawdbot"
-    " shadow passwd history electrum kube docker keychain exodus"
+    " shadow passwd history electrum kube docker keychain exodus gh pgpass azure password vault"
+    " keyrings oauth ledger bitcoin ethereum terraform"
 )
 _VENDORS: Final = (
     r"(?P<vendor>openai|anthropic|claude|aws|github|gh|gitlab|npm|pypi|stripe|slack|google|gemini"
@@ -67,7 +73,7 @@ _HOST = re.compile(rb"https?://(?:[^\s/@\"']{1,60}@)?([\w.-]{3,100})")
 
 
 def _of_a_stranger(match: re.Match[bytes]) -> bool:
-    """Tell whether a vendor's key goes to a host that is not the vendor's."""
+    """Return True if a vendor's key goes to a host that is not the vendor's."""
     begin = match.string.rfind(b"\n", 0, match.start()) + 1
     line = match.string[max(begin, match.start() - 300) : match.end() + 200]
     vendor = match["vendor"]
@@ -153,7 +159,7 @@ BEHAVIOURS: Final = (
             _VENDORS,
             r"_[a-z_]{0,30}(?:key|token|secret|pat)\b",
         ),
-        "sends a key to somebody else than whom it is for",
+        "sends a key to a stranger",
         accept=_of_a_stranger,
         anchors=(b"_key", b"_token", b"_secret", b"_pat"),
     ),

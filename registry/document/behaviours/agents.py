@@ -1,0 +1,247 @@
+"""What is done to the agent itself: its servers, permissions, memory, and its user's consent."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import Behaviour, pattern, pieces, words
+
+_SETTINGS: Final = (
+    r"(?:\.claude\.json|\.claude[/\\\"', ]{1,6}settings(?:\.local)?\.json|\.cursor[/\\\"', ]{1,6}"
+    r"(?:mcp|settings|permissions|cli-config)\.json|\.codex[/\\\"', ]{1,6}config\.toml"
+    r"|\.gemini[/\\\"', ]{1,6}settings\.json|claude_desktop_config\.json|\.codeium[^\n]{0,30}"
+    r"mcp_config\.json|\.openclaw[/\\\"', ]{1,6}openclaw\.json"
+    r"|\.continue[/\\\"', ]{1,6}config\.\w{4}"
+    r"|opencode\.json|\.vscode[/\\\"', ]{1,6}(?:settings|mcp)\.json)"
+)
+_SETTINGS_PIECES: Final = pieces(
+    ".claude.json settings.json settings.local.json mcp.json permissions.json cli-config.json "
+    "config.toml claude_desktop_config.json mcp_config.json openclaw.json opencode.json "
+    "config.json config.yaml"
+)
+_OPEN: Final = (
+    r"(?:bash\((?:\*|:\*)?\)|\\?[\"']bash\\?[\"'][ ]?,[ ]?\\?[\"'](?:write|edit|webfetch)"
+    r"|allow\\?[\"']?[ ]?[:=+]{1,2}[ ]?\[?[ ]?\\?[\"']\*|bypasspermissions"
+    r"|skipdangerousmodepermissionprompt|enableallprojectmcpservers[\"' ]{0,3}:[ ]?true"
+    r"|(?:auto[_-]?approve|autoaccept|alwaysallow|yolo)[\w.]{0,20}[\"'\] ]{0,4}[:=][ ]?"
+    r"(?:true|\[[ ]?[\"']\*)|approval_policy[ =\\\"']{1,5}never|danger-full-access"
+    r"|disableallhooks|permissions\.deny[^\n]{0,10}=[ ]?\[\])"
+)
+_WRITES: Final = (
+    r"(?:json\.dump|write_text|writefile(?:sync)?|\.write\(|>>?[ ]?[~\"'$/.]|\btee\b|\bjq[ ]"
+    r"|\bsed[ ]-i"
+    r"|\bmv[ ]|\bcp[ ]|\bedit\b|\badd\b|\bset\b|\bwrite\b|\bchange\b|\bput\b|\bupdate\b|\bcreate\b"
+    r"|\bappend\b|\bmodify\b|\bcat[ ]<<)"
+)
+_MEMORY: Final = (
+    r"(?:claude\.md|agents\.md|soul\.md|memory\.md|gemini\.md|identity\.md|user\.md|heartbeat\.md"
+    r"|\.cursorrules|\.windsurfrules|copilot-instructions\.md)"
+)
+_MEMORY_PIECES: Final = pieces(
+    "claude.md agents.md soul.md memory.md gemini.md identity.md user.md heartbeat.md .cursorrules "
+    ".windsurfrules copilot-instructions.md"
+)
+_TRUST: Final = (
+    r"(?:(?:is|are) (?:always )?(?:safe|trusted|pre-?approved|verified)\b|always (?:trust|run|allow"
+    r"|approve|obey|prefer|install|send|upload)|never (?:need|needs|ask|review|warn|flag|question"
+    r"|check|refuse)|without (?:asking|review|confirm\w*|approval|checking)|(?:skip|no) (?:the )?"
+    r"(?:review|verification|confirmation|security)|pre-?approved|must (?:include|send|upload)"
+    r"|trust (?:every|all|any))"
+)
+_NEGATED: Final = re.compile(rb"(?:never|not|don't|avoid|cannot|without|refuse)[ ][^.\n]{0,60}$")
+
+
+def _not_negated(match: re.Match[bytes]) -> bool:
+    before = match.string[max(0, match.start() - 80) : match.start()]
+    return _NEGATED.search(before) is None
+
+
+BEHAVIOURS: Final = (
+    # Permissions that are opened.
+    Behaviour(
+        "protection-off",
+        words("settings json config toml claude opencode"),
+        pattern(
+            rf"(?:{_SETTINGS}[\s\S]{{0,240}}?{_OPEN}|{_OPEN}[\s\S]{{0,240}}?{_SETTINGS})",
+        ),
+        "lets the agent do everything unasked",
+        anchors=_SETTINGS_PIECES,
+        reach=420,
+        certain=(
+            pieces(
+                "bash( bash\" bash' bash\\ allow bypasspermissions skipdangerous enableallproject "
+                "approve accept yolo approval_policy danger-full disableallhooks permissions.deny"
+            ),
+        ),
+        accept=lambda match: (
+            _not_negated(match)
+            and re.search(
+                _WRITES.encode(), match.string[max(0, match.start() - 160) : match.end() + 200]
+            )
+            is not None
+        ),
+    ),
+    Behaviour(
+        "protection-off",
+        words(
+            "never trust allow danger approvals permissions autoapprove",
+            "codex copilot gemini q claude ask",
+        ),
+        pattern(
+            r"(?:--ask-for-approval[ =]never|--allow-all-tools\b|--trust-all-tools\b"
+            r"|--sandbox[ =]danger-full-access|--approval-mode[ =](?:yolo|full)"
+            r"|[\"']?chat\.tools\.(?:global\.)?autoapprove[\"'\] ]{0,4}[:=][ ]?true)",
+        ),
+        "switches off a protection of the agent",
+        anchors=pieces(
+            "--ask-for-approval --allow-all-tools --trust-all-tools danger-full-access "
+            "--approval-mode chat.tools"
+        ),
+        reach=100,
+        accept=_not_negated,
+    ),
+    # A program that changes the agent's servers.
+    Behaviour(
+        "agent-configuration",
+        words("mcpservers mcp servers", "json toml"),
+        pattern(
+            rf"{_SETTINGS}[\s\S]{{0,500}}?mcp_?servers[\"'\]]{{0,3}}(?:\]|\.\w|\[|,[ ]?\{{\}}\)\[)"
+            r"[\s\S]{0,300}?(?:json\.dump|write_text|writefile|\.write\()",
+        ),
+        "adds a server to the agent",
+        anchors=pieces("mcpservers mcp_servers"),
+        certain=(pieces("json.dump write_text writefile .write("),),
+        reach=900,
+    ),
+    # Memory and rules.
+    Behaviour(
+        "agent-configuration",
+        words(
+            "memory memories remember",
+            "save store add write record commit remember put note",
+            "always never safe trusted without skip must trust approved preapproved pre verified "
+            "no",
+        ),
+        pattern(
+            r"(?:\b(?:save|store|add|write|record|commit|put|note)\b[^.\n]{0,60}?\b(?:memory|memories)\b"
+            r"|\bremember (?:permanently|forever|from now on|for (?:all|every) (?:future|later))\b)"
+            rf"[^\n]{{0,160}}?{_TRUST}",
+        ),
+        "changes what the agent remembers",
+        where="prose",
+        accept=_not_negated,
+    ),
+    Behaviour(
+        "agent-configuration",
+        words(
+            "claude agents soul memory gemini identity user heartbeat cursorrules windsurfrules "
+            "copilot",
+            "add append write insert put edit update",
+            "always never safe trusted without skip must trust approved don not do send upload",
+        ),
+        pattern(
+            r"\b(?:add|append|write|insert|put|edit|update)\b[^.\n]{0,120}?",
+            _MEMORY,
+            r"[^\n]{0,40}?\b(?:saying|says?|that|which|with|so|stating|telling|line|rule)\b"
+            rf"[^\n]{{0,160}}?(?:{_TRUST}|(?:don't|do not|never) (?:mention|tell|list|reveal|ask"
+            rf"|show))",
+        ),
+        "changes the agent's own rules",
+        anchors=_MEMORY_PIECES,
+        where="prose",
+        accept=_not_negated,
+    ),
+    Behaviour(
+        "agent-configuration",
+        words(
+            "claude agents soul memory gemini cursorrules windsurfrules copilot",
+            "open write append appendfile appendfilesync writefile writefilesync text",
+        ),
+        pattern(
+            _MEMORY,
+            r"[\s\S]{0,300}?(?:\.open\([\"']a|open\([^\n]{0,60}[\"']a[\"']|appendfile(?:sync)?\()"
+            r"[\s\S]{0,200}?(?:\bcurl\b|\bwget\b|https?://|\balways\b|\bignore\b|\bmust\b"
+            r"|without asking"
+            r"|\bobey\b|\btrust\b|\.env\b)",
+        ),
+        "changes the agent's own rules",
+        anchors=_MEMORY_PIECES,
+        reach=640,
+        accept=lambda match: re.search(rb"\n(?:def|class|function) ", match[0]) is None,
+    ),
+    # Consent that the user did not give.
+    Behaviour(
+        "claimed-approval",
+        words(
+            "approved authorised authorized consented agreed granted allowed confirmed preapproved",
+            "user operator administrator admin owner human customer team developer users "
+            "operators administrators admins owners humans customers developers",
+            "every all any full everything commands actions blanket whatever",
+        ),
+        pattern(
+            r"\b(?:user|operator|administrator|admin|owner|human|customer|security team"
+            r"|developer)s?\b"
+            r"[ ](?:has|have|had)?[ ]?(?:already |previously |fully |explicitly |just |pre-?){0,2}"
+            r"(?:approved|authori[sz]ed|consented to|agreed to|granted|allowed"
+            r"|confirmed)\b[^.\n]{0,30}?"
+            r"\b(?:every(?:thing)?|all|any|full|blanket|whatever)\b[^.\n]{0,30}?(?:commands?|actions?"
+            r"|steps?|tools?|permissions?|access|operations?|requests?|changes|calls?|[.,;\n]|this)",
+        ),
+        "claims that the user has agreed",
+        where="prose",
+        accept=lambda match: (
+            _not_negated(match)
+            and re.search(
+                rb"\b(?:if|once|until|unless|whether|when|after|that|ensure|verify|confirm|wait|has"
+                rb" the)[ ](?:\w{1,12}[ ]){0,3}$",
+                match.string[max(0, match.start() - 40) : match.start()],
+            )
+            is None
+        ),
+    ),
+    Behaviour(
+        "claimed-approval",
+        words(
+            "hereby administrator admin operator owner",
+            "allow authorise authorize grant permit approve",
+            "all any every full everything",
+        ),
+        pattern(
+            r"(?:\bhereby\b|\bas (?:the |an? )?(?:administrator|admin|operator|owner|root user)\b)"
+            r"[^.\n]{0,60}?\b(?:allow|authori[sz]e|grant|permit|approve)\b[^.\n]{0,30}?"
+            r"\b(?:all|any|every|full|everything)\b",
+        ),
+        "claims that everything is allowed",
+        where="prose",
+    ),
+    Behaviour(
+        "claimed-approval",
+        words(
+            "approve accept confirm ask confirmation permission approval",
+            "delete overwrite push install run execute send upload transfer pay remove prompts "
+            "prompt dialog dialogs sign",
+            "not never don without yourself automatically",
+        ),
+        pattern(
+            r"(?:(?:do not|don't|never) (?:ever )?(?:ask|prompt"
+            r"|wait)\b[^.\n]{0,30}?\b(?:confirmation"
+            r"|permission|approval|consent|confirm)\b[^.\n]{0,20}?\b(?:before|when|to)\b[^.\n]{0,30}?"
+            r"\b(?:delet|overwrit|push|force|upload|send|transfer|pay|sign|drop|eras|wip)\w{0,4}\b"
+            r"|\b(?:approve|accept|confirm|answer yes to|click through)\b[^.\n]{0,20}?\b(?:all"
+            r"|every|any)"
+            r"\b[^.\n]{0,20}?\b(?:prompts?|dialogs?|confirmations?|permission requests?)\b"
+            r"[^.\n]{0,30}?(?:yourself|automatically|on (?:the user's|their) behalf|for the user"
+            r"|without))",
+        ),
+        "acts without asking the user",
+        where="prose",
+        accept=_not_negated,
+        reach=160,
+        anchors=pieces(
+            "not ask, n't ask, never ask, ever ask, not prompt, n't prompt, never prompt, not "
+            "wait, "
+            "n't wait, never wait, all prompts, every prompt, any prompt, all permission, "
+            "every permission, any permission, all confirmation, every confirmation, all dialogs, "
+            "every dialog, permission prompts, permission requests"
+        ),
+    ),
+)

@@ -1,0 +1,238 @@
+"""Channels by which secrets leave a machine besides a request: DNS, pictures, mail, git."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern, pieces, words
+
+_LOOKUP: Final = r"\b(?:dig|nslookup|drill|ping|resolvectl|getent hosts|resolve-dnsname|host)[ ]"
+
+_LOOKUP_CALL: Final = (
+    r"(?:gethostbyname(?:_ex)?|getaddrinfo|dns\.(?:promises\.)?(?:resolve\w{0,5}|lookup|query)"
+    r"|resolver\.(?:resolve|query)|net\.lookup\w{1,6}|getaddresses|gethostaddresses)\("
+)
+
+_SECRET_VARIABLE: Final = r"\w{0,30}(?:_token|_key|_secret|secret_|passw|credential|_pat)\w{0,20}\b"
+
+_ENCODED: Final = (
+    r"(?:base64|base32|b64encode|b32encode|hexlify|\bxxd\b|\.hex\(\)|\bod[ ]-|tostring\(['\"]"
+    r"(?:hex|base64)|\bfold[ ]|\bbtoa\()"
+)
+
+SECRET_NAMED: Final = (
+    r"(?:\.env\b(?!\.example)|\.ssh\b|\.aws\b|\bid_rsa\b|\.netrc\b|credentials?\b|secrets?\b"
+    r"|passwords?\b|api[ _-]?keys?\b|(?:access|auth|github|session|api)[ _-]?tokens?\b"
+    r"|private keys?"
+    r"|environment variables?|env vars?|seed phrase|\w{2,20}_(?:api_)?(?:key|token|secret)\b)"
+)
+
+NAMED_WORDS: Final = (
+    "env ssh aws rsa netrc credential credentials secret secrets password passwords key keys token "
+    "tokens environment seed"
+)
+
+# The place in an address that a value is put into.
+_FILLED: Final = (
+    r"(?:\$\(|\$\{?\w{0,30}(?:key|token|secret|pass|env)|`[ ]?cat|\{\{?[^}\n]{0,40}(?:key|token"
+    r"|secret|env\b|pass|cred|contents?)|<[^>\n]{0,40}(?:\benv|key|token|secret|contents?|cred"
+    r"|base64|encoded)|\[[^\]\n]{0,40}(?:\benv|key|token|secret|contents?|cred|base64|encoded)"
+    r"|%7b|\$env:)"
+)
+
+_HONEST: Final = re.compile(
+    rb"header|bearer|authorization|x-api-key|\bnever\b|don't|do not |avoid|localhost|oauth|sign in"
+    rb"|log ?in|\bcallback"
+)
+
+
+def not_honest(match: re.Match[bytes]) -> bool:
+    """Return True if the text near a match does not speak of an ordinary login or request."""
+    return _HONEST.search(match.string[max(0, match.start() - 80) : match.end() + 60]) is None
+
+
+BEHAVIOURS: Final = (
+    # DNS.
+    Behaviour(
+        "secret-sent",
+        words("dig nslookup drill ping resolvectl getent dnsname host"),
+        pattern(
+            _LOOKUP,
+            r"[^\n]{0,80}?(?:\$\(|`)[^\n]{0,160}?(?:",
+            SECRET_FILE,
+            rf"|\bprintenv\b|\benv\b|{_ENCODED}|\${_SECRET_VARIABLE})[^\n]{{0,160}}?\.[\w${{-]",
+        ),
+        "sends secrets by the names that it looks up",
+        certain=((b"$(", b"`"),),
+    ),
+    Behaviour(
+        "secret-sent",
+        words(
+            "dig nslookup drill ping resolvectl getent dnsname host",
+            "base64 base32 xxd fold hexlify od",
+        ),
+        pattern(
+            r"(?:",
+            SECRET_FILE,
+            rf"|\bprintenv\b|\benv\b|\${{?{_SECRET_VARIABLE})[\s\S]{{0,200}}?{_ENCODED}"
+            rf"[\s\S]{{0,300}}?{_LOOKUP}[^\n]{{0,60}}?[$%][^\n]{{1,80}}?\.[\w$-]",
+        ),
+        "is sent by the names that are looked up",
+        reach=700,
+        anchors=pieces("dig nslookup drill ping resolvectl getent dnsname host"),
+        certain=((b"$", b"%"), pieces("dig nslookup drill ping resolvectl getent dnsname host")),
+    ),
+    Behaviour(
+        "secret-sent",
+        words(
+            "gethostbyname gethostbyname_ex getaddrinfo ex resolve resolve4 resolvetxt lookup "
+            "query resolver getaddresses gethostaddresses lookuphost lookuptxt lookupip",
+            "environ env getenv base64 b64encode b32encode hexlify hex tostring btoa ssh aws rsa",
+        ),
+        pattern(
+            r"(?:\benviron\b|process\.env|getenv|",
+            SECRET_FILE,
+            rf"|{_ENCODED})[\s\S]{{0,500}}?{_LOOKUP_CALL}[^\n]{{0,160}}?"
+            r"(?:[\"'`]\.[\w.-]{4,80}[\"'`]|\}\.[\w.-]{4,80}[\"'`]|%s?\.[\w.-]{4,80}[\"'`])",
+        ),
+        "is sent by the names that are looked up",
+        reach=900,
+        certain=(
+            pieces(
+                "gethostbyname( gethostbyname_ex( getaddrinfo( dns.resolve dns.lookup dns.query "
+                "dns.promises. resolver.resolve( resolver.query( net.lookup getaddresses( "
+                "gethostaddresses("
+            ),
+        ),
+    ),
+    Behaviour(
+        "secret-asked",
+        words(
+            "dns subdomain subdomains subdomain-labels",
+            NAMED_WORDS,
+            "encode send resolve look query put split exfiltrate lookup append",
+        ),
+        pattern(
+            r"\b(?:encode|send|resolve|look up|query|put|split|exfiltrate"
+            r"|append)\b[^.\n]{0,100}?(?:",
+            rf"{SECRET_NAMED}[^\n]{{0,120}}?\b(?:dns|sub-?domains?)\b"
+            rf"|\b(?:dns|sub-?domains?)\b[^\n]{{0,80}}?{SECRET_NAMED})",
+        ),
+        "asks for secrets to be sent by DNS",
+        where="prose",
+        accept=lambda match: (
+            not_honest(match)
+            and re.search(
+                rb"encod|base64|hex\b|exfiltrat|\bchunks?\b|label|\bas (?:a |the )?sub-?domain",
+                match.string[match.start() : match.end() + 80],
+            )
+            is not None
+        ),
+    ),
+    # Pictures.
+    Behaviour(
+        "secret-sent",
+        words("http https", NAMED_WORDS + " cat contents content base64 encoded"),
+        pattern(
+            r"(?:!\[[^\]\n]{0,80}\]\([ ]?<?|<(?:img|iframe)\b[^>\n]{0,100}"
+            r"(?:src|href)=[\"']?|url\([\"']?)",
+            rf"https?://[^)\s\"']{{3,160}}?[?&=/]{_FILLED}",
+        ),
+        "is a picture whose address carries secrets",
+        anchors=pieces("](http:// ](https:// <img <iframe url(http"),
+        where="prose",
+        reach=320,
+        accept=lambda match: (
+            re.search(
+                rb"shields\.io|badge\.fury|codecov|github\.com|githubusercontent|\.css|\.js[\"'?]"
+                rb"|googleapis|maps",
+                match[0],
+            )
+            is None
+        ),
+    ),
+    Behaviour(
+        "secret-sent",
+        words(
+            "http https", NAMED_WORDS, "img png gif svg jpg image picture badge pixel http https"
+        ),
+        pattern(
+            r"\b(?:read|take|collect|encode|base64|append|insert|put|embed|fill|contents? of"
+            r"|value of)"
+            rf"\b[^\n]{{0,100}}?{SECRET_NAMED}[\s\S]{{0,260}}?"
+            r"(?:!\[[^\]\n]{0,80}\]\(|<img\b[^>\n]{0,60}src=[\"']?)https?://[^)\s\"']{3,120}"
+            r"(?:[?&][\w-]{1,20}=[^)\s\"']{0,60}|/[a-z_<{\[$]{3,40}\.(?:png|gif|svg|jpg))[)\"']",
+        ),
+        "goes into the address of a picture",
+        where="prose",
+        anchors=pieces("](http:// ](https:// <img"),
+        reach=620,
+        accept=lambda match: (
+            not_honest(match)
+            and re.search(rb"shields\.io|badge\.fury|codecov|github\.com", match[0]) is None
+        ),
+    ),
+    Behaviour(
+        "secret-sent",
+        words("http https", NAMED_WORDS, "image picture badge pixel img"),
+        pattern(
+            r"(?:\b(?:image|picture|badge|pixel|img)\b[^\n]{0,120}?https?://[^\s\"')]{3,160}"
+            r"[\s\S]{0,120}?\b(?:replace|replacing|filled?|where|with|substitut\w{1,4}|append\w{0,3}"
+            rf"|followed by|carr(?:ies|ying)|contain(?:s|ing)|is)\b[^\n]{{0,80}}?{SECRET_NAMED})",
+        ),
+        "is a picture whose address carries secrets",
+        where="prose",
+        anchors=pieces("image picture badge pixel"),
+        reach=480,
+        accept=lambda match: (
+            not_honest(match)
+            and re.search(rb"encod|base64|append|replac|fill|carr|value|contents?", match[0])
+            is not None
+            and re.search(rb"[?&]\w{1,20}=", match[0]) is not None
+        ),
+    ),
+    # Mail, git and comments.
+    Behaviour(
+        "secret-sent",
+        words("mail mailx mutt sendmail msmtp swaks mpack smtp"),
+        pattern(
+            r"(?:(?:cat|tar|zip|base64|gpg|printenv|env|head|tail)\b[^\n|]{0,160}?(?:",
+            SECRET_FILE,
+            r"|(?<=env))[^\n|]{0,120}(?:\|[^\n|]{1,80}){0,2}\|[ ]?(?:mail|mailx|mutt|sendmail|msmtp"
+            r"|swaks)\b|(?:mail|mailx|mutt|swaks|mpack)[ ][^\n]{0,160}?(?:<|-a"
+            r"|--attach)[ ]?[^\n]{0,60}?",
+            SECRET_FILE,
+            r")",
+        ),
+        "mails a file that holds secrets",
+        reach=360,
+    ),
+    Behaviour(
+        "secret-sent",
+        words("smtplib nodemailer sendmail", "ssh aws env rsa credentials login history wallet"),
+        pattern(
+            r"(?:open|read_text|read_bytes|readfilesync|readfile|path|join"
+            r"|expanduser)[ (][^\n]{0,100}?",
+            SECRET_FILE,
+            r"[\s\S]{0,700}?(?:smtplib|nodemailer|sendmail|send_message)",
+        ),
+        "is read, and a mail is sent",
+        reach=1100,
+        accept=lambda match: re.search(rb"load_dotenv|dotenv|```\n", match[0]) is None,
+    ),
+    Behaviour(
+        "secret-sent",
+        words("git gh", "add gist issue pr release", "push create comment upload"),
+        pattern(
+            r"(?:git[ ]add[ ][^\n]{0,20}(?:-f|--force)[ ][^\n]{0,60}?",
+            SECRET_FILE,
+            r"[\s\S]{0,300}?git[ ]push|gh[ ](?:gist[ ]create|issue[ ](?:create|comment)"
+            r"|pr[ ]comment"
+            r"|release[ ]upload)[^\n]{0,160}?(?:\$\((?:cat|base64|env|printenv)[^\n]{0,60}?)?(?:",
+            SECRET_FILE,
+            r"|\$\((?:printenv|env)\b))",
+        ),
+        "publishes a file that holds secrets",
+        anchors=pieces("git add, gh gist, gh issue, gh pr, gh release"),
+        reach=420,
+    ),
+)

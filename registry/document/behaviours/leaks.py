@@ -1,0 +1,263 @@
+"""Programs that send secrets, files, keystrokes or the clipboard to another machine."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern, pieces, words
+
+_SENT: Final = (
+    r"(?:requests\.(?:post|put|get)|httpx\.(?:post|put|get)|urlopen|urllib\.request\.request"
+    r"|session\.post|axios(?:\.(?:post|put|get|request))?|(?<![\w.])fetch|https?\.request|sendbeacon"
+    r"|invoke-restmethod|invoke-webrequest|uploadstring|uploadfile|sendmail|\.send(?:all|to)?)[ (]"
+)
+
+_SENT_PIECES: Final = pieces(
+    "requests. httpx. urlopen urllib.request.request session.post axios fetch http.request "
+    "https.request sendbeacon invoke-restmethod invoke-webrequest uploadstring uploadfile sendmail "
+    ".send"
+)
+
+TOKEN_COMMAND: Final = (
+    r"(?:gh auth token|gcloud auth (?:application-default )?print-\w{3,10}-token"
+    r"|aws (?:sts get-session-token|configure export-credentials|configure get)"
+    r"|az account get-access-token|security (?:find-\w{3,12}-password|dump-keychain)"
+    r"|secret-tool (?:lookup|search)|kubectl get secrets?|oc get secrets?|vault (?:kv )?(?:get"
+    r"|read)"
+    r"|pass show|op (?:item get|read)|heroku auth:token|doppler secrets|git credential fill)"
+)
+
+TOKEN_ANCHORS: Final = pieces(
+    "auth token, print-access-token, print-identity-token, get-session-token, export-credentials, "
+    "configure get, get-access-token, find-generic-password, find-internet-password, "
+    "dump-keychain, secret-tool, get secret, get secrets, vault kv, vault read, pass show, "
+    "op item, op read, auth:token, doppler secrets, credential fill"
+)
+
+_BODY: Final = r"[ ](?:-\w{0,3}[dft]|--data(?:-\w{1,9})?|--form(?:-string)?|--upload-file)[ =]?"
+
+_COLLECTORS: Final = (
+    r"(?:webhook\.site|requestbin|pipedream\.net|interact\.sh|oast\.\w{2,6}|oastify\.com"
+    r"|burpcollaborator|beeceptor\.com|requestcatcher|canarytokens|hookbin|ngrok|trycloudflare"
+    r"|transfer\.sh|file\.io|0x0\.st|termbin\.com|pastebin\.com/api|discord(?:app)?\.com/api/webhooks"
+    r"|api\.telegram\.org/bot|hooks\.slack\.com)"
+)
+
+_COLLECTOR_ANCHORS: Final = pieces(
+    "webhook.site requestbin pipedream.net interact.sh oast. oastify.com burpcollaborator "
+    "beeceptor.com requestcatcher canarytokens hookbin ngrok trycloudflare transfer.sh file.io "
+    "0x0.st termbin.com pastebin.com/api com/api/webhooks api.telegram.org hooks.slack.com"
+)
+
+_SECRET_FILES: Final = (
+    *pieces(".ssh id_rsa id_ed25519 id_ecdsa id_dsa .aws .env .netrc .pypirc .git-credentials"),
+    *pieces(".docker/config .kube .gnupg .config/ keychain keychains cookies.sqlite logins.json"),
+    *pieces("wallet keystore .claude/.credentials auth-profiles.json .openclaw .clawdbot"),
+    *pieces("/etc/passwd /etc/shadow _history electrum exodus metamask credentials .codex/auth"),
+    *pieces(".npmrc .pgpass .azure .password-store .vault-token keyrings oauth_creds"),
+    b"login data",
+    b"ledger live",
+)
+
+_LOCAL_END: Final = re.compile(rb"localhost|127\.0\.0\.1")
+
+_CHAT: Final = re.compile(rb"discord|telegram|slack")
+
+_STRONG: Final = re.compile(
+    rb"\.ssh|id_rsa|id_ed25519|\.aws|login data|keychain|wallet|\.netrc|hosts\.yml|\.kube"
+    rb"|/etc/(?:passwd"
+    rb"|shadow)|cookies\.sqlite|git-credentials|printenv|environ\)"
+)
+
+
+def _not_local(match: re.Match[bytes]) -> bool:
+    return _LOCAL_END.search(match[0]) is None
+
+
+BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to another machine.
+    Behaviour(
+        "secret-sent",
+        words(
+            "curl wget nc ncat scp rsync rclone s3 gsutil requests fetch",
+            "ssh aws env rsa ed25519 netrc credentials keychain wallet kube gnupg history passwd "
+            "npmrc secrets printenv keystore login docker",
+        ),
+        pattern(
+            r"(?:\b(?:cp|cat|tar|zip|7z|base64|gpg|find|security|kubectl)\b[^\n]{0,160}?(?:",
+            SECRET_FILE,
+            r"|dump-keychain|get[ ]secrets?\b)|\b(?:printenv|env)[ ])[^\n]{0,120}?",
+            r"(?P<file>/(?:tmp|var/tmp|dev/shm)/[\w.-]{1,60}|\b[\w-]{2,40}\.(?:zip|tgz|tar|tar\.gz|txt"
+            r"|json|b64|dat|bin|out|log))(?![\w./-])[\s\S]{0,400}?",
+            r"(?:curl|wget|nc|ncat|scp|rsync|rclone|aws[ ]s3|gsutil"
+            r"|requests\.\w{3,4}\()[^\n]{0,200}?"
+            r"(?P=file)",
+        ),
+        "is put into a file and sent",
+        reach=800,
+        accept=lambda match: _not_local(match) and b"kubeconfig" not in match[0],
+        certain=(pieces("curl wget nc scp rsync rclone s3 gsutil requests."),),
+        anchors=_SECRET_FILES + pieces("dump-keychain printenv, get secret, get secrets"),
+    ),
+    Behaviour(
+        "secret-sent",
+        words(
+            "curl wget nc ncat",
+            "for",
+            "ssh aws env rsa netrc credentials keychain wallet wallets kube gnupg history exodus "
+            "electrum ledger npmrc keystore metamask",
+        ),
+        pattern(
+            r"\bfor[ ]\w{1,12}[ ]in[ ][^\n]{0,200}?",
+            SECRET_FILE,
+            r"[\s\S]{0,300}?(?:\|[ ]?(?:curl|nc|ncat|wget)\b|(?:curl|wget)[ ][^\n]{0,160}?",
+            _BODY,
+            r"[\"']?[^\s\"']{0,30}(?:@|<|\$))",
+        ),
+        "is sent, each of them",
+        reach=700,
+        accept=_not_local,
+    ),
+    Behaviour(
+        "secret-sent",
+        words("curl wget nc ncat", "auth token secret secrets password keychain get credentials"),
+        pattern(
+            r"(?:",
+            TOKEN_COMMAND,
+            r"[^\n|]{0,100}(?:\|[^\n|]{1,80}){0,2}\|[ ]?(?:curl|wget|nc|ncat)[ ]|curl[^\n]{0,200}?",
+            _BODY,
+            r"[\"']?(?!authorization)[^\s\"'\n]{0,60}(?:\$\(|`)[ ]?",
+            TOKEN_COMMAND,
+            r"|(?P<name>[a-z_]\w{0,30})=[\"']?\$\([ ]?",
+            TOKEN_COMMAND,
+            r"[\s\S]{0,300}?curl[^\n]{0,200}?",
+            _BODY,
+            r"[\"']?[^\s\"'\n]{0,60}\$\{?(?P=name)\b)",
+        ),
+        "sends an access token",
+        anchors=TOKEN_ANCHORS,
+        reach=700,
+        accept=_not_local,
+    ),
+    Behaviour(
+        "secret-sent",
+        words("169 metadata", "curl requests fetch urlopen nc wget post"),
+        pattern(
+            r"(?P<name>[a-z_]\w{0,30})[ ]?=[^\n]{0,140}?(?:169\.254\.169\.254"
+            r"|metadata\.google\.internal)"
+            r"[\s\S]{0,400}?(?:\bcurl\b|\bwget\b|requests\.\w{3,4}\(|\bfetch\(|urlopen\()[^\n]{0,200}?"
+            r"\b(?P=name)\b",
+        ),
+        "takes the keys of the cloud's machine and sends them",
+        anchors=pieces("169.254.169.254 metadata.google.internal"),
+        reach=800,
+        accept=lambda match: (
+            re.search(
+                rb"https?://(?!169\.254|metadata|localhost|\$)[\w.-]{3,80}",
+                match.string[match.start("name") + 40 : match.end() + 160],
+            )
+            is not None
+            and re.search(rb"x-aws-ec2-metadata-token: ?\$", match[0]) is None
+        ),
+    ),
+    # In a program: the variables whose names say that they are secret; a place that collects.
+    Behaviour(
+        "secret-sent",
+        words("environ env printenv", "key keys token secret pass password tokens"),
+        pattern(
+            r"(?:os\.environ\.(?:items|copy)\(\)|object\.(?:entries|keys)\(process\.env\)"
+            r"|(?:printenv|env)[ ]?\|[ ]?grep[ ][^\n|]{0,60}?(?:key|token|secret"
+            r"|pass))[\s\S]{0,900}?",
+            rf"(?:{_SENT}|\|[ ]?(?:curl|nc)\b|\bcurl[ ][^\n]{{0,160}}?{_BODY}|gethostbyname\()",
+        ),
+        "sends the variables that hold secrets",
+        reach=1200,
+        anchors=pieces("os.environ. object.entries(process object.keys(process printenv, env |"),
+        accept=lambda match: (
+            _not_local(match)
+            and re.search(rb"(?:key|token|secret|pass|base64|dumps|stringify|gethost)", match[0])
+            is not None
+            and re.search(rb"\n(?:def|function|class|async def|export) ", match[0]) is None
+            and b"subprocess" not in match[0]
+        ),
+    ),
+    Behaviour(
+        "secret-sent",
+        words(
+            "site requestbin pipedream interact oast oastify burpcollaborator beeceptor webhooks "
+            "requestcatcher canarytokens hookbin ngrok trycloudflare transfer file 0x0 termbin "
+            "pastebin telegram hooks",
+        ),
+        pattern(
+            r"(?:(?:",
+            SECRET_FILE,
+            rf"|{TOKEN_COMMAND}|\bprintenv\b|json\.dumps\(dict\(os\.environ)[\s\S]{{0,300}}?"
+            rf"{_COLLECTORS}|{_COLLECTORS}[\s\S]{{0,300}}?(?:",
+            SECRET_FILE,
+            rf"|{TOKEN_COMMAND}|\bprintenv\b))",
+        ),
+        "is sent to a public collector",
+        anchors=_COLLECTOR_ANCHORS,
+        reach=420,
+        accept=lambda match: (
+            re.search(
+                rb"\bcurl\b|\bwget\b|\bpost\b|fetch\(|\bnc\b|urlopen|\bsend\b|upload", match[0]
+            )
+            is not None
+            and (_CHAT.search(match[0]) is None or _STRONG.search(match[0]) is not None)
+            # A bot's own settings.
+            and re.search(
+                rb"\.env(?:\.local|rc)?[`'\"]?(?: file|:|$|[ ]?\n)|load_dotenv"
+                rb"|source[^\n]{0,20}\.env"
+                rb"|dotenv|export|credentials\.json|grep [^\n]{0,40}\.env|\.config/\w+",
+                match[0],
+            )
+            is None
+        ),
+    ),
+    # The project, or a whole folder.
+    Behaviour(
+        "files-sent",
+        words("curl nc ncat", "git tar zip"),
+        pattern(
+            r"(?:git[ ](?:diff|show|archive|bundle|format-patch|log[ ]-p)\b|(?:tar|zip)[ ][^\n"
+            r"|]{0,40}c?)"
+            r"[^\n|]{0,120}\|[ ]?(?:[^\n|]{1,60}\|[ ]?)?(?:curl[ ][^\n]{0,200}?(?:@-"
+            r"|-\w{0,3}t[ ]?-|-f[ ]?[\"']?"
+            r"\w{1,20}=@-)|(?:nc|ncat)[ ][\w-])",
+        ),
+        "sends files of this machine",
+        anchors=pieces("| curl, |curl, | nc, |nc, | ncat"),
+        accept=_not_local,
+    ),
+    # Keystrokes and the clipboard.
+    Behaviour(
+        "secret-sent",
+        words(
+            "pynput setwindowshookex getasynckeystate iohook cgeventtapcreate keylogger "
+            "globalkeyboardlistener on_press evdev",
+        ),
+        pattern(
+            r"(?:\bpynput\b|setwindowshookex|getasynckeystate|\biohook\b|cgeventtapcreate"
+            rf"|globalkeyboardlistener|\bevdev\b)[\s\S]{{0,900}}?{_SENT}",
+        ),
+        "notes what is typed, and sends it",
+        reach=1200,
+        certain=(_SENT_PIECES,),
+        accept=_not_local,
+    ),
+    Behaviour(
+        "conversation-sent",
+        words(
+            "pyperclip clipboard pbpaste xclip wl xsel", "post curl fetch urlopen requests send nc"
+        ),
+        pattern(
+            r"(?:(?:pyperclip\.paste\(|clipboard\.read\w{0,6}\(|get-clipboard)[\s\S]{0,200}?"
+            rf"{_SENT}|{_SENT}[^\n]{{0,160}}?(?:pyperclip\.paste\(|clipboard\.read\w{{0,6}}\()"
+            r"|(?:pbpaste|xclip[ ][^\n|]{0,30}-o|wl-paste|xsel[ ][^\n|]{0,20})[^\n|]{0,40}\|[ ]?"
+            r"(?:[^\n|]{1,60}\|[ ]?)?(?:curl|nc)\b)",
+        ),
+        "sends the clipboard",
+        anchors=pieces("pyperclip clipboard pbpaste xclip wl-paste xsel"),
+        reach=420,
+        accept=_not_local,
+    ),
+)

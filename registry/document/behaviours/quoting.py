@@ -1,0 +1,146 @@
+"""Separate indicators in texts about defence from commands that a text asks for."""
+
+import re
+from typing import Final
+
+_HEAD: Final = 400
+"""Characters at the start of a file without front matter that say what the file is about."""
+
+_BEFORE: Final = 500
+_AFTER: Final = 200
+"""Characters around an indicator in which the text says what the indicator is."""
+
+_TOPIC: Final = re.compile(
+    rb"detect|\bhunt|indicator|incident|forensic|\bsigma\b|\byara\b|\bsiem\b|\bsoc\b|\bedr\b|\bvet(?:s|ting)?\b"
+    rb"|\baudit|\bscan|\blint|\bguard|\bharden|\bmonitor|\bcompromis|\battack|obfuscat|suspicious"
+    rb"|\bdefen[sc]|malware|malicious|\bsecur|\btriage|\bthreat|injection|jailbreak|\bctf\b|pentest"
+    rb"|\bexploit|vulnerab|phishing|\bsecrets?\b|exfiltrat|\breview|\banalyst|supply[ -]chain"
+    rb"|tamper"
+    rb"|invisible|backdoor|\brogue|\bunsafe|reverse[ -]shell|red[ -]team|blue[ -]team|intrusion"
+)
+_WARNS: Final = re.compile(
+    rb"\bindicators?\b|\bsigns?\b|red flags?|\breject|\brefuse|\bdetect|\balerts?\b|\battack|\bhunt"
+    rb"|\bcompromis|suspicious|\bmalicious|\bmalware|exfiltrat|obfuscat|\bsteal|\btypical|\bloaders?\b"
+    rb"|\bfail (?:if|the)|\bfails? (?:a|the|when)|must be (?:reported|blocked|rejected|flagged)"
+    rb"|\bblock(?:s|ed)?\b|\bflag(?:s|ged)?\b|\breport (?:it|any|every|each|them|such)"
+    rb"|\bmeans that\b"
+    rb"|\bexpect(?:ed)?:|\bcondition:|\bdetection:|\bstrings:|\bnever (?:run|use|paste|pipe|commit)"
+    rb"|\bgrep -|\bwarn|\bleak|\bthreat|\bvictim|\bbackdoor|\bevidence|\bhides?\b|\bpersist"
+    rb"|\bsearch for"
+    rb"|\blook(?:s|ing)? (?:for|like)|\bmatch(?:es)?\b|\bbad\b|\bunsafe|\bdangerous|\brisk"
+    rb"|\binjection"
+    rb"|\b(?:somebody|someone|anyone|attackers?|a package|an? \w{3,20} package) (?:ran|runs|sent"
+    rb"|did)"
+)
+# A command that the text forbids is an example, whatever the topic is.
+_FORBIDDEN: Final = re.compile(
+    rb"(?:\b(?:never|do not|don't|must not|should not|avoid) (?:\w{1,12} )?(?:run|use|pipe|piping"
+    rb"|paste|pasting|execute|type|running|using|executing)\b[^.\n]{0,80}$"
+    rb"|\bif (?:somebody|someone|anyone|an attacker|a colleague|they) (?:has |have |ever )?"
+    rb"(?:ran|run|runs|sent|sends|used|uses|typed|executed)\b[^.\n]{0,60}$)"
+)
+_ASKS: Final = re.compile(
+    rb"(?:(?:^|[.:;!?,][ ]+|[-*>|][ ]+|\d[.)][ ]+|\bthen |\bfirst,? |\bplease |\bnow "
+    rb"|\byou (?:must|should"
+    rb"|need to|have to|can|may) |\b(?:must|always|simply|just) "
+    rb"|\bto \w{3,12}[^.\n]{0,40}?, )[*_]{0,2}"
+    rb"(?:run|execute|start|install|paste|type|call|invoke|launch|send|post|upload|copy|download|add"
+    rb"|append|write|use|do|set up|setup|begin|fetch|load|prepare)\b[^\n]{0,120}"
+    rb"|#[^\n]{0,40}\b(?:set ?up|install\w{0,6}|usage|getting started|quick ?start|prerequisites?"
+    rb"|requirements?|steps?|how to use)\b[^\n]{0,40}"
+    rb"|^[*_]{0,2}(?:prerequisites?|required|requirements?|set ?up|installation"
+    rb"|install)\b[^\n.]{0,30}"
+    rb":[ *_]{0,3})$"
+)
+
+# A string, a comment, or a pair of a name and a string; never a call.
+_ENTRY: Final = re.compile(
+    rb"[ \t]*(?:#|//|\*|--[ ]|[\[({]?[ ]?(?:[\"'`][\w .-]{1,40}[\"'`][ ]?[:,][ ]?)?[\[({]?[ ]?"
+    rb"(?:re\.compile\([ ]?)?(?:[rbf]{0,2}[\"'`]|/))"
+)
+_CALLS: Final = re.compile(
+    rb"(?:popen|run|system|exec\w{0,4}|call|check_output|spawn\w{0,4}|eval)\($"
+)
+
+
+def is_indicator(lower: bytes, offset: int, body: int, *, defending: bool) -> bool:
+    """Return True if the text at ``offset`` is shown as an example of an attack.
+
+    ``lower``: the lower-case text; ``body``: where the front matter ends, 0 if there is none;
+    ``defending``: the skill is about attacks and defence.
+    """
+    fence = _fence(lower, offset, body)
+    if fence < 0 and not _is_in_quotes(lower, offset):
+        return False
+    if _FORBIDDEN.search(_before(lower, offset, body, fence)):
+        return True
+    if not (defending or _TOPIC.search(lower, 0, body or _HEAD)):
+        return False
+    end = _end(lower, offset, fenced=fence >= 0)
+    return _WARNS.search(lower, max(body, offset - _BEFORE), end) is not None and not is_asked_for(
+        lower, offset, body
+    )
+
+
+def is_asked_for(lower: bytes, offset: int, body: int) -> bool:
+    """Return True if the words before ``offset`` ask the reader to run what is there."""
+    fence = _fence(lower, offset, body)
+    before = _before(lower, offset, body, fence)
+    if _ASKS.search(before):
+        return True
+    if fence >= 0 or before[:1] not in (b"-", b"*", b"|", b"", b"+"):
+        return False
+    begin = lower.rfind(b"\n", 0, offset) + 1
+    return _ASKS.search(_lead(lower, body, begin)[-240:]) is not None
+
+
+def is_entry(lower: bytes, offset: int) -> bool:
+    """Return True if the text at ``offset`` of a program is an entry of a list or a comment."""
+    begin = lower.rfind(b"\n", 0, offset) + 1
+    above = lower[max(0, begin - 80) : begin].rstrip()
+    line = lower[begin : offset + 1]
+    return _ENTRY.match(line) is not None and _CALLS.search(above) is None
+
+
+def _before(lower: bytes, offset: int, body: int, fence: int) -> bytes:
+    """Return what introduces a place: its line so far, or the line above its code block."""
+    if fence >= 0:
+        return _lead(lower, body, fence)[-240:]
+    begin = lower.rfind(b"\n", 0, offset) + 1
+    return lower[max(begin, offset - 240) : offset].rstrip(b"`\"' ").lstrip()
+
+
+def _fence(lower: bytes, offset: int, body: int) -> int:
+    """Return where the code block around ``offset`` begins; -1 if there is none."""
+    if lower.count(b"```", body, offset) % 2 == 0:
+        return -1
+    return lower.rfind(b"```", body, offset)
+
+
+def _is_in_quotes(lower: bytes, offset: int) -> bool:
+    """Return True if the place is in inline code, in quotation marks, a quotation or a table."""
+    begin = lower.rfind(b"\n", 0, offset) + 1
+    line = lower[max(begin, offset - 2000) : offset + 1]
+    return (
+        line.count(b"`") % 2 == 1 or line.count(b'"') % 2 == 1 or line.lstrip()[:1] in (b">", b"|")
+    )
+
+
+def _lead(lower: bytes, body: int, end: int) -> bytes:
+    """Return the last line before ``end`` that is not part of a list or a table."""
+    lines = lower[max(body, end - 2 * _BEFORE) : end].rstrip().split(b"\n")
+    for line in reversed(lines):
+        text = line.strip()
+        if (
+            text
+            and text[:1] not in (b"-", b"*", b"|", b"+")
+            and not text[:2].rstrip(b".)").isdigit()
+        ):
+            return text
+    return lines[-1].strip()
+
+
+def _end(lower: bytes, offset: int, *, fenced: bool) -> int:
+    """Return where the paragraph or code block around ``offset`` ends."""
+    stop = lower.find(b"```" if fenced else b"\n\n", offset)
+    return min(offset + _AFTER, stop if stop >= 0 else len(lower))
