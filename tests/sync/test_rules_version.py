@@ -10,7 +10,7 @@ from tests.document.attacks.agentic import DEFENSIVE, HELD_OUT, TRIED
 from tests.document.attacks.samples import DISGUISED, HARMLESS, MARK, QUOTED, SAMPLES
 from tests.document.attacks.unseen import UNSEEN
 
-FOUND = ("6", "716e98d5e73846b5")
+FOUND = ("6", "15d2131a0bb61fc6")
 """The version of the rules, and a digest of what they find in the texts below."""
 
 FRONTS = (

@@ -18,13 +18,15 @@ _CODES: Final = words(
 )
 """Codes of lower-case letters, in hexadecimal and octal."""
 
-_PART: Final = re.compile(rb"[\"']([^\"'\n]{0,20})[\"']")
+_PART: Final = re.compile(rb"[\"']([^\"'\n]{0,60})[\"']")
 _LETTER_CODE: Final = r"(?:\\x[2-7][0-9a-f]|\\0?(?:1[0-7]{2}|[4-7][0-7])(?![0-7]))"
 
 
 def _is_dangerous(match: re.Match[bytes]) -> bool:
     """Return True if the parts of a string are the name of something that runs code."""
-    return b"".join(_PART.findall(match["parts"])) in _DANGEROUS
+    parts = _PART.findall(match["parts"])
+    word = b"".join(parts).split(None, 1)[:1]
+    return bool(word) and word[0] in _DANGEROUS and len(parts[0].split(None, 1)[0]) < len(word[0])
 
 
 BEHAVIOURS: Final = (
@@ -35,7 +37,7 @@ BEHAVIOURS: Final = (
         pattern(
             r"(?<![\w$.])(?P<name>[a-z_]\w{0,20})=[\"']?(?:cu|cur|wg|wge|bas|nca|eva|pyt|pyth|pytho"
             r"|pow|powe|powersh)[\"']?(?=[\s;&])[\s\S]{0,400}?",
-            r"\$\{?(?P=name)\}?[\"']{0,2}\$\{?[a-z_]",
+            r"(?:\$\{?(?P=name)\}?[\"']{0,2}\$\{?[a-z_]|\$\{(?P=name)\}[a-z]|(?<!\w)(?P=name)\+=)",
         ),
         "is a part of a command that is put together",
         reach=500,
@@ -95,11 +97,11 @@ BEHAVIOURS: Final = (
     # 'ev' + 'al'
     Behaviour(
         "assembled-command",
-        words("global globalthis window getattr require exec eval constructor builtins dict"),
-        pattern(
-            r"(?P<parts>[\"'][\w./-]{1,12}[\"'](?:[ ]?\+[ ]?[\"'][\w./-]{0,12}[\"']){1,8})",
-            r"(?=[ ]{0,2}[\])},;:.(\[]|[ ]{0,2}$)",
+        words(
+            "global globalthis window getattr require exec eval constructor builtins dict system "
+            "popen subprocess execsync spawn"
         ),
+        pattern(r"(?P<parts>[\"'][\w./-]{1,12}[\"'](?:[ ]?\+[ ]?[\"'][^\"'\n]{1,60}[\"']){1,8})"),
         "is a name that is put together from parts",
         anchors=(b"'+'", b'"+"', b"' + '", b'" + "'),
         reach=140,

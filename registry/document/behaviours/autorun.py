@@ -13,7 +13,7 @@ _FETCHES: Final = (
 # Data that a command takes along: a file, standard input, the output of another command.
 _SENDS: Final = (
     r"(?:\|[ ]?(?:curl|nc|ncat|wget)\b"
-    r"|(?:\bcurl\b|\bwget\b)[^\n]{0,160}?[ ](?:-\w{0,3}[dft]|--data(?:-\w{1,9})?|--form"
+    r"|(?:\b|\\n)(?:curl|wget)\b[^\n]{0,160}?[ ](?:-\w{0,3}[dft]|--data(?:-\w{1,9})?|--form"
     r"|--upload-file|--post-file)[ =]?[\\\"']{0,2}(?:[\w-]{1,20}=)?(?:@|-(?=[\s\\\"'])|\$\(|`)"
     r"|\b(?:scp|rsync)[ ][^\n]{0,80}[\w.-]{3,60}:)"
 )
@@ -126,8 +126,13 @@ BEHAVIOURS: Final = (
     # Git's hooks.
     Behaviour(
         "auto-run",
-        words("hooks hookspath githooks husky templatedir", "curl wget nc ncat scp rsync"),
-        pattern(_HOOK, rf"[\s\S]{{0,500}}?(?:{_SENDS}|\|[ ]?(?:ba|z)?sh\b)"),
+        words(
+            "hooks hookspath githooks husky templatedir", "curl wget nc ncat scp rsync ncurl nwget"
+        ),
+        pattern(
+            rf"(?:{_HOOK}[\s\S]{{0,500}}?(?:{_SENDS}|\|[ ]?(?:ba|z)?sh\b)"
+            rf"|{_SENDS}[^\n]{{0,160}}>[ ]?[^\n]{{0,40}}{_HOOK})"
+        ),
         "runs by itself in a repository, and sends data or runs code",
         reach=700,
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],

@@ -48,6 +48,15 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "remote-control",
+        words("recv receive requests urlopen", "subprocess system popen exec eval check getoutput"),
+        pattern(
+            rf"{_RUN}[^\n]{{0,40}}?(?:\.recv\(|\.receive\(|requests\.get\(|urlopen\()",
+        ),
+        "runs commands that another machine sends",
+        certain=(_RUN_PIECES, pieces(".recv( .receive( requests.get( urlopen(")),
+    ),
+    Behaviour(
+        "remote-control",
         words("exec eval execsync spawn", "message onmessage data websocket socket"),
         pattern(
             r"(?:onmessage[ ]?=|\.on\([ ]?['\"](?:message|data)['\"])[\s\S]{0,160}?"

@@ -1,5 +1,6 @@
 """Code that is decoded before it runs, and reverse shells."""
 
+import re
 from typing import Final
 
 from registry.document.behaviours.table import SHELL, Behaviour, pattern, pieces, words
@@ -69,6 +70,25 @@ BEHAVIOURS: Final = (
                 "http.get( https.get( http.request( https.request( fetch( axios.get( requests.get( "
                 "urlopen("
             ),
+        ),
+    ),
+    # A function that runs code, under another name.
+    Behaviour(
+        "encoded-execution",
+        words("eval exec function", _DECODER_WORDS),
+        pattern(
+            r"(?P<name>[a-z_$][\w$]{0,30})[ ]?=[ ]?(?:(?:window|global|globalthis|self"
+            r"|builtins)\.)?"
+            r"(?:eval|exec|function)[ ]?[;,\n][\s\S]{0,500}?(?<![\w.$])(?P=name)\([\w\"'(]",
+        ),
+        "gives another name to a function that runs decoded code",
+        reach=700,
+        accept=lambda match: (
+            re.search(
+                _DECODERS.encode(),
+                match.string[max(0, match.start() - 300) : match.end() + 200],
+            )
+            is not None
         ),
     ),
     # PowerShell: fetched into a variable, or made a block of code.

