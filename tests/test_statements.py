@@ -55,7 +55,7 @@ OPERATIONS = {
     "update": (lambda r: r.update("skill-1", tags=["second"]), 8, 2),
     "update by force": (lambda r: r.update("skill-1", tags=["third"], force=True), 9, 2),
     "change nothing": (lambda r: r.update("skill-1"), 5, 1),
-    "delete": (lambda r: r.delete("skill-2"), 4, 3),
+    "delete": (lambda r: r.delete("skill-2"), 3, 3),
     "create": (lambda r: r.create("new", description="d"), 8, 1),
     "create with a file": (lambda r: r.create("new", description="d", files={"a": b""}), 9, 1),
 }
@@ -100,7 +100,7 @@ TOOLS = {
     "read_skill": ({"name": "skill-1"}, 5, 1),
     "read_skill_file": ({"name": "skill-1", "path": "notes.txt"}, 2, 1),
     "update_skill": ({"name": "skill-1", "tags": ["third"]}, 8, 2),
-    "delete_skill": ({"name": "skill-3"}, 4, 3),
+    "delete_skill": ({"name": "skill-3"}, 3, 3),
 }
 
 

@@ -62,12 +62,10 @@ def delete(
     for link in links:
         if is_dangling(link.link):
             core.warn(f"The link {link.link!r} now leads nowhere.")
-    if not base.skill.shadowed:
-        _warn_of_successor(core, trashed.name)
     return trashed
 
 
-def _warn_of_successor(core: Core, name: str) -> None:
+def warn_of_successor(core: Core, name: str) -> None:
     """Warn if a deleted skill's name now refers to another skill, perhaps a stranger's."""
     # Few names are shared: the second query, which asks for projects as well, is rarely sent.
     is_shared = core.reader.rows(*places_of_name(name))

@@ -38,17 +38,26 @@ def delete(
     last sync is left alone. Of several none is touched unless all names are known. Copies of a
     skill stay, and are named, unless --copies is given; links to it are left, and named, too.
     """
+    from registry.changes.trash import warn_of_successor
+
     if copies and force:
         raise click.UsageError("--copies and --force exclude each other.")
     if if_hash and names[1:]:
         raise click.UsageError("--if-hash goes with a single NAME.")
     registry = session.registry
+    visible: set[str] = set()
 
     def remove(name: str) -> "Trashed":
+        known = registry.resolve(name)
         with copied.told(session, name, "deletes", copies=copies):
-            return registry.delete(name, if_hash=if_hash, force=force, copies=copies)
+            trashed = registry.delete(name, if_hash=if_hash, force=force, copies=copies)
+        if not known.shadowed:
+            visible.add(known.name)
+        return trashed
 
     gone, is_complete = each(session, names, remove, copies=copies)
+    for name in sorted(visible):
+        warn_of_successor(registry.core, name)
     told = (
         f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
         for one in gone
