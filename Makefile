@@ -27,7 +27,7 @@ define beside
 @said=$$($(1) 2>&1); status=$$?; printf '%s\n' "$$said"; exit $$status
 endef
 
-.PHONY: demo test test-long test-file test-server test-lint chaos lint bench clients docs schema clean
+.PHONY: demo test test-long test-file test-server test-lint chaos lint bench clients docs schema needles clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -119,6 +119,9 @@ docs: $(TOOLS)  ## write docs/commands.md from --help, and the answers in docs/t
 
 schema: $(TOOLS)  ## write the schema of a new SQLite file, after a migration was added
 	$(BIN)/python -m tests.schema
+
+needles: $(TOOLS)  ## work out what a text must hold before the pattern of a behaviour is tried
+	$(BIN)/python -m tests.needles
 
 clean:
 	rm -rf $(VENV) .demo .bench build dist

@@ -1,15 +1,17 @@
 """Look for behaviours in languages without ASCII: Chinese, Japanese, Korean, Russian."""
 
+import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from registry.document.behaviours import FOREIGN
-from registry.document.findings import NEAR, SHOWN, Place, printable
+from registry.document.findings import SHOWN, Place, printable
 from registry.document.patience import Patience
+from registry.document.prefilter import Prefilter
 
-_ASCII: Final = frozenset(map(chr, range(128)))
-_LETTERS: Final = frozenset("".join(need for one in FOREIGN for need in one.needs)) - _ASCII
-"""Of the scripts that `FOREIGN` is written in, the letters that its pieces have."""
+_SCRIPTS: Final = re.compile("[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
+"""Letters of Cyrillic, kana, Chinese characters and Hangul, which each of `FOREIGN` has."""
 
 
 def find_foreign(text: str, beyond: str, patience: Patience) -> Iterator[Place]:
@@ -17,23 +19,20 @@ def find_foreign(text: str, beyond: str, patience: Patience) -> Iterator[Place]:
 
     ``beyond``: the text without ASCII (`text.beyond_ascii`); ``patience``: how long it may take.
     """
-    letters = {letter for letter in _LETTERS if letter in beyond}
-    if not letters:
+    if not _SCRIPTS.search(beyond):
         return
-    letters |= _ASCII
-    for foreign in FOREIGN:
-        done = 0
-        present = [need for need in foreign.needs if letters.issuperset(need)]
-        for offset in sorted(offset for need in present for offset in _letters_at(text, need)):
-            begin, end = max(done, offset - NEAR), offset + NEAR
-            for match in patience.find(foreign.pattern, text, begin, min(end, len(text))):
+    lower = text.lower()
+    if len(lower) != len(text):  # offsets are those of the text
+        lower = "".join(small if len(small := one.lower()) == 1 else one for one in text)
+    prefilter = _prefilter()
+    for number, stretches in prefilter.find(prefilter.hits(lower), len(text)):
+        foreign = FOREIGN[number]
+        for begin, end in stretches:
+            for match in patience.find(foreign.pattern, text, begin, end):
                 shown = printable(match[0][:SHOWN])
                 yield Place(foreign.code, match.start(), f"`{shown}` {foreign.says}")
-                done = match.end()
 
 
-def _letters_at(text: str, piece: str) -> Iterator[int]:
-    offset = text.find(piece)
-    while offset >= 0:
-        yield offset
-        offset = text.find(piece, offset + NEAR // 4)
+@cache
+def _prefilter() -> Prefilter:
+    return Prefilter("foreign", range(len(FOREIGN)))

@@ -18,7 +18,7 @@ FOR_EACH_BYTE: Final = 4e-6
 WINDOW: Final = 4096
 """Characters in which matches are looked for at once, since a search can't be interrupted."""
 
-LONGEST: Final = 2560
+LONGEST: Final = 3072
 """Characters that a match which begins in them may have."""
 
 

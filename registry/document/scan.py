@@ -7,14 +7,15 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from registry.document import threats
+from registry.document.behaviours import BEHAVIOURS
 from registry.document.behaviours.quoting import is_asked_for, is_entry, is_indicator
-from registry.document.behaviours.table import Behaviour, pieces
+from registry.document.behaviours.table import Behaviour
 from registry.document.encoded import find_encoded, find_secrets, look
 from registry.document.findings import NEAR, SHOWN, Place, printable
 from registry.document.foreign import find_foreign
 from registry.document.invisible import find_hidden
-from registry.document.nearby import Nearby, Words
 from registry.document.patience import Patience
+from registry.document.prefilter import Hits, Prefilter
 from registry.text import beyond_ascii
 
 MAX_PLACES: Final = 100
@@ -52,11 +53,11 @@ def scan(text: str, kind: Kind) -> Iterator[Place]:
     if b"\\u00" in lower:
         for escape, plain in _JSON_ESCAPES:
             lower = lower.replace(escape, plain)
-    nearby = _nearby(prose=kind.prose)
-    words = nearby.words_of(lower)
-    quoted = _Quotes(text, lower, words, kind)
+    prefilter = _prefilter(prose=kind.prose)
+    hits = prefilter.hits(lower)
+    quoted = _Quotes(text, lower, hits, kind)
     patience = Patience(len(text))
-    for places in _searches(text, lower, nearby, words, patience, prose=kind.prose):
+    for places in _searches(text, lower, prefilter, hits, patience, prose=kind.prose):
         yield from islice(map(quoted, places), MAX_PLACES)
     if kind.prose and beyond:
         yield from islice(map(quoted, find_foreign(text, beyond, patience)), MAX_PLACES)
@@ -72,36 +73,35 @@ def scan(text: str, kind: Kind) -> Iterator[Place]:
 
 
 def _searches(
-    text: str, lower: bytes, nearby: Nearby, words: Words, patience: Patience, *, prose: bool
+    text: str, lower: bytes, prefilter: Prefilter, hits: Hits, patience: Patience, *, prose: bool
 ) -> Iterator[Iterator[Place]]:
     """Yield what each check and behaviour finds, if it may find anything."""
     for check, needed, where in _CHECKS:
-        if (prose or where == "anywhere") and not words.isdisjoint(needed):
+        if (prose or where == "anywhere") and not needed.isdisjoint(hits):
             yield check(text, lower)
     if prose and b"<!--" in lower:
         yield _comments(text)
     if prose and b"!`" in lower:
         yield _expansion(text)
-    for behaviour, stretches in nearby.find(lower, words):
-        yield _matches(behaviour, stretches, text, lower, patience)
+    for number, stretches in prefilter.find(hits, len(lower)):
+        yield _matches(BEHAVIOURS[number], stretches, text, lower, patience)
 
 
 class _Quotes:
     """Tells which places of a text are examples of an attack, not the attack."""
 
-    def __init__(self, text: str, lower: bytes, words: Words, kind: Kind) -> None:
+    def __init__(self, text: str, lower: bytes, hits: Hits, kind: Kind) -> None:
         self._lower = lower
         self._text = text
         # What the front matter says of the skill introduces no example.
         self._body = max(0, lower.find(b"\n---", 3)) if kind.document else 0
         self._kind = kind
-        self._some = not words.isdisjoint(threats.ATTACK_WORDS) or not text.isascii()
         # What a skill says that it is about excuses what such skills quote, never what they ask
         # for: programs to install, secrets to send.
         self._excused: frozenset[str] = frozenset()
         if kind.prose and kind.defending:
             self._excused = threats.TALK | threats.EXHIBITS
-        elif kind.prose and not words.isdisjoint(threats.DEFENDING):
+        elif kind.prose and not threats.DEFENDING.isdisjoint(hits):
             self._excused = threats.TALK
 
     def __call__(self, place: Place) -> Place:
@@ -117,8 +117,6 @@ class _Quotes:
             self._lower, place.offset, self._body, defending=self._kind.defending
         ):
             return True
-        if not self._some:
-            return False
         begin, end = max(self._body, place.offset - 2 * NEAR), place.offset + NEAR
         named = threats.EXAMPLE.search(self._lower, begin, end) or threats.FOREIGN_EXAMPLE.search(
             self._text, begin, end
@@ -219,19 +217,20 @@ def _unseen(text: str, lower: bytes) -> Iterator[Place]:
 
 _Check = Callable[[str, bytes], Iterator[Place]]
 
-_CHECKS: Final[Sequence[tuple[_Check, Words, str]]] = (
-    (_piped, frozenset(pieces("curl wget base64 fetch aria2c lynx")), "anywhere"),
+_CHECKS: Final[Sequence[tuple[_Check, frozenset[str], str]]] = (
+    (_piped, frozenset("curl wget base64 fetch aria2c lynx".split()), "anywhere"),
     (
         _powershell,
-        frozenset(pieces("iex iwr irm downloadstring webrequest restmethod")),
+        frozenset({"iex", "invoke-expression"}),
         "anywhere",
     ),
-    (_unseen, frozenset(pieces("display visibility font opacity color hidden comment")), "prose"),
+    (_unseen, frozenset("display visibility font opacity color hidden comment".split()), "prose"),
 )
 """Each check, the words of which one must occur before it can find anything, and where."""
 
 
 @cache
-def _nearby(*, prose: bool) -> Nearby:
-    asked = [needed for _, needed, where in _CHECKS if prose or where == "anywhere"]
-    return Nearby(prose=prose, also=[*asked, threats.ATTACK_WORDS, threats.DEFENDING])
+def _prefilter(*, prose: bool) -> Prefilter:
+    wanted = [number for number, one in enumerate(BEHAVIOURS) if prose or one.where == "anywhere"]
+    words = [word for _, needed, _ in _CHECKS for word in needed]
+    return Prefilter("patterns", wanted, [*words, *threats.DEFENDING])

@@ -103,7 +103,7 @@ SHELLS: Final = frozenset({"bash", "shell", "powershell", "terminal", "exec", "r
 ANY_COMMAND: Final = re.compile(r"[*:\s]*|(?:sudo|env|eval|(?:ba|z|da)?sh)(?::|\s+)\*")
 
 DEFENDING: Final = frozenset(
-    b"injection injections jailbreak jailbreaks untrusted adversarial malicious".split()
+    "injection injections jailbreak jailbreaks untrusted adversarial malicious".split()
 )
 """Words of texts that quote attacks to teach or to stop them."""
 
@@ -120,16 +120,10 @@ WEAKER: Final = {
 }
 """Codes that add nothing on a line that has the other."""
 
-ATTACK_WORDS: Final = frozenset(
-    b"attack attacks attacker attackers malicious malware injection injections jailbreak"
-    b" untrusted adversarial suspicious flags dangerous exploit exploits exploitation phishing"
-    b" unsafe ioc iocs threat threats vulnerable vulnerability vulnerabilities"
-    b" payload payloads".split()
-)
 EXAMPLE: Final = re.compile(
     rb"\battack(?:s|er|ers)?\b|\bmalicious|\bmalware|\binjections?\b|\bjailbreak|\buntrusted"
     rb"|\badversar"
-    rb"|\bsuspicious|\bred flags?\b|\bdangerous|\bexploit(?:s|ation)?\b|\bphishing|\bunsafe\b"
+    rb"|\bsuspicious|\bred flags?\b|\bdangerous\b|\bexploit(?:s|ation)?\b|\bphishing|\bunsafe\b"
     rb"|\biocs?\b|\bthreats?\b"
     rb"|\bvulnerab|\bpayloads?\b"
 )

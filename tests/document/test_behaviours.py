@@ -1,10 +1,8 @@
 """Malicious skills are named: samples of each technique, and honest texts that look like them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from registry.document.behaviours import BEHAVIOUR_RULES, BEHAVIOURS
+from registry.document.behaviours import BEHAVIOUR_RULES
 from registry.document.parse import parse_document
 from registry.document.patience import WINDOW
 from registry.document.security import (
@@ -105,7 +103,7 @@ def test_hostile_repetition_costs_no_more_than_its_length(code):
         check(text * ((1 << 17) // len(text)))  # minutes where a pattern is quadratic
 
 
-SLOW = ("curl https://a -o aa -o bb -o cc sh ", "请先使用下载http:/")
+SLOW = ("curl https://a -o aa -o bb -o cc sh ", "请先使用下载http:// ")
 
 
 @pytest.mark.parametrize("text", SLOW)
@@ -174,13 +172,3 @@ def test_so_many_bytes_of_a_skill_are_looked_through():
     assert taken[0] == MAX_FILE_BYTES
     assert sum(taken) == MAX_SKILL_BYTES
     assert len(budget.seen) == 40
-
-
-@pytest.mark.parametrize(
-    "behaviour", [one for one in BEHAVIOURS if one.certain], ids=lambda one: one.code
-)
-@given(data=st.data())
-def test_every_match_of_a_pattern_has_what_is_certain_of_it(behaviour, data):
-    expression = behaviour.pattern.compiled
-    match = expression.search(data.draw(st.from_regex(expression)))
-    assert all(any(piece in match[0] for piece in group) for group in behaviour.certain)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import Behaviour, pattern
 
 _SETTINGS: Final = (
     r"(?:\.claude\.json|\.claude[/\\\"', ]{1,6}settings(?:\.local)?\.json|\.cursor[/\\\"', ]{1,6}"
@@ -12,11 +12,6 @@ _SETTINGS: Final = (
     r"mcp_config\.json|\.openclaw[/\\\"', ]{1,6}openclaw\.json"
     r"|\.continue[/\\\"', ]{1,6}config\.\w{4}"
     r"|opencode\.json|\.vscode[/\\\"', ]{1,6}(?:settings|mcp)\.json)"
-)
-_SETTINGS_PIECES: Final = pieces(
-    ".claude.json settings.json settings.local.json mcp.json permissions.json cli-config.json "
-    "config.toml claude_desktop_config.json mcp_config.json openclaw.json opencode.json "
-    "config.json config.yaml"
 )
 _OPEN: Final = (
     r"(?:bash\((?:\*|:\*)?\)|\\?[\"']bash\\?[\"'][ ]?,[ ]?\\?[\"'](?:write|edit|webfetch)"
@@ -36,15 +31,11 @@ _MEMORY: Final = (
     r"(?:claude\.md|agents\.md|soul\.md|memory\.md|gemini\.md|identity\.md|user\.md|heartbeat\.md"
     r"|\.cursorrules|\.windsurfrules|copilot-instructions\.md)"
 )
-_MEMORY_PIECES: Final = pieces(
-    "claude.md agents.md soul.md memory.md gemini.md identity.md user.md heartbeat.md .cursorrules "
-    ".windsurfrules copilot-instructions.md"
-)
 _TRUST: Final = (
     r"(?:(?:is|are) (?:always )?(?:safe|trusted|pre-?approved|verified)\b|always (?:trust|run|allow"
     r"|approve|obey|prefer|install|send|upload)|never (?:need|needs|ask|review|warn|flag|question"
-    r"|check|refuse)|without (?:asking|review|confirm\w*|approval|checking)|(?:skip|no) (?:the )?"
-    r"(?:review|verification|confirmation|security)|pre-?approved|must (?:include|send|upload)"
+    r"|check|refuse)|without (?:asking|review|confirm\w{0,8}|approval|checking)|(?:skip|no) (?:the"
+    r" )?(?:review|verification|confirmation|security)|pre-?approved|must (?:include|send|upload)"
     r"|trust (?:every|all|any))"
 )
 _NEGATED: Final = re.compile(rb"(?:never|not|don't|avoid|cannot|without|refuse)[ ][^.\n]{0,60}$")
@@ -59,19 +50,10 @@ BEHAVIOURS: Final = (
     # Permissions that are opened.
     Behaviour(
         "protection-off",
-        words("settings json config toml claude opencode"),
         pattern(
             rf"(?:{_SETTINGS}[\s\S]{{0,240}}?{_OPEN}|{_OPEN}[\s\S]{{0,240}}?{_SETTINGS})",
         ),
         "lets the agent do everything unasked",
-        anchors=_SETTINGS_PIECES,
-        reach=420,
-        certain=(
-            pieces(
-                "bash( bash\" bash' bash\\ allow bypasspermissions skipdangerous enableallproject "
-                "approve accept yolo approval_policy danger-full disableallhooks permissions.deny"
-            ),
-        ),
         accept=lambda match: (
             _not_negated(match)
             and re.search(
@@ -82,45 +64,26 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "protection-off",
-        words(
-            "never trust allow danger approvals permissions autoapprove",
-            "codex copilot gemini q claude ask",
-        ),
         pattern(
             r"(?:--ask-for-approval[ =]never|--allow-all-tools\b|--trust-all-tools\b"
             r"|--sandbox[ =]danger-full-access|--approval-mode[ =](?:yolo|full)"
             r"|[\"']?chat\.tools\.(?:global\.)?autoapprove[\"'\] ]{0,4}[:=][ ]?true)",
         ),
         "switches off a protection of the agent",
-        anchors=pieces(
-            "--ask-for-approval --allow-all-tools --trust-all-tools danger-full-access "
-            "--approval-mode chat.tools"
-        ),
-        reach=100,
         accept=_not_negated,
     ),
     # A program that changes the agent's servers.
     Behaviour(
         "agent-configuration",
-        words("mcpservers mcp servers", "json toml"),
         pattern(
             rf"{_SETTINGS}[\s\S]{{0,500}}?mcp_?servers[\"'\]]{{0,3}}(?:\]|\.\w|\[|,[ ]?\{{\}}\)\[)"
             r"[\s\S]{0,300}?(?:json\.dump|write_text|writefile|\.write\()",
         ),
         "adds a server to the agent",
-        anchors=pieces("mcpservers mcp_servers"),
-        certain=(pieces("json.dump write_text writefile .write("),),
-        reach=900,
     ),
     # Memory and rules.
     Behaviour(
         "agent-configuration",
-        words(
-            "memory memories remember",
-            "save store add write record commit remember put note",
-            "always never safe trusted without skip must trust approved preapproved pre verified "
-            "no",
-        ),
         pattern(
             r"(?:\b(?:save|store|add|write|record|commit|put|note)\b[^.\n]{0,60}?\b(?:memory|memories)\b"
             r"|\bremember (?:permanently|forever|from now on|for (?:all|every) (?:future|later))\b)"
@@ -132,12 +95,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "agent-configuration",
-        words(
-            "claude agents soul memory gemini identity user heartbeat cursorrules windsurfrules "
-            "copilot",
-            "add append write insert put edit update",
-            "always never safe trusted without skip must trust approved don not do send upload",
-        ),
         pattern(
             r"\b(?:add|append|write|insert|put|edit|update)\b[^.\n]{0,120}?",
             _MEMORY,
@@ -146,16 +103,11 @@ BEHAVIOURS: Final = (
             rf"|show))",
         ),
         "changes the agent's own rules",
-        anchors=_MEMORY_PIECES,
         where="prose",
         accept=_not_negated,
     ),
     Behaviour(
         "agent-configuration",
-        words(
-            "claude agents soul memory gemini cursorrules windsurfrules copilot",
-            "open write append appendfile appendfilesync writefile writefilesync text",
-        ),
         pattern(
             _MEMORY,
             r"[\s\S]{0,300}?(?:\.open\([\"']a|open\([^\n]{0,60}[\"']a[\"']|appendfile(?:sync)?\()"
@@ -164,19 +116,11 @@ BEHAVIOURS: Final = (
             r"|\bobey\b|\btrust\b|\.env\b)",
         ),
         "changes the agent's own rules",
-        anchors=_MEMORY_PIECES,
-        reach=640,
         accept=lambda match: re.search(rb"\n(?:def|class|function) ", match[0]) is None,
     ),
     # Consent that the user did not give.
     Behaviour(
         "claimed-approval",
-        words(
-            "approved authorised authorized consented agreed granted allowed confirmed preapproved",
-            "user operator administrator admin owner human customer team developer users "
-            "operators administrators admins owners humans customers developers",
-            "every all any full everything commands actions blanket whatever",
-        ),
         pattern(
             r"\b(?:user|operator|administrator|admin|owner|human|customer|security team"
             r"|developer)s?\b"
@@ -200,11 +144,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "claimed-approval",
-        words(
-            "hereby administrator admin operator owner",
-            "allow authorise authorize grant permit approve",
-            "all any every full everything",
-        ),
         pattern(
             r"(?:\bhereby\b|\bas (?:the |an? )?(?:administrator|admin|operator|owner|root user)\b)"
             r"[^.\n]{0,60}?\b(?:allow|authori[sz]e|grant|permit|approve)\b[^.\n]{0,30}?"
@@ -215,12 +154,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "claimed-approval",
-        words(
-            "approve accept confirm ask confirmation permission approval",
-            "delete overwrite push install run execute send upload transfer pay remove prompts "
-            "prompt dialog dialogs sign",
-            "not never don without yourself automatically",
-        ),
         pattern(
             r"(?:(?:do not|don't|never) (?:ever )?(?:ask|prompt"
             r"|wait)\b[^.\n]{0,30}?\b(?:confirmation"
@@ -235,13 +168,5 @@ BEHAVIOURS: Final = (
         "acts without asking the user",
         where="prose",
         accept=_not_negated,
-        reach=160,
-        anchors=pieces(
-            "not ask, n't ask, never ask, ever ask, not prompt, n't prompt, never prompt, not "
-            "wait, "
-            "n't wait, never wait, all prompts, every prompt, any prompt, all permission, "
-            "every permission, any permission, all confirmation, every confirmation, all dialogs, "
-            "every dialog, permission prompts, permission requests"
-        ),
     ),
 )

@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.channels import NAMED_WORDS, SECRET_NAMED, not_honest
-from registry.document.behaviours.leaks import TOKEN_ANCHORS, TOKEN_COMMAND
-from registry.document.behaviours.table import Behaviour, pattern, pieces, words
+from registry.document.behaviours.channels import SECRET_NAMED, not_honest
+from registry.document.behaviours.leaks import TOKEN_COMMAND
+from registry.document.behaviours.table import Behaviour, pattern
 
 _VENDOR: Final = re.compile(rb"(?P<vendor>[a-z]{2,20})_[a-z_]{0,20}(?:key|token|secret)")
 
@@ -24,12 +24,6 @@ def _to_a_stranger(match: re.Match[bytes]) -> bool:
 BEHAVIOURS: Final = (
     Behaviour(
         "secret-sent",
-        words(
-            "ssh aws rsa ed25519 kube gnupg keychain login cookies env wallet netrc pgpass "
-            "credentials",
-            "send sends post upload submit email mail forward transmit exfiltrate",
-            "http https com org net invalid test io dev",
-        ),
         pattern(
             r"\b(?:read|collect|gather|upload|send|post|submit|copy|zip|pack|archive|find|grab|take|include|forward"
             r"|e?mail|for)\b[^\n]{0,100}?(?:~?/?\.aws/credentials|\bid_(?:rsa|ed25519|ecdsa)\b|~/\.ssh\b"
@@ -41,14 +35,6 @@ BEHAVIOURS: Final = (
         ),
         "asks for a file that holds secrets to be sent",
         where="prose",
-        anchors=(
-            *pieces(
-                ".aws/credentials id_rsa id_ed25519 id_ecdsa ~/.ssh .kube/config .gnupg "
-                "cookies.sqlite"
-            ),
-            *pieces("logins.json ~/.netrc ~/.pgpass .docker/config .config/gh .config/gcloud .env"),
-            b"login data",
-        ),
         accept=lambda match: (
             not_honest(match)
             and re.search(rb"\b(?:scp|ssh|rsync|ssh-copy-id|git)[ ]|-i[ ]", match[0]) is None
@@ -58,17 +44,10 @@ BEHAVIOURS: Final = (
             )
             is not None
         ),
-        reach=420,
     ),
     # In steps: found, and then sent.
     Behaviour(
         "secret-asked",
-        words(
-            "env ssh aws key keys credential credentials rsa netrc wallet wallets",
-            "scan search find locate collect gather look",
-            "upload send post submit transmit copy curl",
-            "http https",
-        ),
         pattern(
             r"\b(?:scan|search|find|locate|collect|gather|look for)\b[^\n]{0,80}?(?:\.env\b"
             r"|\.ssh\b|\.aws\b"
@@ -80,37 +59,18 @@ BEHAVIOURS: Final = (
         "asks for secrets to be found and sent",
         where="prose",
         accept=not_honest,
-        anchors=pieces(
-            ".env, .ssh, .aws, private key, private keys, ssh key, ssh keys, credential file, "
-            "credential files, credentials, id_rsa, .netrc, wallet file, wallet files"
-        ),
-        reach=640,
     ),
     Behaviour(
         "conversation-sent",
-        words(
-            "pbpaste xclip xsel paste screencapture scrot imagegrab screenshot",
-            "curl send upload post",
-            "http https",
-        ),
         pattern(
             r"(?:\bpbpaste\b|\bxclip\b|wl-paste|\bxsel\b|\bscreencapture\b|\bscrot\b|imagegrab\.grab)"
             r"[\s\S]{0,300}?\b(?:send|upload|post|submit|curl)\b[^\n]{0,120}?https?://(?!localhost|127\.)"
         ),
         "is taken from the clipboard or the screen and sent",
         where="prose",
-        anchors=pieces("pbpaste xclip wl-paste xsel screencapture scrot imagegrab"),
-        reach=520,
     ),
     Behaviour(
         "conversation-sent",
-        words(
-            "after before every each with end start",
-            "task turn response answer reply session message operation query retrieval "
-            "conversation",
-            "curl post upload send submit transmit report forward",
-            "http https",
-        ),
         pattern(
             r"\b(?:after|before|at the (?:end|start) of|with) (?:you )?(?:complet\w{1,3} "
             r"|finish\w{0,3} )?"
@@ -120,23 +80,10 @@ BEHAVIOURS: Final = (
         ),
         "reports each task to another machine",
         where="prose",
-        anchors=pieces(
-            "after any, after every, after each, after completing, after finishing, before any, "
-            "before every, before each, end of every, end of each, end of any, start of every, "
-            "start of each, with each"
-        ),
-        reach=560,
     ),
     # Asked for in prose.
     Behaviour(
         "secret-asked",
-        words(
-            "key token secret pat url password",
-            "openai anthropic claude aws github gh gitlab npm pypi stripe slack google gemini hf "
-            "huggingface openrouter azure database db jwt session",
-            "pass send post include attach forward append put submit upload report add",
-            "http https",
-        ),
         pattern(
             r"\b(?:pass|send|post|include|attach|forward|append|put|submit|upload|report|add)\b"
             r"[^.\n]{0,80}?\b(?:openai|anthropic|claude|aws|github|gh|gitlab|npm|pypi|stripe|slack"
@@ -145,16 +92,10 @@ BEHAVIOURS: Final = (
         ),
         "asks for secrets to be sent",
         where="prose",
-        anchors=(b"_key", b"_token", b"_secret", b"_pat", b"_password"),
         accept=_to_a_stranger,
     ),
     Behaviour(
         "secret-asked",
-        words(
-            "auth token secrets secret keychain password printenv env ssh key keys environment",
-            "send post upload submit include attach forward comment put paste append",
-            "http https email com issue comment",
-        ),
         pattern(
             rf"(?:{TOKEN_COMMAND}|\bprintenv\b|\bprivate keys?\b|environment variables\b)"
             r"[^\n]{0,200}?\b(?:send|post|upload|submit|forward|put|paste|attach|include|comment)\b"
@@ -163,20 +104,9 @@ BEHAVIOURS: Final = (
         "asks for secrets to be sent",
         where="prose",
         accept=not_honest,
-        reach=420,
-        anchors=(
-            *TOKEN_ANCHORS,
-            *pieces("printenv, private key, private keys, environment variables"),
-        ),
     ),
     Behaviour(
         "secret-asked",
-        words(
-            NAMED_WORDS,
-            "include add attach put append pass embed mention write comment",
-            "http https",
-            "field parameter header body comment request query description ticket payload metadata",
-        ),
         pattern(
             r"\b(?:include|add|attach|put|append|pass|embed|write)\b[^.\n]{0,100}?(?:values? of"
             r"|contents?"
@@ -187,11 +117,5 @@ BEHAVIOURS: Final = (
         "asks for secrets to be sent",
         where="prose",
         accept=not_honest,
-        reach=420,
-        anchors=(
-            *pieces(".env .ssh .aws id_rsa credentials secrets passwords"),
-            *pieces("api key, api keys, access token, private key, private keys"),
-            b"environment variables",
-        ),
     ),
 )

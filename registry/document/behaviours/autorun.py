@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import LOCAL, Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import LOCAL, Behaviour, pattern
 
 _FETCHES: Final = (
     r"(?:\bcurl\b|\bwget\b|\biwr\b|\birm\b|invoke-(?:webrequest|restmethod|expression)|\bfetch\("
@@ -26,7 +26,6 @@ _EVENT: Final = (
     r"|subagentstop|precompact)[\"']"
 )
 
-_FETCHES_COMPILED: Final = re.compile(_FETCHES.encode())
 _STARTED: Final = re.compile(
     rb"(?:\bcurl\b|\bwget\b|https?://(?!localhost|127\.)|base64|\beval\b|\biex\b|powershell|/tmp/"
     rb"|\bnc[ ]|python3?[ ]-c|node[ ]-e|/dev/tcp|[~.]/\.\w)"
@@ -36,7 +35,6 @@ BEHAVIOURS: Final = (
     # The life cycle of npm's packages.
     Behaviour(
         "auto-run",
-        words("postinstall preinstall install prepare prepublish prepublishonly postpack"),
         pattern(
             r"\"(?:(?:pre|post)?install|prepare|prepublish(?:only)?|prepack|postpack)\"[ \t]{0,4}:"
             r"[ \t]{0,4}\"(?:[^\"\n\\]|\\.){0,300}?",
@@ -47,12 +45,9 @@ BEHAVIOURS: Final = (
             (b'install"' in match[0][:14] and match[0][1:2] != b"i")
             or b'"scripts"' in match.string[max(0, match.start() - 600) : match.start()]
         ),
-        anchors=pieces('"install" preinstall postinstall "prepare" prepublish prepublishonly'),
-        reach=400,
     ),
     Behaviour(
         "auto-run",
-        words("postinstall preinstall", "add put set insert write create append"),
         pattern(
             r"\b(?:add|put|set|insert|write|create|append)\b[^.\n]{0,60}(?:pre|post)install\b"
             rf"[^\n]{{0,160}}?{_FETCHES}"
@@ -63,29 +58,24 @@ BEHAVIOURS: Final = (
     # Python's setup, and what Python loads at every start.
     Behaviour(
         "auto-run",
-        words("setuptools distutils cmdclass"),
         pattern(
             r"(?:(?:import|from)[ ](?:setuptools|distutils)|cmdclass)[\s\S]{0,1000}?"
             r"(?:os\.system|os\.popen|popen|check_output|check_call|subprocess\.\w{3,12})\("
             rf"[^\n]{{0,160}}?{_FETCHES}"
         ),
         "runs by itself when the package is installed",
-        reach=1300,
     ),
     Behaviour(
         "auto-run",
-        words("usercustomize sitecustomize pth"),
         pattern(
             r"(?:usercustomize|sitecustomize|site-packages/[\w.-]{1,40}\.pth\b)"
             r"[\s\S]{0,300}?(?:\bexec\(|\beval\(|urlopen|os\.system|subprocess|base64|\bcurl\b)",
         ),
         "runs at every start of Python",
-        reach=420,
     ),
     # Editors and containers.
     Behaviour(
         "auto-run",
-        words("folderopen"),
         pattern(r"runon[\"']?[ \t]{0,3}:[ \t]{0,3}[\"']?folderopen"),
         "runs as soon as the folder is opened",
         accept=lambda match: (
@@ -95,22 +85,16 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "auto-run",
-        words(
-            "postcreatecommand poststartcommand postattachcommand oncreatecommand "
-            "initializecommand updatecontentcommand"
-        ),
         pattern(
             r"(?:postcreate|poststart|postattach|oncreate|initialize|updatecontent)command[\"']?"
             r"[ \t]{0,3}:[^\n]{0,300}?(?:urlopen|base64|\beval\b|/dev/tcp/|https?\.get\(|\bnc[ ]"
             r"|requests\.get|\bhttp://(?!localhost)|\b(?:curl|wget)\b[^\n]{0,200}\|)",
         ),
         "runs as soon as the container is made",
-        reach=400,
     ),
     # A timetable.
     Behaviour(
         "auto-run",
-        words("crontab cron", "curl wget base64", "sh bash zsh"),
         pattern(
             r"(?:(?:@(?:reboot|hourly|daily)|(?:[\d*/,-]{1,6}[ ]){5})[^\n]{0,80}?(?:\bcurl\b"
             r"|\bwget\b|base64)"
@@ -120,45 +104,29 @@ BEHAVIOURS: Final = (
             r"(?:\bcurl\b|\bwget\b|base64)[^\n]{0,160}?\|[ ]?(?:ba|z)?sh\b)",
         ),
         "runs what it downloads, again and again",
-        anchors=pieces("crontab /etc/cron"),
-        reach=400,
     ),
     # Git's hooks.
     Behaviour(
         "auto-run",
-        words(
-            "hooks hookspath githooks husky templatedir", "curl wget nc ncat scp rsync ncurl nwget"
-        ),
         pattern(
             rf"(?:{_HOOK}[\s\S]{{0,500}}?(?:{_SENDS}|\|[ ]?(?:ba|z)?sh\b)"
             rf"|{_SENDS}[^\n]{{0,160}}>[ ]?[^\n]{{0,40}}{_HOOK})"
         ),
         "runs by itself in a repository, and sends data or runs code",
-        reach=700,
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
     ),
     Behaviour(
         "auto-run",
-        words("fsmonitor pager sshcommand alias external helper editor", "git config core"),
         pattern(
             r"(?:core\.(?:fsmonitor|pager|sshcommand|editor)|diff\.external"
             r"|alias\.[\w-]{1,20})[ =]{1,3}[\"'\\]{0,2}!?[^\n]{0,120}?(?:\bcurl\b|\bwget\b|/tmp/"
             r"|\bnc[ ]|base64|/dev/tcp|~/\.cache|\beval\b)",
         ),
         "runs by itself with git",
-        anchors=pieces(
-            "core.fsmonitor core.pager core.sshcommand core.editor diff.external alias."
-        ),
-        reach=260,
     ),
     # Hooks and servers of the agent.
     Behaviour(
         "auto-run",
-        words(
-            "pretooluse posttooluse sessionstart sessionend userpromptsubmit notification stop "
-            "subagentstop precompact",
-            "command",
-        ),
         pattern(
             _EVENT,
             r"[\s\S]{0,300}?[\"']command[\"'][ \t]{0,3}:[ \t]{0,3}[\"'](?:[^\n]){0,200}?",
@@ -166,13 +134,10 @@ BEHAVIOURS: Final = (
             r"|(?:sh|bash)[ ][~/$\w]{0,12}/?\.(?!claude|cursor|github|/)\w)",
         ),
         "runs by itself with the agent",
-        reach=700,
-        certain=((b'"command', b"'command"),),
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
     ),
     Behaviour(
         "auto-run",
-        words("hook hooks", "sessionstart pretooluse posttooluse stop userpromptsubmit"),
         pattern(
             r"\b(?:sessionstart|sessionend|pretooluse|posttooluse|userpromptsubmit|stop)\b[`\"' ]"
             r"[^\n]{0,20}hook\b[^\n]{0,80}?\b(?:runs?|calls?|executes?|that|to)\b[^\n]{0,60}?",
@@ -184,14 +149,10 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "auto-run",
-        words("mcpservers mcp", "curl wget base64 eval"),
         pattern(
             r"mcp_?servers?\b[\s\S]{0,400}?[\"']?(?:command|args)[\"']?[ \t]{0,3}[:=][^\n]{0,160}?",
             r"(?:\bcurl\b|\bwget\b|base64|\beval\b)",
         ),
         "is a server of the agent that fetches code",
-        anchors=pieces("mcpservers mcpserver mcp_servers mcp_server"),
-        certain=((b"curl", b"wget", b"base64", b"eval"), (b"command", b"args")),
-        reach=640,
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern
 
 _LOOKUP: Final = r"\b(?:dig|nslookup|drill|ping|resolvectl|getent hosts|resolve-dnsname|host)[ ]"
 
@@ -26,10 +26,6 @@ SECRET_NAMED: Final = (
     r"|environment variables?|env vars?|seed phrase|\w{2,20}_(?:api_)?(?:key|token|secret)\b)"
 )
 
-NAMED_WORDS: Final = (
-    "env ssh aws rsa netrc credential credentials secret secrets password passwords key keys token "
-    "tokens environment seed"
-)
 
 # The place in an address that a value is put into.
 _FILLED: Final = (
@@ -54,7 +50,6 @@ BEHAVIOURS: Final = (
     # DNS.
     Behaviour(
         "secret-sent",
-        words("dig nslookup drill ping resolvectl getent dnsname host"),
         pattern(
             _LOOKUP,
             r"[^\n]{0,80}?(?:\$\(|`)[^\n]{0,160}?(?:",
@@ -62,14 +57,9 @@ BEHAVIOURS: Final = (
             rf"|\bprintenv\b|\benv\b|{_ENCODED}|\${_SECRET_VARIABLE})[^\n]{{0,160}}?\.[\w${{-]",
         ),
         "sends secrets by the names that it looks up",
-        certain=((b"$(", b"`"),),
     ),
     Behaviour(
         "secret-sent",
-        words(
-            "dig nslookup drill ping resolvectl getent dnsname host",
-            "base64 base32 xxd fold hexlify od",
-        ),
         pattern(
             r"(?:",
             SECRET_FILE,
@@ -77,17 +67,9 @@ BEHAVIOURS: Final = (
             rf"[\s\S]{{0,300}}?{_LOOKUP}[^\n]{{0,60}}?[$%][^\n]{{1,80}}?\.[\w$-]",
         ),
         "is sent by the names that are looked up",
-        reach=700,
-        anchors=pieces("dig nslookup drill ping resolvectl getent dnsname host"),
-        certain=((b"$", b"%"), pieces("dig nslookup drill ping resolvectl getent dnsname host")),
     ),
     Behaviour(
         "secret-sent",
-        words(
-            "gethostbyname gethostbyname_ex getaddrinfo ex resolve resolve4 resolvetxt lookup "
-            "query resolver getaddresses gethostaddresses lookuphost lookuptxt lookupip",
-            "environ env getenv base64 b64encode b32encode hexlify hex tostring btoa ssh aws rsa",
-        ),
         pattern(
             r"(?:\benviron\b|process\.env|getenv|",
             SECRET_FILE,
@@ -95,22 +77,9 @@ BEHAVIOURS: Final = (
             r"(?:[\"'`]\.[\w.-]{4,80}[\"'`]|\}\.[\w.-]{4,80}[\"'`]|%s?\.[\w.-]{4,80}[\"'`])",
         ),
         "is sent by the names that are looked up",
-        reach=900,
-        certain=(
-            pieces(
-                "gethostbyname( gethostbyname_ex( getaddrinfo( dns.resolve dns.lookup dns.query "
-                "dns.promises. resolver.resolve( resolver.query( net.lookup getaddresses( "
-                "gethostaddresses("
-            ),
-        ),
     ),
     Behaviour(
         "secret-asked",
-        words(
-            "dns subdomain subdomains subdomain-labels",
-            NAMED_WORDS,
-            "encode send resolve look query put split exfiltrate lookup append",
-        ),
         pattern(
             r"\b(?:encode|send|resolve|look up|query|put|split|exfiltrate"
             r"|append)\b[^.\n]{0,100}?(?:",
@@ -131,16 +100,13 @@ BEHAVIOURS: Final = (
     # Pictures.
     Behaviour(
         "secret-sent",
-        words("http https", NAMED_WORDS + " cat contents content base64 encoded"),
         pattern(
             r"(?:!\[[^\]\n]{0,80}\]\([ ]?<?|<(?:img|iframe)\b[^>\n]{0,100}"
             r"(?:src|href)=[\"']?|url\([\"']?)",
             rf"https?://[^)\s\"']{{3,160}}?[?&=/]{_FILLED}",
         ),
         "is a picture whose address carries secrets",
-        anchors=pieces("](http:// ](https:// <img <iframe url(http"),
         where="prose",
-        reach=320,
         accept=lambda match: (
             re.search(
                 rb"shields\.io|badge\.fury|codecov|github\.com|githubusercontent|\.css|\.js[\"'?]"
@@ -152,9 +118,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "secret-sent",
-        words(
-            "http https", NAMED_WORDS, "img png gif svg jpg image picture badge pixel http https"
-        ),
         pattern(
             r"\b(?:read|take|collect|encode|base64|append|insert|put|embed|fill|contents? of"
             r"|value of)"
@@ -164,8 +127,6 @@ BEHAVIOURS: Final = (
         ),
         "goes into the address of a picture",
         where="prose",
-        anchors=pieces("](http:// ](https:// <img"),
-        reach=620,
         accept=lambda match: (
             not_honest(match)
             and re.search(rb"shields\.io|badge\.fury|codecov|github\.com", match[0]) is None
@@ -173,7 +134,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "secret-sent",
-        words("http https", NAMED_WORDS, "image picture badge pixel img"),
         pattern(
             r"(?:\b(?:image|picture|badge|pixel|img)\b[^\n]{0,120}?https?://[^\s\"')]{3,160}"
             r"[\s\S]{0,120}?\b(?:replace|replacing|filled?|where|with|substitut\w{1,4}|append\w{0,3}"
@@ -181,8 +141,6 @@ BEHAVIOURS: Final = (
         ),
         "is a picture whose address carries secrets",
         where="prose",
-        anchors=pieces("image picture badge pixel"),
-        reach=480,
         accept=lambda match: (
             not_honest(match)
             and re.search(rb"encod|base64|append|replac|fill|carr|value|contents?", match[0])
@@ -193,7 +151,6 @@ BEHAVIOURS: Final = (
     # Mail, git and comments.
     Behaviour(
         "secret-sent",
-        words("mail mailx mutt sendmail msmtp swaks mpack smtp"),
         pattern(
             r"(?:(?:cat|tar|zip|base64|gpg|printenv|env|head|tail)\b[^\n|]{0,160}?(?:",
             SECRET_FILE,
@@ -204,11 +161,9 @@ BEHAVIOURS: Final = (
             r")",
         ),
         "mails a file that holds secrets",
-        reach=360,
     ),
     Behaviour(
         "secret-sent",
-        words("smtplib nodemailer sendmail", "ssh aws env rsa credentials login history wallet"),
         pattern(
             r"(?:open|read_text|read_bytes|readfilesync|readfile|path|join"
             r"|expanduser)[ (][^\n]{0,100}?",
@@ -216,12 +171,10 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,700}?(?:smtplib|nodemailer|sendmail|send_message)",
         ),
         "is read, and a mail is sent",
-        reach=1100,
         accept=lambda match: re.search(rb"load_dotenv|dotenv|```\n", match[0]) is None,
     ),
     Behaviour(
         "secret-sent",
-        words("git gh", "add gist issue pr release", "push create comment upload"),
         pattern(
             r"(?:git[ ]add[ ][^\n]{0,20}(?:-f|--force)[ ][^\n]{0,60}?",
             SECRET_FILE,
@@ -232,7 +185,5 @@ BEHAVIOURS: Final = (
             r"|\$\((?:printenv|env)\b))",
         ),
         "publishes a file that holds secrets",
-        anchors=pieces("git add, gh gist, gh issue, gh pr, gh release"),
-        reach=420,
     ),
 )

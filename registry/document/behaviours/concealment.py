@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import Behaviour, pattern
 
 _USER: Final = r"\b(?:users?|humans?|anyone|anybody|owner|operator|person|customer|people)\b"
 _SAY: Final = (
@@ -13,7 +13,7 @@ _SAY: Final = (
 _DEED: Final = (
     r"(?:this|that (?:you|it|we|the)|these|what (?:you|was|is|has)|about (?:this|it|the|these"
     r"|what)|any of this|the (?:upload|request|call|transfer|backup|hook|step|change|download"
-    r"|background|hidden)\w*|it to)"
+    r"|background|hidden)\w{0,20}|it to)"
 )
 
 _VERB: Final = (
@@ -23,7 +23,7 @@ _VERB: Final = (
 _IT: Final = (
     r"(?:it|this|that|these|them|any of (?:this|it)|the (?:user|human|owner|operator|upload|request"
     r"|call|transfer|backup|hook|step|change|edit|entry|server|addition|file|command|address|line"
-    r"|commit|sync|install\w{0,7}|download)\w*)"
+    r"|commit|sync|install\w{0,7}|download)\w{0,20})"
 )
 _ADVERB: Final = r"(?:silently|secretly|covertly|discreetly|surreptitiously|unobtrusively)"
 _DONE: Final = (
@@ -99,58 +99,13 @@ BEHAVIOURS: Final = (
     # Something risky, kept from the user.
     Behaviour(
         "hidden-action",
-        words(
-            "mention mentioning tell telling inform informing reveal revealing disclose disclosing "
-            "notify notifying bring bringing acknowledge surface discuss refer referring omit "
-            "silently "
-            "secretly covertly discreetly surreptitiously unobtrusively scenes notice told "
-            "informed "
-            "bothered aware suspicious quiet secret hidden pretend asks asked attention know "
-            "trace nothing mentioned out only us yourself invisible",
-            "not don dont never without no needn avoid refrain must shouldn leave omit keep say "
-            "pretend "
-            "act make if silently secretly covertly discreetly surreptitiously unobtrusively "
-            "behind "
-            "doesn mustn won isn",
-        ),
         pattern(_KEPT),
         "keeps something risky from the user",
         where="prose",
-        reach=130,
         accept=_is_risky,
-        anchors=pieces(
-            "mention, mentioning, tell the, tell them, tell it, telling the, inform the, "
-            "informing the, "
-            "reveal, revealing, disclose, disclosing, notify the, notifying the, bring it, bring "
-            "this, "
-            "bring that, bringing it, bringing this, acknowledge, surface it, surface this, "
-            "surface the, "
-            "discuss it, discuss this, discuss the, refer to, omit it, omit this, omit them, "
-            "omit these, "
-            "silently, secretly, covertly, discreetly, surreptitiously, unobtrusively, behind "
-            "the scenes, "
-            "not notice, n't notice, never notice, be told, not told, n't told, be informed, not "
-            "informed, "
-            "bothered, not aware, n't aware, be aware, never aware, suspicious, it quiet, this "
-            "quiet, "
-            "it secret, this secret, that secret, them secret, it hidden, this hidden, them "
-            "hidden, "
-            "between us, to yourself, pretend it, pretend that, pretend nothing, user asks, user "
-            "asked, "
-            "if asked, are asked, they ask, drawing attention, a trace, any trace, as if nothing, "
-            "as though nothing, say nothing, say only, it out, this out, that out, them out, "
-            "these out, "
-            "from the user, from the human, from the owner, from the operator, not know, n't know, "
-            "never know, to know, it invisible, mentioned"
-        ),
     ),
     Behaviour(
         "hidden-action",
-        words(
-            "assistant assistants agent agents claude ai model llm you",
-            "upload send post exfiltrate forward run execute fetch curl append write install read",
-            "http https ssh aws env credentials key keys token tokens curl sh mcp settings json",
-        ),
         pattern(
             r"(?:<!--|\[(?://|comment)\]:[ ]?#[ ]?[(\"']"
             r"|<\w{1,8}[^<>]{0,100}(?:display[ ]?:[ ]?none"
@@ -163,20 +118,10 @@ BEHAVIOURS: Final = (
         ),
         "is an instruction that readers don't see",
         where="prose",
-        anchors=pieces(
-            "<!-- [comment display: visibility font-size opacity color:white color:#fff"
-        ),
-        reach=900,
     ),
     # Kept from the user.
     Behaviour(
         "concealment",
-        words(
-            "tell mention inform reveal disclose notify announce admit discuss expose telling "
-            "mentioning informing revealing notifying alerting",
-            "not don dont never without avoid shouldn mustn",
-            "user users human humans anyone anybody owner operator person customer people",
-        ),
         pattern(
             r"(?:do not|don't|dont|never|without|avoid|must not|should not|shouldn't|not to"
             r"|no need to)[ ](?:\w{1,12}[ ]){0,2}?",
@@ -185,16 +130,9 @@ BEHAVIOURS: Final = (
         ),
         "keeps something from the user",
         where="prose",
-        reach=130,
     ),
     Behaviour(
         "concealment",
-        words(
-            "knowing knowledge noticing awareness telling informing notifying alerting told "
-            "informed aware notice know see seeing shown learn find",
-            "user users human humans operator owner anyone people anybody",
-            "without not never shouldn mustn needn doesn don isn aren",
-        ),
         pattern(
             r"(?:without (?:the )?(?:users?|humans?|owners?|operators?|anyone|people)(?:'s"
             r"|')? ?(?:knowing|knowledge|noticing|awareness|being (?:aware|told|informed)|seeing)"
@@ -208,14 +146,9 @@ BEHAVIOURS: Final = (
         ),
         "keeps something from the user",
         where="prose",
-        reach=110,
     ),
     Behaviour(
         "concealment",
-        words(
-            "secretly covertly silently quietly discreetly surreptitiously invisibly hide "
-            "conceal omit hidden nothing summary report from leave list include"
-        ),
         pattern(
             r"(?:(?:keep|hide|conceal|(?:keep|stay|remain)s? hidden) (?:this|it|that|these|them"
             r"|all of this|the \w{1,20})? ?(?:\w{1,12} ){0,2}?(?:from"
@@ -238,23 +171,9 @@ BEHAVIOURS: Final = (
         ),
         "is to happen unseen by the user",
         where="prose",
-        reach=120,
-        anchors=(
-            *pieces(
-                "secretly covertly silently quietly discreetly surreptitiously invisibly conceal"
-            ),
-            *pieces(
-                "from the user, from the human, from your, out of your, out of the, nothing "
-                "happened"
-            ),
-            *pieces(
-                "among the, the summary, your summary, changed files, commit message, the diff"
-            ),
-        ),
     ),
     Behaviour(
         "concealment",
-        words("usuario usu utilisateur utilizador benutzer nutzer anwender rio"),
         pattern(
             r"(?:no (?:le )?(?:informes|digas|menciones|avises|reveles|notifiques|muestres"
             r"|cuentes|comuniques)\b[^.\n]{0,60}usuario"

@@ -3,92 +3,68 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import SHELL, Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import SHELL, Behaviour, pattern
 
 _FETCHED: Final = r"(?:requests\.(?:get|post)|urlopen|httpx\.get|\.recv|\.receive|session\.get)\("
 _RUN: Final = (
     r"(?:subprocess\.(?:run|popen|call|check_output|getoutput|check_call)|os\.(?:system|popen)"
     r"|\bexec|\beval|check_output|\bpopen)\([ ]?"
 )
-_RUN_PIECES: Final = (
-    *pieces("subprocess.run subprocess.popen subprocess.call subprocess.getoutput"),
-    *pieces("check_output check_call os.system os.popen exec( eval( popen("),
-)
-_WALLET: Final = r"(?:0x[0-9a-f]{20,}|\bbc1[a-z0-9]{14,}|\b[13][a-km-z1-9]{25,34}\b)"
+_WALLET: Final = r"(?:0x[0-9a-f]{20,64}|\bbc1[a-z0-9]{14,90}|\b[13][a-km-z1-9]{25,34}\b)"
 
 BEHAVIOURS: Final = (
     # Orders from another machine.
     Behaviour(
         "remote-control",
-        words("while until watch loop", "curl wget nc"),
         pattern(
             r"(?:while|until)[ ](?:true|:|\[|sleep|1|!)[\s\S]{0,240}?(?:"
             rf"(?:eval|{SHELL}|source|\.)[ ][^\n]{{0,20}}(?:\$\(|<\(|`)[ ]?(?:curl|wget)\b"
             rf"|(?:curl|wget)[ ][^\n|]{{0,200}}\|[ ]?{SHELL}\b)",
         ),
         "keeps running commands that another machine sends",
-        reach=420,
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
     ),
     Behaviour(
         "remote-control",
-        words(
-            "requests urlopen httpx recv receive session",
-            "subprocess system popen exec eval check getoutput",
-        ),
         pattern(
             rf"(?P<name>[a-z_]\w{{0,30}})[ ]?=[ ]?[^\n=]{{0,60}}?{_FETCHED}[^\n]{{0,160}}"
             rf"[\s\S]{{0,300}}?{_RUN}(?P=name)\b(?!\.get|\[)",
         ),
         "runs commands that another machine sends",
-        reach=700,
-        anchors=pieces("requests.get( requests.post( urlopen( httpx.get( .recv( .receive("),
-        certain=(_RUN_PIECES,),
         accept=lambda match: re.search(rb"\n(?:def|class|async def) ", match[0]) is None,
     ),
     Behaviour(
         "remote-control",
-        words("recv receive requests urlopen", "subprocess system popen exec eval check getoutput"),
         pattern(
             rf"{_RUN}[^\n]{{0,40}}?(?:\.recv\(|\.receive\(|requests\.get\(|urlopen\()",
         ),
         "runs commands that another machine sends",
-        certain=(_RUN_PIECES, pieces(".recv( .receive( requests.get( urlopen(")),
     ),
     Behaviour(
         "remote-control",
-        words("exec eval execsync spawn", "message onmessage data websocket socket"),
         pattern(
             r"(?:onmessage[ ]?=|\.on\([ ]?['\"](?:message|data)['\"])[\s\S]{0,160}?"
             r"(?:(?<![\w.])(?:exec|eval|execsync|spawnsync)|process['\"]\)\.(?:exec|execsync|spawn))"
             r"\([ ]?(?:\w{1,12}(?:\.(?:data|tostring\(\)|cmd|command|utf8data))?)[ ]?[,)]",
         ),
         "runs commands that another machine sends",
-        reach=420,
-        certain=((b"exec", b"eval", b"spawn"), (b"onmessage", b".on(")),
     ),
     Behaviour(
         "remote-control",
-        words("receive", "popen execute loadstring load"),
         pattern(r":receive\([\s\S]{0,200}?(?:io\.popen|os\.execute|loadstring|\bload)\("),
         "runs commands that another machine sends",
     ),
     Behaviour(
         "remote-control",
-        words("get post request cookie server", "system exec passthru eval assert popen shell"),
         pattern(
             r"(?:system|\bexec|shell_exec|passthru|eval|assert|popen|proc_open)\([ ]?@?"
             r"(?:base64_decode\([ ]?|stripslashes\([ ]?)?\$_(?:get|post|request|cookie|server)\b"
         ),
         "runs a command from a request",
-        anchors=pieces("$_get $_post $_request $_cookie $_server"),
     ),
     # Reverse shells in more languages.
     Behaviour(
         "reverse-shell",
-        words(
-            "net tcpstream socket sockets inet tcp", "command exec bin runtime processbuilder cmd"
-        ),
         pattern(
             r"(?:net\.dial\(|tcpstream::connect\(|new[ ](?:java\.net\.)?socket\(|/inet/tcp/"
             r"|socket\.tcp\()[\s\S]{0,400}?(?:exec\.command\(|command::new\(|\.exec\(|processbuilder\("
@@ -96,27 +72,21 @@ BEHAVIOURS: Final = (
             r"|\(\w{1,12}|system\()?",
         ),
         "hands a shell to another machine",
-        reach=600,
-        anchors=pieces("net.dial( tcpstream::connect( socket( /inet/tcp/ socket.tcp("),
         accept=lambda match: (
             re.search(rb"/bin/|cmd(?:\.exe)?[\"']|powershell|/inet/tcp|popen", match[0]) is not None
         ),
     ),
     Behaviour(
         "reverse-shell",
-        words("telnet openssl client ncat nc", "sh bash"),
         pattern(
             rf"(?:telnet|openssl[ ]s_client|ncat|nc)[ ][^\n|]{{0,120}}\|[ ]?{SHELL}\b[^\n|]{{0,20}}"
             r"\|[ ]?(?:telnet|openssl|nc|ncat)\b"
         ),
         "hands a shell to another machine",
-        certain=((b"|",),),
-        anchors=pieces("telnet , openssl s_client, ncat , nc "),
     ),
     # Doors.
     Behaviour(
         "open-door",
-        words("ssh autossh", "22 localhost 127"),
         pattern(
             r"(?:auto)?ssh[ ](?=[^\n]{0,200}@)[^\n]{0,120}?-\w{0,4}r[ ]?(?:[\w.*]{1,40}:)?\d{1,5}:"
             r"(?:localhost|127\.0\.0\.1):(?:22|3389|5900|2375|445)\b"
@@ -125,7 +95,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "open-door",
-        words("ngrok cloudflared bore localtunnel frpc chisel gost lt", "22 3389 5900 2375 ssh"),
         pattern(
             r"(?:ngrok[ ]tcp|bore[ ]local|cloudflared[ ][^\n]{0,60}(?:ssh|rdp|tcp)://localhost:?"
             r"|chisel[ ]client[^\n]{0,60}r:|localtunnel[ ][^\n]{0,30}--port)[ ]?[^\n]{0,10}?\b"
@@ -135,9 +104,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "open-door",
-        words(
-            "useradd adduser net chpasswd usermod", "chpasswd sudo nopasswd sudoers administrators"
-        ),
         pattern(
             r"(?:(?:useradd|adduser)\b[\s\S]{0,200}?(?:chpasswd|nopasswd|sudoers)"
             r"|net[ ]user[ ][^\n]{0,60}/add[\s\S]{0,160}?localgroup[ ]administrators)"
@@ -147,13 +113,11 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "open-door",
-        words("chmod"),
         pattern(r"chmod[ ](?:u?\+s|[u]?g?\+s|[4-7][75]\d\d)[ ][^\n]{0,20}/(?:ba|da|z)?sh\b"),
         "lets every user become root",
     ),
     Behaviour(
         "open-door",
-        words("docker podman nerdctl", "v volume mount"),
         pattern(
             r"(?:docker|podman|nerdctl)[ ](?:run|create)\b(?=[^\n]{0,300}(?:--privileged"
             r"|--pid[ =]host"
@@ -161,13 +125,10 @@ BEHAVIOURS: Final = (
             r"(?:-v|--volume)[ =]/:/[\w/-]{1,40}(?!:ro|[\w/-]|[^\n]{0,3}:ro)"
         ),
         "gives a container the whole machine",
-        reach=420,
-        anchors=pieces("-v /:/, --volume /:/, --volume=/:/"),
     ),
     # Money.
     Behaviour(
         "cryptominer",
-        words("stratum xmrig minerd cpuminer coinhive coinimp donate"),
         pattern(
             r"(?:stratum\d?\+(?:tcp|ssl|tls)://[\w.-]{3,80}|\bxmrig\b[^\n]{0,120}[ ](?:-o|--url"
             r"|-u)[ =]"
@@ -179,11 +140,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "payment-redirected",
-        words(
-            "replace swap substitute change overwrite redirect set",
-            "address recipient wallet destination iban payee account payment transfer deposit "
-            "withdrawal",
-        ),
         pattern(
             r"\b(?:replace|swap|substitute|change|overwrite|redirect|set)\b[^.\n]{0,80}?"
             r"\b(?:address|recipient|wallet|destination|iban|payee|payments?|transfer|deposit"
@@ -193,29 +149,18 @@ BEHAVIOURS: Final = (
         ),
         "leads a payment to another address",
         where="prose",
-        anchors=pieces("address recipient wallet iban payee"),
     ),
     Behaviour(
         "payment-redirected",
-        words(
-            "output transfer recipient payee fee instruction beneficiary",
-            "add append include insert attach",
-        ),
         pattern(
             r"\b(?:add|append|include|insert|attach)\b[^.\n]{0,40}?\b(?:second|extra|additional|another"
             r"|hidden|small)\b[^.\n]{0,30}?\b(?:output|transfer|recipient|payee|fee|instruction"
             rf"|beneficiary)\b[^\n]{{0,100}}?{_WALLET}"
         ),
         "leads a payment to another address",
-        anchors=tuple(
-            f"{more} {what}".encode()
-            for more in "second extra additional another hidden small".split()
-            for what in "output transfer recipient payee fee instruction beneficiary".split()
-        ),
     ),
     Behaviour(
         "payment-redirected",
-        words("clipboard pyperclip pbcopy writetext", "bc1 0x a f copy"),
         pattern(
             r"(?:(?:clipboard|pyperclip|pbpaste|get-clipboard)[\s\S]{0,300}?(?:bc1|0x[\[(|a-f\d]|\[13\])"
             r"|(?:bc1|0x[\[(|a-f\d]|\[13\])[\s\S]{0,300}?(?:clipboard|pyperclip|pbpaste|get-clipboard))"
@@ -223,13 +168,10 @@ BEHAVIOURS: Final = (
             rf"[^\n]{{0,60}}?(?:{_WALLET}|wallet|addr|mine)"
         ),
         "exchanges the address on the clipboard",
-        reach=800,
-        certain=(pieces("writetext pyperclip.copy set-clipboard pbcopy clipboard.write"),),
     ),
     # Destruction.
     Behaviour(
         "destructive-command",
-        words("find", "delete shred rm"),
         pattern(
             r"find[ ][\"']?(?:~/?|\$\{?home\}?/?|/|/home/?|/users/?|\$env:userprofile)[\"']?[ ]"
             r"[^\n|]{0,120}?(?:-delete\b|-exec[ ](?:sudo[ ])?(?:rm|shred)\b)"
@@ -243,7 +185,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "destructive-command",
-        words("git", "force f mirror reflog", "push expire"),
         pattern(
             r"git[ ](?:push[ ](?=[^\n]{0,80}(?:--force|-f)\b)(?=[^\n]{0,80}(?:--all"
             r"|--mirror))[^\n]{4,120}"
@@ -252,8 +193,6 @@ BEHAVIOURS: Final = (
             r"|&&[ ])git[ ]gc[^\n]{0,30}--prune=now[^\n]{0,120}(?:push|rm[ ]))",
         ),
         "destroys the history of a repository",
-        anchors=pieces("git push, git reflog"),
-        reach=300,
         # You push a repository this way after you removed secrets from its history.
         accept=lambda match: (
             re.search(
@@ -265,7 +204,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "destructive-command",
-        words("remove format del rd rmdir cipher forkbomb", "item c s recurse q"),
         pattern(
             r"(?:remove-item[ ][^\n]{0,60}(?:\$home|\$env:userprofile|[c-z]:\\|~)[\"'\\/*]{0,3}"
             r"(?=[ \n\"'`;]|$)[^\n]{0,40}|format[ ]c:|(?:del|rd|rmdir)[ ][^\n]{0,20}/s[^\n]{0,20}"
@@ -273,11 +211,9 @@ BEHAVIOURS: Final = (
         ),
         "deletes all of a home folder or a disk",
         accept=lambda match: not match[0].startswith(b"remove-item") or b"-recurse" in match[0],
-        anchors=pieces("remove-item, format c:, del /, rd /, rmdir /, cipher /w"),
     ),
     Behaviour(
         "destructive-command",
-        words("fernet aes encrypt cipher createcipheriv", "home walk expanduser rglob users"),
         pattern(
             r"(?:path\.home\(\)|expanduser\([ ]?[\"']~|os\.walk\(|os\.homedir\(\)"
             r"|rglob\()[\s\S]{0,400}?"
@@ -285,8 +221,6 @@ BEHAVIOURS: Final = (
             r"|os\.remove|unlink|rename\(|writefilesync)",
         ),
         "encrypts the files of a home folder",
-        reach=900,
-        certain=(pieces(".encrypt( createcipheriv aes.new fernet("),),
         accept=lambda match: (
             re.search(
                 rb"ransom|\.locked|\.encrypted|\.enc['\"]|os\.remove|unlink|rename\(|readme|bitcoin",

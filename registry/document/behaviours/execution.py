@@ -10,8 +10,6 @@ from registry.document.behaviours.table import (
     SHELL,
     Behaviour,
     pattern,
-    pieces,
-    words,
 )
 
 # A file's name, or a variable that holds it.
@@ -31,7 +29,6 @@ _UNTRACEABLE: Final = (
     r"|discordapp\.com/attachments)[^\s\"'`]{0,200})"
 )
 _FETCHERS: Final = r"(?:curl|wget|aria2c|iwr|irm|invoke-webrequest|start-bitstransfer)"
-_FETCHER_WORDS: Final = "curl wget aria2c iwr irm invoke bitstransfer lynx"
 
 
 def _not_a_string(match: re.Match[bytes]) -> bool:
@@ -43,25 +40,17 @@ def _not_a_string(match: re.Match[bytes]) -> bool:
     )
 
 
-_STRANGE_PLACES: Final = (
-    *pieces(
-        "http:// rentry. glot. gist. ngrok trycloudflare transfer.sh 0x0.st termbin ix.io file.io"
-    ),
-    *pieces("pastebin hastebin paste bin. snippet snippets catbox anonfiles discordapp.com"),
-    *(f"https://{digit}".encode() for digit in range(1, 10)),
-)
 _FETCHED_FROM: Final = (
-    ("untraceable-execution", _UNTRACEABLE, _STRANGE_PLACES),
-    ("download-then-run", "https://", ()),
+    ("untraceable-execution", _UNTRACEABLE),
+    ("download-then-run", "https://"),
 )
-"""Each code with the addresses that it is about, and the pieces near which they are."""
+"""Each code with the addresses that it is about."""
 
 BEHAVIOURS: Final = (
     # curl -o F URL; chmod +x F / bash F / ./F
     *(
         Behaviour(
             code,
-            words(_FETCHER_WORDS, "http https"),
             pattern(
                 rf"{_FETCHERS}\b(?=[^\n]{{0,300}}{address})[^\n]{{0,250}}?",
                 r"[ \t](?:-\w{0,8}o|--output(?:-document)?|-outfile|>)[ =\t]{0,3}[\"']?",
@@ -69,16 +58,13 @@ BEHAVIOURS: Final = (
                 rf"{_RUN_FILE}(?P=file)(?![\w.-])",
             ),
             "downloads a file and runs it",
-            reach=800,
-            anchors=anchors,
         )
-        for code, address, anchors in _FETCHED_FROM
+        for code, address in _FETCHED_FROM
     ),
     # wget URL/F; sh F
     *(
         Behaviour(
             code,
-            words("wget curl", "http https"),
             pattern(
                 rf"(?:wget|curl[ \t]{{1,3}}-\w{{0,6}}o)\b(?=[^\n]{{0,300}}{address})"
                 rf"[^\n]{{0,250}}?://[^\s\"'`]{{1,200}}/",
@@ -86,54 +72,41 @@ BEHAVIOURS: Final = (
                 rf"{_RUN_FILE}(?P=file)(?![\w.-])",
             ),
             "downloads a file and runs it",
-            reach=800,
-            anchors=anchors,
         )
-        for code, address, anchors in _FETCHED_FROM
+        for code, address in _FETCHED_FROM
     ),
     # Given to a shell in other ways than a pipe: sh -c "$(curl http://address)", a piped address.
     Behaviour(
         "untraceable-execution",
-        words(
-            _FETCHER_WORDS, "http https", "sh bash zsh dash python python3 node perl ruby iex sudo"
-        ),
         pattern(
             rf"{_FETCHERS}\b[^\n|]{{0,200}}{_UNTRACEABLE}[^\n|]{{0,120}}\|[ \t]{{0,4}}",
             rf"(?:tee[^\n|]{{0,60}}\|[ \t]{{0,4}})?(?:sudo[ \t]{{1,3}}(?:-\w[ "
             rf"\t]{{1,3}}){{0,3}})?(?:{RUNNER}|iex)\b",
         ),
         "runs what it downloads, unseen",
-        anchors=_STRANGE_PLACES,
-        reach=400,
     ),
     Behaviour(
         "untraceable-execution",
-        words(_FETCHER_WORDS, "http https", "sh bash zsh python python3 eval source exec node"),
         pattern(
             rf"(?:{SHELL}|eval|source|python3?|exec"
             rf"|node)[ \t]{{1,3}}(?:-\w{{1,6}}[ \t]{{1,3}})?[\"']{{0,2}}(?:[$<]\(|`)[ ]?",
             rf"{_FETCHERS}\b[^\n]{{0,160}}{_UNTRACEABLE}",
         ),
         "runs what it downloads, unseen",
-        anchors=_STRANGE_PLACES,
-        reach=400,
     ),
     # In Python and JavaScript: fetched, then run.
     Behaviour(
         "download-then-run",
-        words("urlretrieve", "run popen call system startfile exec execv check"),
         pattern(
             r"urlretrieve\([^\n]{0,200}?,[ \t]{0,3}(?:filename[ ]?=[ ]?)?",
             r"(?P<file>['\"]?[\w./~\\-]{2,80}+)[\s\S]{0,500}?",
             r"(?:popen|\brun|call|system|startfile|execv?)\([^\n]{0,120}?(?P=file)['\"]?",
         ),
         "downloads a file and runs it",
-        reach=800,
     ),
     # What can't be taken back.
     Behaviour(
         "destructive-command",
-        words("rf fr rmtree preserve", "rm rmtree"),
         pattern(
             r"(?:rm[ ]{1,2}(?:-\w{1,4}[ ]{1,2}|--[\w-]{4,20}[ ]{1,2}){1,3}[\"']?(?:/|~/?|\$home/?"
             r"|\$\{home\}/?|/\*|~/\*|\*|/home|/users)[\"']?(?=[ \n;&|`)]|--|$)(?![ ]{0,2}\.)"
@@ -145,7 +118,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "destructive-command",
-        words("dd mkfs c wipefs vssadmin wevtutil", "dev history delete cl"),
         pattern(
             r"(?:dd[ ][^\n]{0,60}of=/dev/(?:sd|nvme|disk|hd|xvd)\w"
             r"|mkfs(?:\.\w{2,6})?[ ][^\n]{0,30}/dev/(?:sd|nvme|hd)\w"
@@ -153,20 +125,13 @@ BEHAVIOURS: Final = (
             r"|wevtutil[ ]cl\b)",
         ),
         "destroys data or the traces of what was done",
-        anchors=(b"dd ", b"mkfs", b"history -c", b"wipefs", b"vssadmin", b"wevtutil"),
-        reach=120,
     ),
     Behaviour(
         "destructive-command",
-        words(
-            "histfile bash zsh", "history histfile", "rm unset export shred ln truncate histfile"
-        ),
         pattern(
             r"(?:(?:rm|shred|truncate|ln)[ ][^\n]{0,40}\.(?:bash|zsh)_history|unset[ ]histfile"
             r"|histfile=/dev/null)",
         ),
         "removes the traces of what was done",
-        anchors=(b"_history", b"histfile"),
-        reach=120,
     ),
 )

@@ -3,18 +3,12 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern
 
 _SENT: Final = (
     r"(?:requests\.(?:post|put|get)|httpx\.(?:post|put|get)|urlopen|urllib\.request\.request"
     r"|session\.post|axios(?:\.(?:post|put|get|request))?|(?<![\w.])fetch|https?\.request|sendbeacon"
     r"|invoke-restmethod|invoke-webrequest|uploadstring|uploadfile|sendmail|\.send(?:all|to)?)[ (]"
-)
-
-_SENT_PIECES: Final = pieces(
-    "requests. httpx. urlopen urllib.request.request session.post axios fetch http.request "
-    "https.request sendbeacon invoke-restmethod invoke-webrequest uploadstring uploadfile sendmail "
-    ".send"
 )
 
 TOKEN_COMMAND: Final = (
@@ -26,12 +20,6 @@ TOKEN_COMMAND: Final = (
     r"|pass show|op (?:item get|read)|heroku auth:token|doppler secrets|git credential fill)"
 )
 
-TOKEN_ANCHORS: Final = pieces(
-    "auth token, print-access-token, print-identity-token, get-session-token, export-credentials, "
-    "configure get, get-access-token, find-generic-password, find-internet-password, "
-    "dump-keychain, secret-tool, get secret, get secrets, vault kv, vault read, pass show, "
-    "op item, op read, auth:token, doppler secrets, credential fill"
-)
 
 _BODY: Final = r"[ ](?:-\w{0,3}[dft]|--data(?:-\w{1,9})?|--form(?:-string)?|--upload-file)[ =]?"
 
@@ -42,21 +30,6 @@ _COLLECTORS: Final = (
     r"|api\.telegram\.org/bot|hooks\.slack\.com)"
 )
 
-_COLLECTOR_ANCHORS: Final = pieces(
-    "webhook.site requestbin pipedream.net interact.sh oast. oastify.com burpcollaborator "
-    "beeceptor.com requestcatcher canarytokens hookbin ngrok trycloudflare transfer.sh file.io "
-    "0x0.st termbin.com pastebin.com/api com/api/webhooks api.telegram.org hooks.slack.com"
-)
-
-_SECRET_FILES: Final = (
-    *pieces(".ssh id_rsa id_ed25519 id_ecdsa id_dsa .aws .env .netrc .pypirc .git-credentials"),
-    *pieces(".docker/config .kube .gnupg .config/ keychain keychains cookies.sqlite logins.json"),
-    *pieces("wallet keystore .claude/.credentials auth-profiles.json .openclaw .clawdbot"),
-    *pieces("/etc/passwd /etc/shadow _history electrum exodus metamask credentials .codex/auth"),
-    *pieces(".npmrc .pgpass .azure .password-store .vault-token keyrings oauth_creds"),
-    b"login data",
-    b"ledger live",
-)
 
 _LOCAL_END: Final = re.compile(rb"localhost|127\.0\.0\.1")
 
@@ -76,11 +49,6 @@ def _not_local(match: re.Match[bytes]) -> bool:
 BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to another machine.
     Behaviour(
         "secret-sent",
-        words(
-            "curl wget nc ncat scp rsync rclone s3 gsutil requests fetch",
-            "ssh aws env rsa ed25519 netrc credentials keychain wallet kube gnupg history passwd "
-            "npmrc secrets printenv keystore login docker",
-        ),
         pattern(
             r"(?:\b(?:cp|cat|tar|zip|7z|base64|gpg|find|security|kubectl)\b[^\n]{0,160}?(?:",
             SECRET_FILE,
@@ -92,19 +60,10 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"(?P=file)",
         ),
         "is put into a file and sent",
-        reach=800,
         accept=lambda match: _not_local(match) and b"kubeconfig" not in match[0],
-        certain=(pieces("curl wget nc scp rsync rclone s3 gsutil requests."),),
-        anchors=_SECRET_FILES + pieces("dump-keychain printenv, get secret, get secrets"),
     ),
     Behaviour(
         "secret-sent",
-        words(
-            "curl wget nc ncat",
-            "for",
-            "ssh aws env rsa netrc credentials keychain wallet wallets kube gnupg history exodus "
-            "electrum ledger npmrc keystore metamask",
-        ),
         pattern(
             r"\bfor[ ]\w{1,12}[ ]in[ ][^\n]{0,200}?",
             SECRET_FILE,
@@ -113,12 +72,10 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"[\"']?[^\s\"']{0,30}(?:@|<|\$))",
         ),
         "is sent, each of them",
-        reach=700,
         accept=_not_local,
     ),
     Behaviour(
         "secret-sent",
-        words("curl wget nc ncat", "auth token secret secrets password keychain get credentials"),
         pattern(
             r"(?:",
             TOKEN_COMMAND,
@@ -133,13 +90,10 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"[\"']?[^\s\"'\n]{0,60}\$\{?(?P=name)\b)",
         ),
         "sends an access token",
-        anchors=TOKEN_ANCHORS,
-        reach=700,
         accept=_not_local,
     ),
     Behaviour(
         "secret-sent",
-        words("169 metadata", "curl requests fetch urlopen nc wget post"),
         pattern(
             r"(?P<name>[a-z_]\w{0,30})[ ]?=[^\n]{0,140}?(?:169\.254\.169\.254"
             r"|metadata\.google\.internal)"
@@ -147,8 +101,6 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"\b(?P=name)\b",
         ),
         "takes the keys of the cloud's machine and sends them",
-        anchors=pieces("169.254.169.254 metadata.google.internal"),
-        reach=800,
         accept=lambda match: (
             re.search(
                 rb"https?://(?!169\.254|metadata|localhost|\$)[\w.-]{3,80}",
@@ -161,7 +113,6 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
     # In a program: the variables whose names say that they are secret; a place that collects.
     Behaviour(
         "secret-sent",
-        words("environ env printenv", "key keys token secret pass password tokens"),
         pattern(
             r"(?:os\.environ\.(?:items|copy)\(\)|object\.(?:entries|keys)\(process\.env\)"
             r"|(?:printenv|env)[ ]?\|[ ]?grep[ ][^\n|]{0,60}?(?:key|token|secret"
@@ -169,8 +120,6 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             rf"(?:{_SENT}|\|[ ]?(?:curl|nc)\b|\bcurl[ ][^\n]{{0,160}}?{_BODY}|gethostbyname\()",
         ),
         "sends the variables that hold secrets",
-        reach=1200,
-        anchors=pieces("os.environ. object.entries(process object.keys(process printenv, env |"),
         accept=lambda match: (
             _not_local(match)
             and re.search(rb"(?:key|token|secret|pass|base64|dumps|stringify|gethost)", match[0])
@@ -181,11 +130,6 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
     ),
     Behaviour(
         "secret-sent",
-        words(
-            "site requestbin pipedream interact oast oastify burpcollaborator beeceptor webhooks "
-            "requestcatcher canarytokens hookbin ngrok trycloudflare transfer file 0x0 termbin "
-            "pastebin telegram hooks",
-        ),
         pattern(
             r"(?:(?:",
             SECRET_FILE,
@@ -195,8 +139,6 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             rf"|{TOKEN_COMMAND}|\bprintenv\b))",
         ),
         "is sent to a public collector",
-        anchors=_COLLECTOR_ANCHORS,
-        reach=420,
         accept=lambda match: (
             re.search(
                 rb"\bcurl\b|\bwget\b|\bpost\b|fetch\(|\bnc\b|urlopen|\bsend\b|upload", match[0]
@@ -216,7 +158,6 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
     # The project, or a whole folder.
     Behaviour(
         "files-sent",
-        words("curl nc ncat", "git tar zip"),
         pattern(
             r"(?:git[ ](?:diff|show|archive|bundle|format-patch|log[ ]-p)\b|(?:tar|zip)[ ][^\n"
             r"|]{0,40}c?)"
@@ -225,30 +166,20 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"\w{1,20}=@-)|(?:nc|ncat)[ ][\w-])",
         ),
         "sends files of this machine",
-        anchors=pieces("| curl, |curl, | nc, |nc, | ncat"),
         accept=_not_local,
     ),
     # Keystrokes and the clipboard.
     Behaviour(
         "secret-sent",
-        words(
-            "pynput setwindowshookex getasynckeystate iohook cgeventtapcreate keylogger "
-            "globalkeyboardlistener on_press evdev",
-        ),
         pattern(
             r"(?:\bpynput\b|setwindowshookex|getasynckeystate|\biohook\b|cgeventtapcreate"
             rf"|globalkeyboardlistener|\bevdev\b)[\s\S]{{0,900}}?{_SENT}",
         ),
         "notes what is typed, and sends it",
-        reach=1200,
-        certain=(_SENT_PIECES,),
         accept=_not_local,
     ),
     Behaviour(
         "conversation-sent",
-        words(
-            "pyperclip clipboard pbpaste xclip wl xsel", "post curl fetch urlopen requests send nc"
-        ),
         pattern(
             r"(?:(?:pyperclip\.paste\(|clipboard\.read\w{0,6}\(|get-clipboard)[\s\S]{0,200}?"
             rf"{_SENT}|{_SENT}[^\n]{{0,160}}?(?:pyperclip\.paste\(|clipboard\.read\w{{0,6}}\()"
@@ -256,8 +187,6 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"(?:[^\n|]{1,60}\|[ ]?)?(?:curl|nc)\b)",
         ),
         "sends the clipboard",
-        anchors=pieces("pyperclip clipboard pbpaste xclip wl-paste xsel"),
-        reach=420,
         accept=_not_local,
     ),
 )

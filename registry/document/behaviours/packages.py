@@ -4,39 +4,28 @@ import re
 from typing import Final
 
 from registry.document.behaviours.names import look_alike
-from registry.document.behaviours.table import ADDRESS, LOCAL, Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import ADDRESS, LOCAL, Behaviour, pattern
 
 BEHAVIOURS: Final = (
     Behaviour(
         "package-look-alike",
-        words("pip pip3 npm pnpm yarn uv bun pipx", "install i add"),
         pattern(
             r"(?:pip3?|npm|pnpm|yarn|uv|bun|pipx)[ ](?:pip[ ])?(?:install|i"
             r"|add)[ ](?P<names>[^\n;&|`#]{2,200})"
         ),
         "installs a package whose name is nearly that of a well-known one",
         accept=lambda match: look_alike(match["names"].decode("ascii")) is not None,
-        anchors=tuple(
-            f"{tool} {verb} ".encode()
-            for tool in "pip pip3 npm pnpm yarn uv bun pipx".split()
-            for verb in ("install", "i", "add")
-        ),
-        reach=240,
     ),
     Behaviour(
         "package-from-address",
-        words("pip pip3 npm pnpm yarn uv gem pipx npx bun", "install i add", "http https"),
         pattern(
             rf"(?:pip3?|npm|pnpm|yarn|uv|pipx|gem|npx|bun)[ ](?:pip[ ])?(?:install|i"
             rf"|add)[ ][^\n;&|]{{0,120}}?(?:git\+)?(?:http://(?!{LOCAL})|https?://{ADDRESS})"
         ),
         "installs a package from an unknown address",
-        reach=200,
-        anchors=pieces("http:// https://1 https://2"),
     ),
     Behaviour(
         "package-from-address",
-        words("pip pip3 npm pnpm yarn uv npx uvx pipx bunx gem cargo go", "http https git"),
         pattern(
             r"(?:(?:(?:pip3?|npm|pnpm|yarn|uv|pipx|bun)[ ](?:pip[ ]|tool[ ])?(?:install|i|add)"
             r"|cargo[ ]install|gem[ ]install)[ ](?:[^\n;&|`]{0,80}[ ])?"
@@ -56,36 +45,19 @@ BEHAVIOURS: Final = (
             )
             is None
         ),
-        reach=240,
-        certain=((b"http://", b"https://"),),
-        anchors=(
-            *pieces(
-                "npx -, npx http, npx git, uvx -, uvx git, bunx http, cargo install, gem install"
-            ),
-            *(
-                f"{tool} {verb} ".encode()
-                for tool in "pip pip3 npm pnpm yarn uv bun pipx tool".split()
-                for verb in ("install", "i", "add")
-            ),
-        ),
     ),
     Behaviour(
         "package-from-address",
-        words("whl gz zip tgz", "http https"),
         pattern(
             r"(?:^|\n)[ ]{0,4}[a-z][\w.\[\]-]{1,40}[ ]?@[ ]?https?://(?!(?:[\w-]{1,40}\.){0,3}(?:github\.com"
             r"|gitlab\.com|pythonhosted\.org|pytorch\.org|huggingface\.co|githubusercontent\.com))"
             r"[\w.-]{3,100}/[^\s]{1,160}?\.(?:whl|tar\.gz|zip|tgz)\b",
         ),
         "is a package from an unknown address",
-        anchors=pieces(".whl .tar.gz .zip .tgz"),
-        certain=((b"@",),),
-        reach=260,
     ),
     # Packages and requests led elsewhere.
     Behaviour(
         "redirected-endpoint",
-        words("registry index trusted", "http https host url"),
         pattern(
             r"(?:^|\n)[ ]{0,3}(?:registry|(?:extra-)?index-url)[ ]?=[ ]?[\"']?"
             r"https?://(?!(?:[\w-]{1,40}\.){0,3}(?:pypi\.org|npmjs\.(?:org|com)|yarnpkg\.com|npmmirror\.com"
@@ -93,15 +65,9 @@ BEHAVIOURS: Final = (
             rf"|aliyun\.com|jsr\.io|fury\.io)|your|my-|mirrors?\.|{LOCAL})[\w.-]{{3,100}}"
         ),
         "leads packages through another server",
-        anchors=pieces("registry index-url"),
-        reach=160,
     ),
     Behaviour(
         "redirected-endpoint",
-        words(
-            "index trusted registry goproxy",
-            "pip pip3 npm yarn pnpm uv git goproxy config twine url host",
-        ),
         pattern(
             r"(?:(?:--(?:extra-)?index-url|--trusted-host|global\.index-url"
             r"|global\.extra-index-url|pip_(?:extra_)?index_url|uv_index_url)[ =\"']{1,4}"
@@ -123,28 +89,18 @@ BEHAVIOURS: Final = (
             )
             is None
         ),
-        anchors=pieces("index-url index_url trusted-host registry goproxy"),
-        certain=(
-            (
-                *pieces("index-url index_url trusted-host --registry npm_config_registry goproxy"),
-                b" config set ",
-            ),
-        ),
     ),
     Behaviour(
         "redirected-endpoint",
-        words("insteadof"),
         pattern(
             r"url\.[\"'\\]{0,2}https?://(?!(?:[\w.-]{1,40}@)?(?:github|gitlab|bitbucket"
             r"|[\w.$\{\}-]{1,80}@github)\.|x-access-token|oauth2"
             r"|\$)[\w.-]{3,100}[^\n]{0,60}insteadof"
         ),
         "leads packages through another server",
-        reach=200,
     ),
     Behaviour(
         "redirected-endpoint",
-        words("anthropic openai gemini claude", "url base host endpoint", "http https"),
         pattern(
             r"(?:anthropic|openai|gemini|claude(?:_code)?)_(?:api_)?(?:base_url|base|url|host"
             r"|endpoint|api_base)[\"']?[\]`]?[ \t]{0,3}(?:[=:]|\bto\b)[ \t]{0,3}[\"'`]?",

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import Behaviour, pattern
 
 # What a profile holds in honest skills: a variable, a path, completions.
 _COMMANDS: Final = (
@@ -15,18 +15,10 @@ _MEMORY: Final = (
     r"(?:claude\.md|agents\.md|soul\.md|memory\.md|gemini\.md|identity\.md|user\.md|heartbeat\.md"
     r"|tools\.md|\.cursorrules|\.windsurfrules|copilot-instructions\.md)"
 )
-_MEMORY_PIECES: Final = tuple(
-    b"claude.md agents.md soul.md memory.md gemini.md identity.md user.md heartbeat.md tools.md"
-    b" .cursorrules .windsurfrules copilot-instructions.md".split()
-)
-_MEMORY_WORDS: Final = (
-    "claude agents soul memory gemini identity heartbeat cursorrules windsurfrules copilot"
-)
 
 BEHAVIOURS: Final = (
     Behaviour(
         "stranger-key",
-        words("authorized", "keys"),
         pattern(
             r"(?:(?:echo|printf|cat|tee|curl|wget|add|append|write)[^\n]{0,400}(?:>>?|tee|-a|to"
             r"|into|-o)[ ]?[^\n]{0,40}authorized_keys"
@@ -35,7 +27,6 @@ BEHAVIOURS: Final = (
             r"|['\"]a['\"]|'a'|>>))",
         ),
         "lets a key into this machine",
-        anchors=(b"authorized_keys",),
         accept=lambda match: (
             re.search(rb"aaaa\.\.\.|\.pub\b|<|your|\$", match[0].split(b"authorized_keys")[0])
             is None
@@ -43,7 +34,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "persistence",
-        words("crontab cron", "crontab etc spool"),
         pattern(
             r"(?:\|[ ]?crontab[ ](?:-u[ ]\S{1,20}[ ])?-|crontab[ ](?:/tmp|<<|-[ ]?<)|(?:>>?"
             r"|tee)[ ][^\n]{0,20}/etc/cron[^\s]{0,20}|(?:>>?|tee|-a)[ ]?/var/spool/cron)",
@@ -52,7 +42,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "persistence",
-        words("bashrc zshrc profile zprofile zshenv", "echo printf cat tee append add write open"),
         pattern(
             r"(?:echo|printf)[ ][^\n]{0,40}?",
             _COMMANDS,
@@ -60,7 +49,6 @@ BEHAVIOURS: Final = (
             _PROFILE,
         ),
         "runs at every login",
-        reach=400,
         accept=lambda match: (
             re.search(
                 rb"(?:export |path=|completion|--init|init -|hook (?:zsh|bash)|brew shellenv"
@@ -72,10 +60,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "persistence",
-        words(
-            "bashrc zshrc profile zprofile zshenv",
-            "open appendfilesync writefilesync add append appendfile",
-        ),
         pattern(
             r"(?:(?:open|appendfilesync|appendfile|writefilesync)\([^\n]{0,100}",
             _PROFILE,
@@ -85,13 +69,9 @@ BEHAVIOURS: Final = (
             r")",
         ),
         "runs at every login",
-        reach=400,
     ),
     Behaviour(
         "persistence",
-        words(
-            "launchagents launchdaemons autostart schtasks startup currentversion rc init profile"
-        ),
         pattern(
             r"(?:(?:cp|mv|cat|tee|echo|printf|ln)[ ][^\n]{0,160}library/launch(?:agents|daemons)/"
             r"|(?:>|tee)[ ]?[^\n]{0,40}launch(?:agents|daemons)/"
@@ -101,21 +81,14 @@ BEHAVIOURS: Final = (
             r"|start menu\\{1,2}programs\\{1,2}startup)",
         ),
         "runs at every login",
-        reach=400,
-        anchors=pieces(
-            "library/launchagents library/launchdaemons .config/autostart /etc/rc.local "
-            "/etc/profile.d /etc/init.d schtasks currentversion startup"
-        ),
     ),
     Behaviour(
         "persistence",
-        words("execstart"),
         pattern(r"execstart=[^\n]{0,60}(?:curl|wget|/tmp/|/dev/shm|base64|\bnc\b|bash -c)"),
         "runs at every start",
     ),
     Behaviour(
         "persistence",
-        words("systemd systemctl scheduledtask register new at loginitem wmi launchctl submit"),
         pattern(
             r"(?:(?:>>?|tee|cp|install|open\(|write_text)[^\n]{0,80}\.config/systemd/user/[\w@.-]{1,40}"
             r"|register-scheduledtask|new-scheduledtasktrigger|register-wmievent"
@@ -123,39 +96,27 @@ BEHAVIOURS: Final = (
             r"|make login item)"
         ),
         "sets up a command that starts by itself",
-        anchors=(
-            *pieces(".config/systemd/user register-scheduledtask new-scheduledtask $profile"),
-            *pieces("launchctl submit, login item, register-wmievent"),
-        ),
     ),
     Behaviour(
         "persistence",
-        words("alias function", "sudo git ssh ls cd npm pip docker su curl claude"),
         pattern(
             r"alias[ ](?:sudo|git|ssh|ls|cd|npm|pip|docker|su|curl|claude)=[^\n]{0,100}"
             r"(?:/tmp/|/\.|~/\.|curl|wget|base64|-c[ ])[^\n]{0,120}>>[^\n]{0,40}",
             _PROFILE,
         ),
         "puts itself in the place of a command",
-        certain=((b"alias ",), (b">>",)),
     ),
     Behaviour(
         "persistence",
-        words("preload dyld ld"),
         pattern(
             r"(?:(?:>>?|tee)[ ]?(?:-a[ ])?/etc/ld\.so\.preload"
             r"|(?:ld_preload|dyld_insert_libraries)=[\"']?(?:/tmp/|/dev/shm/|/var/tmp/|[^\s\"']{0,60}/\.)\w)"
         ),
         "is loaded into every program",
-        anchors=pieces("ld.so.preload ld_preload= dyld_insert_libraries="),
     ),
     # The agent's own rules.
     Behaviour(
         "agent-configuration",
-        words(
-            _MEMORY_WORDS,
-            "echo printf cat tee open appendfilesync writefilesync append sed curl wget",
-        ),
         pattern(
             r"(?:(?:echo|printf|cat|tee)\b[^\n]{0,300}(?:>>|tee -a|-a )[ ]?[^\n]{0,60}",
             _MEMORY,
@@ -170,15 +131,9 @@ BEHAVIOURS: Final = (
             r")",
         ),
         "changes the agent's own rules",
-        anchors=_MEMORY_PIECES,
     ),
     Behaviour(
         "agent-configuration",
-        words(
-            _MEMORY_WORDS,
-            "append add insert write put",
-            "always trust never without obey ignore permanently persist remember every rule rules",
-        ),
         pattern(
             r"\b(?:append|add|insert|write|put|inject|copy)\b[^\n]{0,120}?",
             _MEMORY,
@@ -187,31 +142,20 @@ BEHAVIOURS: Final = (
             r"|all (?:later|future) sessions|every session)",
         ),
         "changes the agent's own rules",
-        anchors=_MEMORY_PIECES,
         where="prose",
     ),
     Behaviour(
         "agent-configuration",
-        words("settings mcp config hooks", "hooks hook", "curl wget bash nc base64"),
         pattern(
             r"(?:\.(?:claude|codex|gemini|cursor|openclaw)[/\\](?:settings(?:\.local)?|config|mcp"
             r"|openclaw|hooks)\.json|claude_desktop_config\.json|\.mcp\.json)",
             r"[\s\S]{0,500}?\bhooks?\b[\s\S]{0,300}?(?:curl|wget|bash -c|\bnc\b|base64)",
         ),
         "changes the agent's settings so that commands run by themselves",
-        anchors=pieces(
-            "settings.json, settings.local.json, config.json, mcp.json, openclaw.json, hooks.json"
-        ),
-        reach=900,
     ),
     # Guards.
     Behaviour(
         "protection-off",
-        words(
-            "spctl csrutil quarantine xattr setenforce ufw tamper disablerealtimemonitoring "
-            "mppreference executionpolicy "
-            "disableantispyware mpcmdrun gatekeeper selinux advfirewall"
-        ),
         pattern(
             r"(?:spctl[ ]--(?:master|global)-disable|csrutil[ ]disable"
             r"|xattr[ ]-\w{0,3}[cd]\w{0,3}[ ](?:com\.apple\.quarantine|[^\n]{0,60}\.(?:app|dmg"
@@ -224,10 +168,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "protection-off",
-        words(
-            "skip yolo bypass approve autoapprove approval approvals sandbox confirmation "
-            "confirmations bypasspermissions prompts checks antivirus defender firewall"
-        ),
         pattern(
             r"(?:--dangerously-(?:skip-permissions|bypass-approvals-and-sandbox)"
             r"|(?:permission-mode[ =]|defaultmode[\"' :=]{1,5})bypasspermissions\b|--yolo\b"
@@ -242,18 +182,6 @@ BEHAVIOURS: Final = (
             r"|firewall)\b)",
         ),
         "switches off a protection of the agent",
-        anchors=(
-            *pieces(
-                "dangerously- bypasspermissions --yolo --no-sandbox approval_policy "
-                "approval-policy sandbox_mode"
-            ),
-            *pieces(
-                "auto-approve auto-approval auto-approves autoapprove sandbox confirmation "
-                "confirmations antivirus defender firewall"
-            ),
-            *pieces("permission prompts, permission checks, approval prompts, safety checks"),
-        ),
-        reach=100,
         accept=lambda match: (
             re.search(
                 rb"(?:never|not|don't|avoid|cannot|without)[ ][^.\n]{0,40}$",

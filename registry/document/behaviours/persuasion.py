@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import Behaviour, pattern
 
 _OLD: Final = (
     r"(?:instructions?|prompts?|rules|guidelines|directives|guardrails|restrictions|orders"
@@ -22,12 +22,6 @@ def _in_prose(match: re.Match[bytes]) -> bool:
 BEHAVIOURS: Final = (
     Behaviour(
         "instruction-override",
-        words(
-            "ignore disregard forget discard override overrides neglect drop bypass abandon",
-            "instructions instruction prompt prompts rules guidelines directives guardrails "
-            "restrictions orders messages message conversation context everything commands "
-            "policies constraints told",
-        ),
         pattern(
             r"(?:ignore|disregard|forget|discard|override|neglect|abandon)\s{1,20}(?:",
             r"(?:(?:all|any|every|everything|of|the|your|my|these|those|about|whatever"
@@ -47,11 +41,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "instruction-override",
-        words(
-            "instructions rules orders void obsolete",
-            "new only above earlier void replace supersede override obsolete anything everything "
-            "whatever these",
-        ),
         pattern(
             r"(?:your (?:new|only|real|true|actual) instructions (?:are|is|follow)|(?:these"
             r"|the following|new) (?:\w{1,12} ){0,2}(?:instructions|rules|orders) (?:replace"
@@ -67,13 +56,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "instruction-override",
-        words(
-            "conflict conflicts contradict contradicts disagree disagrees differ differs override "
-            "overrides overrule overrules outrank outranks supersede supersedes precedence "
-            "priority",
-            "user system developer operator safety anthropic openai platform",
-            "skill file rules instructions document these this",
-        ),
         pattern(
             r"(?:\b(?:conflicts?|contradicts?|disagrees?"
             r"|differs?)\b[^.\n]{0,40}?\b(?:the )?(?:user|system"
@@ -94,10 +76,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "restrictions-lifted",
-        words(
-            "mode restrictions unrestricted dan guardrails filters limits guidelines bound "
-            "jailbroken limitations rules uncensored refuse refuses everything safety"
-        ),
         pattern(
             r"(?:(?:you are|you're|act) (?:now |currently )?(?:in|as|operating in|entering"
             r"|running in) (?:an? )?(?:developer|god|dan|debug|maintenance|admin|unrestricted"
@@ -115,23 +93,10 @@ BEHAVIOURS: Final = (
             r"|never refuses?\b|comply with everything)",
         ),
         "tells the model that nothing is forbidden",
-        anchors=(
-            *pieces(
-                "unrestricted uncensored jailbreak jailbroken guardrails dan restrictions "
-                "ethical limitations guidelines moral"
-            ),
-            *pieces(
-                "anything now, no longer, never refuse, never refuses, comply with everything, "
-                "god mode, developer mode, maintenance mode, debug mode, sudo mode, admin mode, "
-                "administrator mode, root mode, your safety, content filter, content filters"
-            ),
-        ),
-        reach=130,
         where="prose",
     ),
     Behaviour(
         "fake-turn",
-        words("system im inst human assistant user sys admin developer"),
         pattern(
             r"(?:<\|(?:im_start|im_end|system|user|assistant|start_header_id|eot_id|endoftext)\|>"
             r"|<</?sys>>|\[/?inst\]"
@@ -146,19 +111,10 @@ BEHAVIOURS: Final = (
         "is the marker of another turn",
         accept=_in_prose,
         where="prose",
-        reach=400,
-        anchors=pieces(
-            "<| <<sys inst] <system </system <admin <developer </skill [system system: human:"
-        ),
     ),
     # In place of others.
     Behaviour(
         "tool-shadowing",
-        words(
-            "skill tool tools skills user them others instructions command commands",
-            "instead replace replaces before precedence always never priority supersedes "
-            "deprecated must ignore disregard even other whatever regardless overrides",
-        ),
         pattern(
             r"(?:(?:replaces?|supersedes?|overrides?) (?:the |all |any |every )?(?:built-?in"
             r"|default|native|standard|other|existing) (?:[\w-]{1,20} ){0,3}?(?:tools?|skills?"
@@ -170,7 +126,7 @@ BEHAVIOURS: Final = (
             r"|tool)) (?:instead of|over|rather than|in place of) "
             r"|(?:ignore|disregard|avoid|never use|do not use|don't use) (?:all |any "
             r"|every )?(?:other|the other|competing|built-?in) (?:skills?|tools?)\b"
-            r"|takes? (?:precedence|priority) over (?:all |any |every |the )*(?:other "
+            r"|takes? (?:precedence|priority) over (?:all |any |every |the ){0,3}(?:other "
             r"|built-?in )?(?:of them|skills?|tools?|others|instructions)\b"
             r"|even (?:if|when) the user (?:says|asks|requests|wants|objects|prefers"
             r"|tells)[^.\n]{0,30}(?:otherwise|not to|something else|against it|another (?:tool"
@@ -179,17 +135,6 @@ BEHAVIOURS: Final = (
             r"|\btool is (?:deprecated|obsolete|broken|disabled)[^\n]{0,80}(?:instead|use|call) )",
         ),
         "puts itself in the place of other tools",
-        reach=160,
         where="prose",
-        anchors=(
-            *pieces("precedence replaces supersedes supersede overrides"),
-            *pieces(
-                "takes priority, take priority, always use it, always use this, always call this, "
-                "always prefer this, always invoke, other skills, other tools, even if the user, "
-                "even when the user, whatever the user, regardless of what the user, regardless "
-                "of the user, tool is deprecated, tool is obsolete, tool is broken, before any, "
-                "before every, before all other, before each"
-            ),
-        ),
     ),
 )

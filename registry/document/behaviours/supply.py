@@ -3,10 +3,10 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import Behaviour, pattern
 
 _PROGRAM: Final = (
-    r"(?:\.(?:exe|zip|rar|7z|dmg|pkg|msi|jar|scr|bat|ps1|appimage|iso|vbs|com|tgz|tar\.gz)\b"
+    r"(?:\.(?:exe|zip|rar|7z|dmg|pkg|msi|jar|scr|bat|ps1|appimage|iso|vbs|tgz|tar\.gz)\b"
     r"|\bexecutable|\bbinary\b|\binstaller\b|\bsetup utility)"
 )
 _OBTAIN: Final = (
@@ -105,19 +105,12 @@ def _demanded(match: re.Match[bytes]) -> bool:
 BEHAVIOURS: Final = (
     Behaviour(
         "archive-with-password",
-        words(
-            "password passcode passphrase passwd pass pw pwd contrase passwort kennwort passe "
-            "senha code pin",
-            "zip rar 7z exe dmg iso archive extract unzip unpack unpacked",
-            "http https download",
-        ),
         pattern(_PASS, r"[\"'`*]{0,3}[ \t]{0,3}(?:is\b|:|=|of\b|\(|\*{0,2}[`'\"])"),
         "is the password of something to be downloaded and run",
         accept=_locked,
     ),
     Behaviour(
         "archive-with-password",
-        words("unzip 7z 7za unrar"),
         pattern(
             r"(?:unzip[ ](?:-[a-oq-z]{1,4}[ ]){0,3}-p[ ]?[\"']?[\w!@-]{2,30}[\"']?[ ][^\n "
             r"]{1,80}\.zip|\b7za?[ ]{1,2}[xe][^\n]{0,80}? -p[\w\"']|unrar[ ][^\n]{0,20}-p\w)"
@@ -126,13 +119,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "required-program",
-        words(
-            "exe zip rar 7z dmg pkg msi jar scr bat ps1 appimage iso vbs executable binary "
-            "installer",
-            "download downloaded downloading grab get fetch obtain",
-            "run running execute executed executing launch start double open install executable",
-            "http https",
-        ),
         pattern(_OBTAIN),
         "is to be downloaded and run first",
         where="prose",
@@ -140,12 +126,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "required-program",
-        words(
-            "installed install requires required",
-            "http https",
-            "download install installation setup get",
-            "must needs need requires required has",
-        ),
         pattern(
             r"(?:(?:must|needs? to|has to|required to) be (?:pre-?|first |also )?(?:installed"
             r"|running)|requires? (?:the )?[\w`*-]{2,40}(?: utility| tool| cli"
@@ -163,7 +143,6 @@ BEHAVIOURS: Final = (
     # A bare link where others name a package: what lies behind it is chosen by the host alone.
     Behaviour(
         "required-program",
-        words("quick easy one instant", "setup install installation installer", "http https"),
         pattern(
             r"\b(?:quick|easy|one-click|instant)[ -](?:setup|install(?:ation|er)?)\b[^\n]{0,30}?"
             r"[:\-][ *_`]{0,4}(?:\[[^\]\n]{0,60}\]\()?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?"
@@ -177,11 +156,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "pasted-command",
-        words(
-            "terminal shell powershell console cmd prompt",
-            "copy copied copies paste pasted",
-            "http https page link",
-        ),
         pattern(
             r"(?:https?://|\b(?:visit|open|go to|see|navigate)\b[^\n]{0,40}\b(?:page|link|site"
             r"|snippet|url)\b)(?:[^\n]|\n(?!\n)){0,200}?",
@@ -201,12 +175,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "pasted-command",
-        words(
-            "visit open go navigate browse",
-            "http https",
-            "execute run",
-            "command script commands snippet code",
-        ),
         pattern(
             r"\b(?:visit|open|go to|navigate to"
             r"|browse to)[ ][^\n]{0,60}https?://[^\s)]{3,200}\)?[^\n.]{0,60}?",
@@ -215,26 +183,15 @@ BEHAVIOURS: Final = (
         ),
         "has a command that is to be run",
         where="prose",
-        anchors=(b"visit", b"open", b"go to", b"navigate to", b"browse to"),
-        reach=330,
     ),
     Behaviour(
         "paste-site",
-        words(
-            "http https",
-            "raw r snippets rentry pastebin hastebin glot paste ghostbin controlc dpaste termbin r "
-            "p s u",
-        ),
         pattern(
             r"https?://(?:[\w-]{1,40}\.)?(?:glot\.io/snippets|rentry\.(?:co|org)"
             r"|(?:\w{0,10}paste\w{0,10}"
             r"|\w{0,10}bin|\w{0,10}snippet\w{0,4})\.[a-z]{2,6}/(?:raw|r))/[\w-]{3,40}"
         ),
         "is an anonymous paste, and is to be run",
-        anchors=pieces(
-            "glot.io rentry. pastebin hastebin paste ghostbin dpaste termbin snippets snippet "
-            "/raw/ bin."
-        ),
         accept=lambda match: (
             re.search(
                 rb"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval"

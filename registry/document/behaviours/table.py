@@ -1,9 +1,9 @@
 """The shape of the tables of behaviours, and the pieces that their patterns share.
 
-A pattern is tried only where the words that it needs occur. It runs over the text as lower-case
-bytes, one byte a character (`?` for what is not ASCII), or over the text itself where it is written
-as text; it begins with something literal where it can, which is quick to look for, and every
-repetition is bounded, so that a hostile megabyte costs no more than its length.
+A pattern runs over the text as lower-case bytes, one byte a character (`?` for what is not ASCII),
+or over the text itself if it is written as text. Every repetition is bounded, so that a hostile
+megabyte costs no more than its length. After you change a pattern, run ``make needles``: it works
+out what a text must hold before the pattern is tried (`registry.document.prefilter`).
 """
 
 import re
@@ -48,56 +48,34 @@ class Pattern:
     """A regular expression over bytes, compiled when it is first tried: most texts try few."""
 
     def __init__(self, source: str) -> None:
-        self._source = source
+        self.source = source
 
     @cached_property
     def compiled(self) -> re.Pattern[bytes]:
         """The expression, compiled."""
-        return re.compile(self._source.encode())
+        return re.compile(self.source.encode())
 
 
 class Behaviour(NamedTuple):
     """One way to do harm: what finds it.
 
-    ``needs``: of each set one word must occur in the text. The pattern is tried only near the words
-    of the first set (or near ``anchors``, pieces of text that are rarer: whole words and what joins
-    them), within ``reach`` characters, and where one of each other set stands, too, and of each
-    group of ``certain``: pieces of which every match has one, sooner found than matched. ``says``
-    follows what is quoted in the message; ``where``: ``prose`` is Markdown and plain text alone;
-    ``accept`` has the last word.
+    ``says`` follows what is quoted in the message. ``where``: ``prose`` is Markdown and plain text
+    alone. ``accept`` has the last word.
     """
 
     code: str
-    needs: tuple[frozenset[bytes], ...]
     pattern: Pattern
     says: str
     where: Where = "anywhere"
     accept: Callable[[re.Match[bytes]], bool] | None = None
-    reach: int = 320
-    anchors: tuple[bytes, ...] = ()
-    certain: tuple[tuple[bytes, ...], ...] = ()
 
 
 class Foreign(NamedTuple):
-    """The same for a language without ASCII.
-
-    The pattern is tried near ``needs`` alone, pieces of text.
-    """
+    """The same for a language without ASCII."""
 
     code: str
-    needs: tuple[str, ...]
     pattern: re.Pattern[str]
     says: str
-
-
-def words(*sets: str) -> tuple[frozenset[bytes], ...]:
-    """Return each string of words as a set of bytes."""
-    return tuple(frozenset(text.encode().split()) for text in sets)
-
-
-def pieces(text: str) -> tuple[bytes, ...]:
-    """Return what stands between the commas of ``text``, else between its spaces, as bytes."""
-    return tuple(text.encode().split(b", " if ", " in text else None))
 
 
 def pattern(*parts: str) -> Pattern:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern, pieces, words
+from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern
 
 _SENT: Final = (
     r"(?:requests\.(?:post|put|patch|get|request)|httpx\.(?:post|put|get)|urlopen"
@@ -12,15 +12,6 @@ _SENT: Final = (
     r"|http\.post|https?\.request"
     r"|net::http\.post\w{0,8}|sendbeacon|invoke-restmethod|invoke-webrequest|uploadstring"
     r"|uploadfile|aiohttp\.\w{0,20}post)"
-)
-_SENT_WORDS: Final = (
-    "requests httpx urlopen urllib post axios fetch request http https sendbeacon invoke "
-    "uploadstring uploadfile put"
-)
-_SENT_PIECES: Final = pieces(
-    "requests. httpx. urlopen urllib.request.request session.post client.post axios fetch got.post "
-    "http.post http.request https.request net::http.post sendbeacon invoke-restmethod "
-    "invoke-webrequest uploadstring uploadfile aiohttp."
 )
 _STRONG_FILE: Final = (
     r"(?:\.ssh[/\\'\"]|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws[/\\]credentials|\.aws['\"]|\.netrc"
@@ -31,28 +22,6 @@ _STRONG_FILE: Final = (
     r"|\.clawdbot[/\\](?:\.env|clawdbot\.json)|/etc/shadow|/etc/passwd|\.bash_history"
     r"|\.zsh_history|\.electrum|\.kube[/\\]config|\.docker[/\\]config|keychain-db|exodus[/\\]"
     r"|solana[/\\]id\.json)"
-)
-_STRONG_PIECES: Final = (
-    b"login data",
-    *pieces(".ssh id_rsa id_ed25519 id_ecdsa .aws .netrc .git-credentials .gnupg .config/solana"),
-    *pieces("solana/id.json .config/gcloud cookies.sqlite logins.json wallet.dat .credentials"),
-    *pieces("auth-profiles openclaw.json .openclaw/.env .openclaw\\.env .clawdbot /etc/ exodus"),
-    *pieces(".bash_history .zsh_history .electrum .kube .docker/config keychain-db"),
-)
-_FILE_PIECES: Final = (
-    *_STRONG_PIECES,
-    *pieces(".env credentials keystore metamask .npmrc .pypirc keychains keychain logins.json"),
-    *pieces(
-        ".config/gh hosts.yml .pgpass .azure .password-store .vault-token keyrings oauth_creds"
-    ),
-    *pieces(".bitcoin .ethereum .terraform.d"),
-    b"ledger live",
-)
-_STRONG_WORDS: Final = (
-    "ssh rsa ed25519 ecdsa id aws netrc git gnupg solana gcloud login cookies logins wallet "
-    "claude auth openclaw clawdbot"
-    " shadow passwd history electrum kube docker keychain exodus gh pgpass azure password vault"
-    " keyrings oauth ledger bitcoin ethereum terraform"
 )
 _VENDORS: Final = (
     r"(?P<vendor>openai|anthropic|claude|aws|github|gh|gitlab|npm|pypi|stripe|slack|google|gemini"
@@ -90,10 +59,6 @@ BEHAVIOURS: Final = (
     # In a shell: a secret file as the body of a request.
     Behaviour(
         "secret-sent",
-        words(
-            "curl wget http httpie",
-            _STRONG_WORDS + " env credentials keystore metamask npmrc pypirc keychains data",
-        ),
         pattern(
             r"(?:curl|wget|http|httpie)\b[^\n]{0,250}?(?:[ ](?:-\w{0,4}[dft]|--data(?:-\w{1,9})?"
             r"|--form(?:-string)?|--upload-file|--post-file"
@@ -106,14 +71,9 @@ BEHAVIOURS: Final = (
             re.search(rb"(?:@|\$\(|-t |upload-file|post-file|<)[^@<]{0,120}$", match[0]) is not None
             and b"localhost" not in match[0]
         ),
-        anchors=_FILE_PIECES,
     ),
     Behaviour(
         "secret-sent",
-        words(
-            "curl wget nc ncat netcat http",
-            _STRONG_WORDS + " env printenv export set config credentials declare",
-        ),
         pattern(
             r"(?:(?:cat|tar|zip|base64|gzip|head|tail|grep|find|openssl|xxd)[ ][^\n|]{0,160}?",
             SECRET_FILE,
@@ -123,26 +83,20 @@ BEHAVIOURS: Final = (
         ),
         "sends secrets",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
-        anchors=pieces("| curl, |curl, | nc, |nc, | wget, | netcat, | ncat, | http"),
     ),
     Behaviour(
         "secret-sent",
-        words("curl wget nc", "env printenv cat " + _STRONG_WORDS, "http https nc tcp"),
         pattern(
-            r"(?:curl|wget|nc)\b[^\n]{0,250}?(?:\$\(|`)[ ]?(?:env|printenv(?!\s+\w)|export -p"
+            r"(?:curl|wget|nc)\b[^\n]{0,250}?(?:\$\(|`)[ ]?(?:env|printenv(?!\s{1,20}\w)|export -p"
             r"|(?:cat|base64|head|tar)[^)`\n]{0,80}",
             SECRET_FILE,
             r")",
         ),
         "sends secrets",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
-        anchors=pieces(
-            "$(cat, $(env, $(printenv, $(base64, $(head, $(tar, `cat, `env, `printenv, $(export"
-        ),
     ),
     Behaviour(
         "secret-sent",
-        words("scp rsync", _STRONG_WORDS + " env"),
         pattern(
             r"(?:scp|rsync)[ ](?:-\w{1,8}[ ]){0,3}(?!-i)[^\n]{0,60}?",
             SECRET_FILE,
@@ -153,7 +107,6 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "secret-sent",
-        words("curl wget", "key token secret pat", "https http"),
         pattern(
             r"(?:curl|wget)\b[^\n]{0,300}?\$\{?",
             _VENDORS,
@@ -161,21 +114,16 @@ BEHAVIOURS: Final = (
         ),
         "sends a key to a stranger",
         accept=_of_a_stranger,
-        anchors=(b"_key", b"_token", b"_secret", b"_pat"),
     ),
     # In a program.
     Behaviour(
         "secret-sent",
-        words("environ env", _SENT_WORDS),
         pattern(
             _SENT,
-            r"\([^;]{0,250}?(?:(?:dict\(|str\(|dumps\(|repr\()?os\.environ(?![\w.\[]|\s*\.)"
+            r"\([^;]{0,250}?(?:(?:dict\(|str\(|dumps\(|repr\()?os\.environ(?![\w.\[]|\s{0,20}\.)"
             r"|(?<![\w.])process\.env(?![\w.\[?]))",
         ),
         "sends the whole environment",
-        anchors=(b"os.environ", b"process.env"),
-        certain=(_SENT_PIECES,),
-        reach=700,
         accept=lambda match: (
             re.search(rb"\n[ ]{0,4}(?:def|function|class|const|export) ", match[0]) is None
             and b"subprocess" not in match[0]
@@ -184,37 +132,29 @@ BEHAVIOURS: Final = (
     ),
     Behaviour(
         "secret-sent",
-        words("environ env", _SENT_WORDS),
         pattern(
-            r"(?P<name>[a-z_]\w{0,30})[ ]?=[ ]?[^\n=]{0,60}?(?:os\.environ(?![\w.\[]|\s*\.)"
+            r"(?P<name>[a-z_]\w{0,30})[ ]?=[ ]?[^\n=]{0,60}?(?:os\.environ(?![\w.\[]|\s{0,20}\.)"
             r"|(?<![\w.])process\.env(?![\w.\[?]))[\s\S]{0,400}?",
             _SENT,
             r"\([^;]{0,200}?\b(?P=name)\b(?![\w.\[(]|[ ]?=)",
         ),
         "sends the whole environment",
-        anchors=(b"os.environ", b"process.env"),
-        certain=(_SENT_PIECES,),
-        reach=700,
         accept=lambda match: re.search(rb"\n(?:def|function|class) ", match[0]) is None,
     ),
     Behaviour(
         "secret-sent",
-        words(_STRONG_WORDS, _SENT_WORDS),
         pattern(
             _SENT,
             r"\([^;]{0,300}?",
             _STRONG_FILE,
         ),
         "sends a file that holds secrets",
-        anchors=_STRONG_PIECES,
-        reach=400,
         accept=lambda match: (
             re.search(rb"\n[ ]{0,4}(?:def|function|class) |169\.254", match[0]) is None
         ),
     ),
     Behaviour(
         "secret-sent",
-        words(_STRONG_WORDS, _SENT_WORDS, "open readfilesync readfile read cat file bytes copy"),
         pattern(
             r"(?:open|readfilesync|readfile|read_text|read_bytes|cat |file\.read|path|join"
             r"|get-content|expanduser)[ (][^\n]{0,100}?",
@@ -224,8 +164,6 @@ BEHAVIOURS: Final = (
             r"[ (]",
         ),
         "is read, and something is sent",
-        anchors=_STRONG_PIECES,
-        reach=700,
         accept=lambda match: (
             re.search(rb"(?:^|\n)[ ]{0,2}(?:def|function|class|async def)\b", match[0]) is None
             and b"```\n" not in match[0]

@@ -1,0 +1,296 @@
+"""What every match of a behaviour's pattern holds, worked out from the pattern itself.
+
+    python -m tests.needles
+
+writes `registry/document/behaviours/needles.json`, by which `registry.document.prefilter` knows
+where in a text a pattern can't match. `make needles` does the same.
+"""
+
+import json
+import re._constants as op
+import re._parser as parser
+import sys
+from itertools import product
+from pathlib import Path
+
+from registry.document.behaviours import BEHAVIOURS, FOREIGN
+
+FILE = Path(__file__).parent.parent / "registry/document/behaviours/needles.json"
+
+MOST = 400
+"""Needles that a set has at most."""
+
+JOINED = 64
+"""Texts that parts of a pattern after one another may have together."""
+
+SHORTEST = 2
+"""Bytes of a needle that is worth looking for."""
+
+LONGEST = 8
+"""Bytes that are kept of a needle in a set of more than `MANY`; a shorter one is found sooner."""
+
+MANY = 24
+
+KEPT = 3
+"""Sets of needles that are kept of a pattern, those first that say most."""
+
+RARE = 6
+"""How often (`_often`) a text may hold a further set that is kept."""
+
+WAYS = 64
+"""Alternatives of a pattern that are told apart at most."""
+
+_TIMES = {
+    **dict.fromkeys(("e ", "it", "to", "is"), 40),
+    **dict.fromkeys(("nc", "for", ". ", " -", "ai"), 16),
+    **dict.fromkeys("sh use do all enc act with of c cat des you get".split(), 8),
+    **dict.fromkeys(("with ", " in ", "i ", "use ", "c ", "://", "http", "> ", "-p", "/s"), 4),
+    **dict.fromkeys(
+        "python pat key user t- set put rev log let agent model tar https: https:// this skill check"
+        " sign search add require ask your read list run turn process url create content source"
+        " post tool open description what output load env call that task has any token change each"
+        " context system mail sync print query install only function image message file".split(),
+        2,
+    ),
+}
+"""How often a text of 8 KB holds what is frequent, as counted over real skills."""
+
+_REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
+_LOOKS = (op.ASSERT, op.ASSERT_NOT)
+
+
+def needles_of(source):
+    """Return the width of a pattern, and for each of its ways to match sets of needles.
+
+    The width, in bytes, is the longest match with all that it looks at behind it. A match holds one
+    needle of each set of one way at least.
+    """
+    parsed = parser.parse(source)
+    width = parsed.getwidth()[1] + _looked_at(parsed)
+    ways = [_of_way(way, parsed.state) for way in _ways(list(parsed))]
+    return width, sorted(map(list, set(map(tuple, ways))))
+
+
+def _of_way(way, state):
+    exact, sets = _sequence(way)
+    kept = []
+    for one in sorted((one for one in (*sets, exact) if _worth(one)), key=_often):
+        if kept and (len(kept) == KEPT or _often(one) > RARE):
+            break
+        if not any(_covers(one, other) for other in kept):
+            kept.append(one)
+    return tuple((tuple(sorted(_shortest(one))), _before(way, one, state)) for one in kept)
+
+
+def _before(way, needles, state):
+    """Return how many bytes of a match may lie before a needle of a set."""
+    before = 0
+    for place, (code, argument) in enumerate(way):
+        behind = before + _width((code, argument), state)
+        if needles in _one(code, argument)[1]:
+            return behind
+        if needles in _sequence(way[: place + 1])[1][:-1]:
+            return before
+        before = behind
+    return before
+
+
+def _width(element, state):
+    parsed = parser.SubPattern(state, [element])
+    return parsed.getwidth()[1] + _looked_at(parsed)
+
+
+def _ways(elements):
+    """Return the sequences that a sequence stands for, with each alternative on its own."""
+    for place, (code, argument) in enumerate(elements):
+        if parts := _alternatives(code, argument):
+            told_apart = [[*elements[:place], *part, *elements[place + 1 :]] for part in parts]
+            ways = [way for one in told_apart for way in _ways(one)]
+            return next((some for some in (ways, told_apart) if len(some) <= WAYS), [elements])
+    return [elements]
+
+
+def _alternatives(code, argument):
+    """Return the alternatives of an element that is more than a choice of texts."""
+    if code is op.SUBPATTERN and len(argument[3]) == 1:
+        return _alternatives(*argument[3][0])
+    if code is not op.BRANCH or all(_sequence(part)[0] is not None for part in argument[1]):
+        return []
+    return [list(part) for part in argument[1]]
+
+
+def _covers(weak, strong):
+    """Tell whether a text that holds one of ``strong`` always holds one of ``weak``."""
+    return all(any(needle in longer for needle in weak) for longer in strong)
+
+
+def _shortest(needles):
+    """Shorten the needles, and leave out what holds another one of the set."""
+    longest = LONGEST if len(needles) > MANY else 4 * LONGEST
+    short = {one[:longest] for one in needles}
+    return {one for one in short if not any(two in one for two in short if two != one)}
+
+
+def _worth(needles):
+    return needles is not None and min(map(len, needles), default=0) >= SHORTEST
+
+
+def _often(needles):
+    """Return about how often a text holds one of the needles."""
+    return sum(_TIMES.get(one, 2.5 ** (2 - len(one))) for one in needles)
+
+
+def _sequence(parsed):
+    """Return all texts that a sequence matches, None if they are too many, and sets of needles."""
+    whole, sets, current = True, [], {""}
+    for code, argument in parsed:
+        exact, more = _one(code, argument)
+        sets += more
+        joined = None
+        if exact is not None and len(current) * len(exact) <= JOINED:
+            joined = {a + b for a, b in product(current, exact)}
+        if joined is None:
+            whole = False
+            sets.append(_begun(current, code, argument) if exact is None else current)
+            current = exact if exact is not None else {""}
+        else:
+            current = joined
+    if whole:
+        return current, sets
+    return None, [*sets, current]
+
+
+def _one(code, argument):
+    """Return the same of one element; the texts of what takes no room are the empty one."""
+    if code is op.LITERAL:
+        return {chr(argument)}, []
+    if code is op.IN:
+        return _letters(argument), []
+    if code is op.SUBPATTERN:
+        return _sequence(argument[3])
+    if code is op.ATOMIC_GROUP:
+        return _sequence(argument)
+    if code is op.BRANCH:
+        return _branch(argument[1])
+    if code in _REPEATS:
+        return _repeated(*argument)
+    if code is op.ASSERT and argument[0] > 0:
+        exact, sets = _sequence(argument[1])
+        return {""}, [*sets, *([exact] if exact else [])]
+    if code in (op.AT, *_LOOKS):
+        return {""}, []
+    return None, []
+
+
+def _begun(texts, code, argument):
+    """Return the texts with what every match of the element that comes after them begins with."""
+    if code in _REPEATS:
+        least, _, parsed = argument
+        exact, _ = _sequence(parsed)
+        for _ in range(least):
+            if exact is None or len(texts) * len(exact) > JOINED:
+                break
+            texts = {a + b for a, b in product(texts, exact)}
+        return texts
+    parts = argument[1] if code is op.BRANCH else [argument[3]] if code is op.SUBPATTERN else []
+    begun = set().union(*map(_first, parts)) or {""}
+    return {a + b for a, b in product(texts, begun)} if len(texts) * len(begun) <= JOINED else texts
+
+
+def _first(parsed):
+    """Return what the matches of a sequence begin with."""
+    current = {""}
+    for code, argument in parsed:
+        exact, _ = _one(code, argument)
+        if exact is None or len(current) * len(exact) > JOINED:
+            return _begun(current, code, argument)
+        current = {a + b for a, b in product(current, exact)}
+    return current
+
+
+def _letters(members):
+    found = set()
+    for code, argument in members:
+        if code is op.LITERAL:
+            found.add(chr(argument))
+        elif code is op.RANGE and argument[1] - argument[0] < 16:
+            found |= set(map(chr, range(argument[0], argument[1] + 1)))
+        else:
+            return None
+    return found if len(found) <= 16 else None
+
+
+def _branch(parts):
+    whole, needles = set(), set()
+    for part in parts:
+        exact, sets = _sequence(part)
+        best = min(filter(_worth, [*sets, *([exact] if exact else [])]), key=_often, default=None)
+        whole = None if whole is None or exact is None else whole | exact
+        needles = None if needles is None or best is None else needles | best
+    if whole is not None and len(whole) <= MOST:
+        return whole, []
+    return None, [needles] if needles is not None and len(needles) <= MOST else []
+
+
+def _repeated(least, most, parsed):
+    exact, sets = _sequence(parsed)
+    if exact is not None and most == 1:
+        return exact | ({""} if least == 0 else set()), [] if least == 0 else sets
+    if exact is not None and least == most and len(exact) ** most <= JOINED:
+        return {"".join(one) for one in product(exact, repeat=most)}, sets
+    if least == 0:
+        return None, []
+    return None, [*sets, *([exact] if exact else [])]
+
+
+def _looked_at(parsed):
+    """Return how far all lookaheads of a pattern look together."""
+    total = 0
+    for code, argument in parsed:
+        if code in _LOOKS:
+            total += argument[1].getwidth()[1] if argument[0] > 0 else 0
+        elif code is op.SUBPATTERN:
+            total += _looked_at(argument[3])
+        elif code is op.ATOMIC_GROUP:
+            total += _looked_at(argument)
+        elif code is op.BRANCH:
+            total += max(map(_looked_at, argument[1]))
+        elif code in _REPEATS:
+            total += argument[1] * _looked_at(argument[2])
+    return total
+
+
+def derived():
+    """Return what the file says: the sets of needles, and of each pattern its width and its ways.
+
+    A way has the number of a set, and how many bytes of a match may lie before its needle.
+    """
+    sets = {}
+
+    def row(source):
+        width, ways = needles_of(source)
+        numbered = [
+            [[sets.setdefault(needles, len(sets)), before] for needles, before in way]
+            for way in ways
+        ]
+        return [width, numbered]
+
+    patterns = [row(one.pattern.source) for one in BEHAVIOURS]
+    foreign = [row(one.pattern.pattern.lower()) for one in FOREIGN]
+    return {"sets": [list(one) for one in sets], "patterns": patterns, "foreign": foreign}
+
+
+def written(rows):
+    """Return the text of the file: a line for each set and each pattern."""
+    parts = []
+    for key, lines in rows.items():
+        text = ",\n".join(
+            json.dumps(line, separators=(",", ":"), ensure_ascii=False) for line in lines
+        )
+        parts.append(f'"{key}":[\n{text}\n]')
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(written(derived()), "utf-8")
+    sys.exit(0)
