@@ -25,7 +25,7 @@ _ASCII: Final = bytes(range(128))
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """What macOS leaves out when it compares names of files (git, `is_hfs_dotgit`)."""
 
-_LIKE_LATIN: Final = {
+LIKE_LATIN: Final = {
     ord(one): latin
     for latin, alike in {
         "a": "\u0430\u03b1\u0251",
@@ -194,7 +194,7 @@ def skeleton(name: str) -> str:
     if not plain.isascii():
         parts = unicodedata.normalize("NFKD", plain)
         shown = (one for one in parts if unicodedata.category(one) not in _UNSEEN)
-        plain = "".join(shown).translate(_LIKE_LATIN)
+        plain = "".join(shown).translate(LIKE_LATIN)
     return plain.translate(_LIKE_LETTERS).replace("rn", "m").replace("vv", "w")
 
 

@@ -74,7 +74,7 @@ def needles_of(source):
 def _of_way(way, state):
     exact, sets = _sequence(way)
     kept = []
-    for one in sorted((one for one in (*sets, exact) if _worth(one)), key=_often):
+    for one in sorted((one for one in (*sets, exact) if _worth(one)), key=_rank):
         if kept and (len(kept) == KEPT or _often(one) > RARE):
             break
         if not any(_covers(one, other) for other in kept):
@@ -137,7 +137,11 @@ def _worth(needles):
 
 def _often(needles):
     """Return about how often a text holds one of the needles."""
-    return sum(_TIMES.get(one, 2.5 ** (2 - len(one))) for one in needles)
+    return round(sum(_TIMES.get(one, 2.5 ** (2 - len(one))) for one in sorted(needles)), 6)
+
+
+def _rank(needles):
+    return _often(needles), sorted(needles)
 
 
 def _sequence(parsed):
@@ -160,7 +164,7 @@ def _sequence(parsed):
     return None, [*sets, current]
 
 
-def _one(code, argument):
+def _one(code, argument):  # noqa: PLR0911 - one line for each kind of element
     """Return the same of one element; the texts of what takes no room are the empty one."""
     if code is op.LITERAL:
         return {chr(argument)}, []
@@ -224,7 +228,7 @@ def _branch(parts):
     whole, needles = set(), set()
     for part in parts:
         exact, sets = _sequence(part)
-        best = min(filter(_worth, [*sets, *([exact] if exact else [])]), key=_often, default=None)
+        best = min(filter(_worth, [*sets, *([exact] if exact else [])]), key=_rank, default=None)
         whole = None if whole is None or exact is None else whole | exact
         needles = None if needles is None or best is None else needles | best
     if whole is not None and len(whole) <= MOST:

@@ -8,8 +8,8 @@ missing there is no match, so that what is passed over here is never a finding.
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -31,6 +31,8 @@ PIECE: Final = 1 << 16
 _Way: TypeAlias = tuple[int, tuple[frozenset[str], ...], tuple[int, ...]]
 """A pattern's number, sets of which a match holds one needle each, the first one rarest, and how
 many bytes of the match may lie before a needle of each set."""
+
+_Look: TypeAlias = Callable[[bytes | str], Sequence[tuple[int, int, int]]]
 
 Hits: TypeAlias = dict[str, list[int]]
 """Where each needle is that a text holds."""
@@ -61,23 +63,21 @@ class Prefilter:
         self._needles = list(self._ways)
         self._longest = max(map(len, self._needles))
         how = Implementation.ContiguousNFA
-        self._machine: BytesAhoCorasick | AhoCorasick
+        machine: Any
         if kind == "foreign":
-            self._machine = AhoCorasick(self._needles, implementation=how)
+            machine = AhoCorasick(self._needles, implementation=how)
         else:
-            encoded = [needle.encode() for needle in self._needles]
-            self._machine = BytesAhoCorasick(encoded, implementation=how)
+            machine = BytesAhoCorasick([one.encode() for one in self._needles], implementation=how)
+        self._look: _Look = partial(machine.find_matches_as_indexes, overlapping=True)
 
     def hits(self, lower: bytes | str) -> Hits:
         """Return the needles that a text in small letters holds, and where."""
         found: defaultdict[int, list[int]] = defaultdict(list)
-        for needle, place, _ in self._machine.find_matches_as_indexes(
-            lower[:PIECE], overlapping=True
-        ):
+        for needle, place, _ in self._look(lower[:PIECE]):
             found[needle].append(place)
         for begin in range(PIECE - self._longest, len(lower) - self._longest, PIECE):
             piece = lower[begin : begin + PIECE + self._longest]
-            for needle, place, _ in self._machine.find_matches_as_indexes(piece, overlapping=True):
+            for needle, place, _ in self._look(piece):
                 places = found[needle]
                 if not places or begin + place >= places[-1] + STEP:
                     places.append(begin + place)

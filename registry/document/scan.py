@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from registry.document import threats
@@ -14,8 +14,9 @@ from registry.document.encoded import find_encoded, find_secrets, look
 from registry.document.findings import NEAR, SHOWN, Place, printable
 from registry.document.foreign import find_foreign
 from registry.document.invisible import find_hidden
-from registry.document.patience import Patience
+from registry.document.patience import LONGEST, Patience
 from registry.document.prefilter import Hits, Prefilter
+from registry.document.unmask import unmask
 from registry.text import beyond_ascii
 
 MAX_PLACES: Final = 100
@@ -27,8 +28,11 @@ COMMENT_LENGTH: Final = 4000
 _LETTER: Final = re.compile(rb"\w")
 _CONTROL: Final = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 
-# What JSON makes of the characters that join commands, with as many spaces as keep the offsets.
-_JSON_ESCAPES: Final = ((b"\\u0026", b"&     "), (b"\\u003e", b">     "), (b"\\u007c", b"|     "))
+PIECE: Final = 1 << 18
+"""Characters that are looked through at once; what is found in them is in one piece each."""
+
+LEAD: Final = 2048
+"""Characters before a piece that are read as its context."""
 
 
 class Kind(NamedTuple):
@@ -44,15 +48,35 @@ class Kind(NamedTuple):
 
 def scan(text: str, kind: Kind) -> Iterator[Place]:
     """Yield what is found in ``text``."""
+    for begin in range(0, len(text) or 1, PIECE):
+        lead = min(begin, LEAD)
+        piece = text[begin - lead : begin + PIECE + LONGEST]
+        shift = begin - lead
+        for place in _scan_piece(piece, kind):
+            if lead <= place.offset < lead + PIECE:
+                yield place._replace(offset=place.offset + shift)
+
+
+def _scan_piece(text: str, kind: Kind) -> Iterator[Place]:
     beyond = beyond_ascii(text)
     if beyond:
         yield from islice(find_hidden(text, beyond), MAX_PLACES)
+    plain = unmask(text, beyond)
+    for place in chain(plain.found, _behaviours(plain.text, beyond, kind)):
+        yield place._replace(offset=plain.original(place.offset))
     # One byte a character: offsets are those of the text, and looking for bytes is quick.
     data = text.encode("ascii", "replace")
-    lower = data.lower()
-    if b"\\u00" in lower:
-        for escape, plain in _JSON_ESCAPES:
-            lower = lower.replace(escape, plain)
+    control, run = look(data)
+    if kind.document and (control or "\x9b" in text):
+        yield from islice(_control(text), MAX_PLACES)
+    if run:
+        yield from islice(find_secrets(text, data), MAX_PLACES)
+        if kind.document:
+            yield from islice(find_encoded(text, data), MAX_PLACES)
+
+
+def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Place]:
+    lower = text.encode("ascii", "replace").lower()
     prefilter = _prefilter(prose=kind.prose)
     hits = prefilter.hits(lower)
     quoted = _Quotes(text, lower, hits, kind)
@@ -63,13 +87,6 @@ def scan(text: str, kind: Kind) -> Iterator[Place]:
         yield from islice(map(quoted, find_foreign(text, beyond, patience)), MAX_PLACES)
     if patience.is_over:
         yield Place("slow-text", 0, "it takes so long to look through that the rest of it was not")
-    control, run = look(data)
-    if kind.document and (control or "\x9b" in text):
-        yield from islice(_control(text), MAX_PLACES)
-    if run:
-        yield from islice(find_secrets(text, data), MAX_PLACES)
-        if kind.document:
-            yield from islice(find_encoded(text, data), MAX_PLACES)
 
 
 def _searches(
@@ -94,7 +111,7 @@ class _Quotes:
         self._lower = lower
         self._text = text
         # What the front matter says of the skill introduces no example.
-        self._body = max(0, lower.find(b"\n---", 3)) if kind.document else 0
+        self._body = max(0, lower.find(b"\n---", 3)) if lower.startswith(b"---") else 0
         self._kind = kind
         # What a skill says that it is about excuses what such skills quote, never what they ask
         # for: programs to install, secrets to send.

@@ -21,7 +21,7 @@ from registry.model import DOCUMENT_NAMES, Diagnostic, Document, Severity, Skill
 __all__ = [
     "CONTENT_CODES",
     "SECURITY_RULES",
-    "Budget",
+    "Texts",
     "check_file",
     "check_security",
     "is_about_defence",
@@ -32,11 +32,8 @@ __all__ = [
 MAX_LINES: Final = 5
 """Further lines that a message names."""
 
-MAX_FILE_BYTES: Final = 256 * 1024
-"""Bytes of a supporting file that are looked through."""
-
-MAX_SKILL_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of all supporting files of a skill that are looked through."""
+MAX_SKILL_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of all supporting files of a skill that are looked through: all, by the usual limits."""
 
 CONTENT_CODES: Final = BEHAVIOUR_RULES.keys() | {
     "bidi-control",
@@ -45,13 +42,17 @@ CONTENT_CODES: Final = BEHAVIOUR_RULES.keys() | {
     "secret",
     "zero-width-character",
     "command-expansion",
+    "unchecked-text",
 }
 """What is found in the content of supporting files."""
 
 _SNIFFED: Final = 8192
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _PROSE: Final = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".adoc")
-_UNREAD: Final = (".svg", ".lock", ".csv", ".tsv", ".map", ".xsd", ".min.js", ".min.css", ".css")
+_SCRIPTS: Final = tuple(
+    ".sh .bash .zsh .fish .ps1 .psm1 .bat .cmd .py .pyw .js .mjs .cjs .ts .rb .pl .php .lua".split()
+)
+"""Ends of the names of programs."""
 
 _CONTROL = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 _LETTERS: Final = bytes(byte if chr(byte) in string.ascii_lowercase else 32 for byte in range(256))
@@ -85,36 +86,53 @@ def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnosti
     if not is_text(path, data):
         return
     encoding = "utf-16" if data.startswith(_UTF16) else "utf-8"
-    text = data[:MAX_FILE_BYTES].decode(encoding, "replace")
+    text = data.decode(encoding, "replace")
     yield from _findings(text, kind_of(path, defending=defending), path)
 
 
 def is_text(path: str, data: bytes) -> bool:
     """Tell whether a file is text that a model or an interpreter would read."""
-    if path.lower().endswith(_UNREAD):
-        return False
     # A shell passes over NUL characters.
-    return b"\0" not in data[:_SNIFFED] or data.startswith((b"#!", *_UTF16))
+    is_program = path.lower().endswith((*_SCRIPTS, *_PROSE)) or data.startswith((b"#!", *_UTF16))
+    return is_program or b"\0" not in data[:_SNIFFED]
 
 
-class Budget:
-    """What is kept of a skill's files for `check_file`: so many bytes of each and of all.
+class Texts:
+    """The texts among a skill's files that `check_file` is to look through.
 
-    ``seen`` are the paths of all files that were offered.
+    ``seen`` are the paths of all files that were offered, ``left_out`` those of texts for which
+    there was no room: of all together `MAX_SKILL_BYTES` are kept, of programs first.
     """
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
-        self._left = MAX_SKILL_BYTES
+        self.left_out: list[str] = []
+        self.kept: dict[str, tuple[str, bytes]] = {}
+        self._others: list[str] = []
+        self._room = MAX_SKILL_BYTES
 
-    def take(self, path: str, data: bytes) -> bytes:
-        """Return the part of a file that is to be checked; nothing where it is not text."""
+    def offer(self, path: str, content_hash: str, data: bytes, *, may_run: bool) -> None:
+        """Keep a file if it is text. ``may_run``: it may be executed, as its mode says."""
         self.seen.add(path)
-        if self._left <= 0 or not is_text(path, data):
-            return b""
-        part = data[: min(MAX_FILE_BYTES, self._left)]
-        self._left -= len(part)
-        return part
+        if not is_text(path, data):
+            return
+        self.kept[path] = content_hash, data
+        self._room -= len(data)
+        if not (may_run or path.lower().endswith(_SCRIPTS) or data.startswith(b"#!")):
+            self._others.append(path)
+        while self._room < 0:
+            last = self._others.pop() if self._others else path
+            self._room += len(self.kept.pop(last)[1])
+            self.left_out.append(last)
+
+    def unchecked(self) -> Iterator[Diagnostic]:
+        """Yield a finding if a text was left out."""
+        if self.left_out:
+            more = len(self.left_out) - 1
+            others = f", nor {more} more file{'s' if more > 1 else ''}" if more else ""
+            size = f"{MAX_SKILL_BYTES >> 20} MB of a skill are looked through"
+            message = f"`{printable(self.left_out[0])}` was not looked through{others}: {size}"
+            yield _diagnostic("unchecked-text", message, path=self.left_out[0])
 
 
 def is_about_defence(name: str, description: str) -> bool:

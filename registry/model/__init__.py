@@ -34,7 +34,7 @@ SECURITY_CODES: Final = frozenset(
     "payment-redirected persistence protection-off redirected-endpoint remote-control "
     "remote-execution remote-instructions required-program restrictions-lifted reverse-shell "
     "secret secret-asked secret-sent slow-text stranger-key system-tool-abuse terminal-control "
-    "tool-shadowing untraceable-execution zero-width-character".split()
+    "tool-shadowing unchecked-text untraceable-execution zero-width-character".split()
 )
 """Codes of findings about what a skill may do; all others are about how it is written."""
 

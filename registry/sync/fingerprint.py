@@ -9,7 +9,7 @@ from registry.disk.scanned import ScannedFolder
 if TYPE_CHECKING:
     from registry.document.dialects import Dialects
 
-RULES: Final = "6"
+RULES: Final = "7"
 """The version of what is made of a folder's content: to be raised with every change of a rule.
 
 The next sync then reads all skills again, those whose files did not change, too; until then a

@@ -16,7 +16,7 @@ from registry.document.parse import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import (
     CONTENT_CODES,
-    Budget,
+    Texts,
     check_file,
     check_security,
     is_about_defence,
@@ -79,13 +79,13 @@ def read_folder(
     read again.
     """
     packed: list[Packed] = []
-    budget = Budget()
-    texts: dict[str, tuple[str, bytes]] = {}
+    texts = Texts()
     recent = recent or Recent()
+    may_run = {file.path for file in found.files if file.mode & S_IXUSR}
 
     def take(path: str, content_hash: str, content: bytes) -> None:
-        if path != found.document and (part := budget.take(path, content)):
-            texts[path] = content_hash, part
+        if path != found.document:
+            texts.offer(path, content_hash, content, may_run=path in may_run)
         # A document is stored as text already, and kept when another takes its place.
         if with_contents and path != found.document and not recent.is_stored(content_hash):
             packed.append(pack(content_hash, content))
@@ -105,7 +105,7 @@ def read_folder(
             if "description-from-body" in said:
                 said.add("description-missing")
             files = [
-                SkillFile(file.path, file.size, hashes[file.path], bool(file.mode & S_IXUSR))
+                SkillFile(file.path, file.size, hashes[file.path], file.path in may_run)
                 for file in found.files
             ]
             for rule in (
@@ -116,9 +116,10 @@ def read_folder(
                     _placed(finding, found.document) for finding in rule if finding.code not in said
                 )
             defending = is_about_defence(document.name, document.description)
-            for path, (content_hash, part) in texts.items():
-                findings.extend(_check_once(recent, path, content_hash, part, defending))
-            unseen = {file.path for file in found.files} - budget.seen - {found.document}
+            for path, (content_hash, text) in texts.kept.items():
+                findings.extend(_check_once(recent, path, content_hash, text, defending))
+            findings.extend(texts.unchecked())
+            unseen = {file.path for file in found.files} - texts.seen - {found.document}
             findings.extend(
                 finding
                 for finding in told
@@ -130,13 +131,13 @@ def read_folder(
 
 
 def _check_once(
-    recent: Recent, path: str, content_hash: str, part: bytes, defending: bool
+    recent: Recent, path: str, content_hash: str, text: bytes, defending: bool
 ) -> Sequence[Diagnostic]:
     """Check a supporting file, or return what was found in another of the same content."""
-    key = content_hash, len(part), kind_of(path, defending=defending)
+    key = content_hash, kind_of(path, defending=defending)
     found = recent.found(key)
     if found is None:
-        found = list(check_file(path, part, defending=defending))
+        found = list(check_file(path, text, defending=defending))
         recent.note_found(key, found)
         return found
     return [replace(finding, path=path) for finding in found]

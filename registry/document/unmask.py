@@ -1,0 +1,158 @@
+"""Undo what disguises a text: a shell or a reader sees the plain text, a search does not.
+
+Continued lines are joined. Quotes and escapes inside the names of commands and invisible characters
+are taken out. Letters that only look like Latin ones become Latin, and escaped letters are decoded.
+"""
+
+import re
+import string
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final, NamedTuple, TypeAlias
+
+from registry.document.findings import Place, printable
+from registry.text import LIKE_LATIN
+
+_Edit: TypeAlias = tuple[int, int, str]
+"""Where a part of a text begins and ends, and what it stands for."""
+
+_NAMES: Final = (
+    "curl wget bash zsh dash fish eval exec base64 openssl python python3 perl ruby node netcat"
+    " ncat telnet socat powershell pwsh iex invoke-expression iwr irm invoke-webrequest"
+    " downloadstring certutil mshta rundll32 regsvr32 bitsadmin osascript sudo chmod crontab xxd"
+    " mkfifo nohup launchctl scp rsync rclone whoami id_rsa passwd"
+).split()
+"""Names of commands and files that are worth a disguise; none is a part of an ordinary word."""
+
+_NAMED: Final = re.compile(r"(?<![a-z0-9])(" + "|".join(map(re.escape, _NAMES)) + r")(?![a-z0-9])")
+_NOISE: Final = b"'\"`^\\"
+"""What a shell takes out of a word."""
+
+_IN_WORDS: Final = (string.ascii_letters + string.digits + "_-").encode()
+_CLASSES: Final = bytes(
+    ord("#" if byte in _NOISE else "a" if byte in _IN_WORDS else " ") for byte in range(256)
+)
+_WORD: Final = 64
+"""Characters on either side of a quote that are taken for its word."""
+
+_CONTINUED: Final = re.compile(r"(?:\\|(?<=[ \t])[`^])\r?\n([ \t]*)")
+_LINE_ENDS: Final = ("\\\n", "\\\r\n", " `\n", " `\r\n", " ^\n", " ^\r\n")
+_ESCAPED: Final = re.compile(r"&#(?:x([0-9a-fA-F]{2})|0{0,4}([0-9]{2,3}));|\\u00([2-7][0-9a-fA-F])")
+_UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
+_LATIN: Final = frozenset(string.ascii_letters)
+
+
+_WIDE: Final = "\uff01"
+"""The first of the letters of full width, behind which are those of formulas."""
+
+
+class Plain(NamedTuple):
+    """A text without disguise.
+
+    ``shifts`` are pairs of an offset in it and what must be added from there on for the offset in
+    the original. ``found`` are the names of commands that were disguised.
+    """
+
+    text: str
+    shifts: Sequence[tuple[int, int]] = ()
+    found: Sequence[Place] = ()
+
+    def original(self, offset: int) -> int:
+        """Return where an offset of the plain text is in the original."""
+        number = bisect_right(self.shifts, (offset, len(self.text) * 4 + 1 << 32))
+        return offset + (self.shifts[number - 1][1] if number else 0)
+
+
+def unmask(text: str, beyond: str) -> Plain:
+    """Return the text without disguise. ``beyond``: the text without ASCII."""
+    if beyond:
+        text = _as_latin(text, beyond)
+    edits = list(_edits(text, beyond))
+    found = []
+    for begin, end, bare, name in _disguised(text):
+        edits.append((begin, end, bare))
+        said = printable(text[begin:end].replace("\n", "\\n"))
+        found.append(Place("assembled-command", begin, f"`{said}` is `{name}` in disguise"))
+    edits.sort(key=lambda edit: (edit[0], -edit[1]))
+    if not edits:
+        return Plain(text)
+    parts, shifts, done, length = [], [], 0, 0
+    for begin, end, plain in edits:
+        if begin < done:
+            continue  # a part of what was replaced already
+        parts += [text[done:begin], plain]
+        length += begin - done + len(plain)
+        done = end
+        shifts.append((length, end - length))
+    return Plain("".join([*parts, text[done:]]), shifts, found)
+
+
+def _edits(text: str, beyond: str) -> Iterator[_Edit]:
+    if any(map(text.__contains__, _LINE_ENDS)):
+        for match in _CONTINUED.finditer(text):
+            yield match.start(), match.end(), " " if match[1] else ""
+    if "&#" in text or "\\u00" in text:
+        for match in _ESCAPED.finditer(text):
+            code = int(match[2]) if match[2] else int(match[1] or match[3], 16)
+            if (plain := chr(code)).isascii() and plain.isprintable():
+                yield match.start(), match.end(), plain
+    if beyond and _UNSEEN.search(beyond):
+        for match in _UNSEEN.finditer(text):
+            yield match.start(), match.end(), ""
+
+
+def _disguised(text: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield where the name of a command has quotes, escapes or line ends inside, and the name."""
+    lower = text.encode("ascii", "replace").lower()
+    lower = (
+        lower.replace(b"\\\r\n", b"\\" * 3).replace(b"\\\n", b"\\" * 2).replace(b"$@", b"\\" * 2)
+    )
+    classes = lower.translate(_CLASSES)
+    place = classes.find(b"a#")
+    while place >= 0:
+        begin = 1 + classes.rfind(b" ", max(0, place - _WORD), place)
+        end = classes.find(b" ", place, place + _WORD)
+        end = end if end >= 0 else min(len(classes), place + _WORD)
+        bare = lower[max(begin, place - _WORD) : end].translate(None, _NOISE).decode()
+        if named := _NAMED.search(bare):
+            if named[1].encode() not in lower[begin:end]:
+                yield max(begin, place - _WORD), end, bare, named[1]
+            place = end
+        place = classes.find(b"a#", place + 1)
+
+
+def _as_latin(text: str, beyond: str) -> str:
+    """Return a text as long with Latin letters for those that stand in for them.
+
+    That is what full-width letters and those of formulas do anywhere, the others in a word that has
+    a Latin letter beside them.
+    """
+    alike = _alike()
+    there = "".join(one for one in set(beyond) if ord(one) in alike)
+    if not there:
+        return text
+    parts, done = [], 0
+    for match in re.finditer(f"[{re.escape(there)}]+", text):
+        begin, end = match.span()
+        beside = text[max(0, begin - 1) : begin] + text[end : end + 1]
+        if match[0][0] >= _WIDE or any(map(_LATIN.__contains__, beside)):
+            parts += [text[done:begin], match[0].translate(alike)]
+            done = end
+    return "".join([*parts, text[done:]])
+
+
+@cache
+def _alike() -> dict[int, str]:
+    """Map letters to the Latin ones that they look like, both small and capital."""
+    found = dict(LIKE_LATIN)
+    for one, latin in LIKE_LATIN.items():
+        capital = chr(one).upper()
+        if len(capital) == 1:
+            found.setdefault(ord(capital), latin.upper())
+    for one in (*range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800)):  # full width, mathematical
+        plain = unicodedata.normalize("NFKC", chr(one))
+        if plain.isascii() and len(plain) == 1:
+            found[one] = plain
+    return {one: latin for one, latin in found.items() if latin != "-"}
