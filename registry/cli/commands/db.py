@@ -20,6 +20,7 @@ from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.facts import DatabaseInfo
+    from registry.db.interface import Backend
     from registry.db.queries.audit import Audited
     from registry.db.remote.rights import Granted, May
 
@@ -136,13 +137,18 @@ def copy(session: Session, *, source: str, target: str) -> None:
     """Copy a registry from one database into another, empty one.
 
     Each is a file or the address of a PostgreSQL server. Skills, findings, revisions, contents and
-    usage counts are copied, all or nothing; sources of this machine stay its own.
+    usage counts are copied, all or nothing. Sources of this machine stay its own: to a server you
+    adopt them, and the next sync there reads their folders. On a server the command says which role
+    owns the tables; members of that role are admins.
     """
     from contextlib import closing
 
     from registry.cli.progress import SyncProgress
+    from registry.cli.sources_view import of_others
+    from registry.db.adopted import adopt_copied
     from registry.db.copy import copy as copy_all
     from registry.db.open import open_backend
+    from registry.db.queries.sources import list_sources
 
     settings = session.settings
     with (
@@ -150,11 +156,39 @@ def copy(session: Session, *, source: str, target: str) -> None:
         closing(open_backend(target, settings)) as after,
         SyncProgress(session.console) as progress,
     ):
+        if after.host:
+            _tell_owner(session, after)
         copied = copy_all(before, after, progress)
         path = after.path
+        adopted = adopt_copied(before, after)
+        others = (
+            []
+            if not after.host
+            else [
+                one
+                for one in list_sources(after.reader, counted=False)
+                if one.host == after.host and not one.own
+            ]
+        )
     made = record(copied)
     counts = ", ".join(words.count(number, what.removesuffix("s")) for what, number in made.items())
     session.answer({"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"])
+    if adopted:
+        names = ", ".join(escape.line(f"{one.name} ({one.path})") for one in adopted)
+        session.console.note(f"Adopted for the next sync: {names}.")
+    if others:
+        session.console.note(of_others(others), "yellow")
+
+
+def _tell_owner(session: Session, backend: "Backend") -> None:
+    """Say which role owns the tables on a server, or will own them."""
+    from registry.db.remote.rights import owner_of_tables
+
+    name, exist = owner_of_tables(backend.reader)
+    belong = "belong" if exist else "will belong"
+    session.console.note(
+        f"The tables {belong} to the role {escape.line(name)}: it and its members are admins."
+    )
 
 
 @session_command("skill-registry db upgrade", group=command, starts_new=True)

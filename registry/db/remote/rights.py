@@ -134,6 +134,16 @@ def is_role(rows: Rows, role: str) -> bool:
     return bool(rows.rows("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
 
 
+def owner_of_tables(rows: Rows) -> tuple[str, bool]:
+    """Return the role that owns the tables, or will if it makes them, and whether they exist."""
+    ((name, exists),) = rows.rows(
+        "SELECT CAST(coalesce((SELECT r.rolname FROM pg_class c JOIN pg_roles r "
+        "ON r.oid = c.relowner WHERE c.oid = to_regclass('skills')), current_user) AS text), "
+        "to_regclass('skills') IS NOT NULL"
+    )
+    return name, exists
+
+
 def granting(rows: Rows, role: str, may: May, team: str | None = None) -> list[str]:
     """Return the statements that let a role read, write its own sources, or do all.
 
