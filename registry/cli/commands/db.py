@@ -144,7 +144,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
     from contextlib import closing
 
     from registry.cli.progress import SyncProgress
-    from registry.cli.sources_view import of_others
+    from registry.cli.sources_view import of_others, place_of
     from registry.db.adopted import adopt_copied
     from registry.db.copy import copy as copy_all
     from registry.db.open import open_backend
@@ -174,7 +174,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
     counts = ", ".join(words.count(number, what.removesuffix("s")) for what, number in made.items())
     session.answer({"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"])
     if adopted:
-        names = ", ".join(escape.line(f"{one.name} ({one.path})") for one in adopted)
+        names = ", ".join(f"{escape.line(one.name)} ({place_of(one)})" for one in adopted)
         session.console.note(f"Adopted for the next sync: {names}.")
     if others:
         session.console.note(of_others(others), "yellow")
