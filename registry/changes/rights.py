@@ -1,6 +1,7 @@
 """Give roles of a server rights in the registry, and take them."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from registry.core import Core
@@ -8,7 +9,7 @@ from registry.errors import RoleNotFound, UsageProblem
 from registry.sync.owned import check_admin
 
 if TYPE_CHECKING:
-    from registry.db.remote.rights import May
+    from registry.db.remote.rights import Granted, May
 
 
 def granting(core: Core, role: str, may: "May", team: str | None = None) -> list[str]:
@@ -32,21 +33,52 @@ def revoking(core: Core, role: str) -> list[str]:
     return rights.revoking(core.reader, role)
 
 
-def carry_out(core: Core, statements: Sequence[str]) -> None:
-    """Run the statements, all or none. Raises `AdminNeeded`, `RightMissing`."""
+def listed(core: Core) -> "list[Granted]":
+    """Return the rights of all roles that have some. Raises `AdminNeeded`, `UsageProblem`."""
+    from registry.db.remote import rights
+
+    _check_server(core)
     check_admin(core)
-    with core.writer.transaction() as connection:
+    return list(rights.in_force(core.reader).values())
+
+
+def carry_out(
+    core: Core, statements: Sequence[str], *, rehearse: bool = False
+) -> "tuple[dict[str, Granted], dict[str, Granted]]":
+    """Run the statements, all or none; return the rights of all roles before and after.
+
+    ``rehearse``: take all of it back again. Raises `AdminNeeded`, `RightMissing`.
+    """
+    from registry.db.remote.rights import in_force
+    from registry.db.writes.statements import InTransaction
+
+    check_admin(core)
+    with suppress(_Rehearsed), core.writer.transaction() as connection:
+        rows = InTransaction(connection)
+        before = in_force(rows)
         for one in statements:
             # As it is: a percent sign in a name marks no value.
             connection.exec_driver_sql(one, execution_options={"no_parameters": True})
+        after = in_force(rows)
+        if rehearse:
+            raise _Rehearsed
+    return before, after
+
+
+class _Rehearsed(Exception):
+    """Rolls a transaction back."""
+
+
+def _check_server(core: Core) -> None:
+    if not core.host:
+        raise UsageProblem(message="rights are of a server; who may read a file is its folder's")
+    if core.reader.empty:
+        raise UsageProblem(message="there is no registry there yet: skill-registry db upgrade")
 
 
 def _check_role(core: Core, role: str) -> None:
     from registry.db.remote.rights import is_role
 
-    if not core.host:
-        raise UsageProblem(message="rights are of a server; who may read a file is its folder's")
-    if core.reader.empty:
-        raise UsageProblem(message="there is no registry there yet: skill-registry db upgrade")
+    _check_server(core)
     if not is_role(core.reader, role):
         raise RoleNotFound(name=role)

@@ -59,6 +59,7 @@ MEANT: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("gc", "vacuum", "clean"), "'db prune'"),
         **dict.fromkeys(("dump", "export"), "'db backup'"),
         "verify": "'db check'",
+        **dict.fromkeys(("roles", "rights", "permissions", "users"), "'db grants'"),
     },
     "tools": {"run": "'tools call'"},
 }

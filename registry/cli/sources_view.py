@@ -1,5 +1,6 @@
 """Sources as they are listed."""
 
+import shlex
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -93,3 +94,13 @@ DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
     Column("SOURCE", lambda one: one.source or "(new)", only="table", drop=1),
     Column("SOURCE", lambda one: one.source or "-", only="plain"),
 )
+
+
+def of_others(sources: Sequence[Source]) -> str:
+    """Say that sources under this host's name belong to other roles, and what an admin does."""
+    names = [escape.line(one.name) for one in sources]
+    owners = escape.line(words.listed(sorted({one.owner or "" for one in sources})))
+    return (
+        f"Not synced: {words.listed(names)}, of the role {owners}. "
+        f"An admin takes over with: skill-registry source adopt {shlex.join(names)} --as-admin"
+    )

@@ -10,15 +10,19 @@ the database now was never remembered.
 import hashlib
 import json
 import os
+from ast import literal_eval
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
 from registry.db.interface import Backend
+from registry.db.queries.sources import list_sources
 from registry.disk.atomic import OWN, Place, make_path, open_named
-from registry.disk.private import open_own_folder, read_own_file, write_own_file
+from registry.disk.private import is_ours_alone, open_own_folder, read_own_file, write_own_file
 from registry.errors import OwnFileUnusable
+from registry.model import Source
 from registry.settings import data_folder
+from registry.text import masked
 
 FOLDER: Final = "sources"
 MAX_BYTES: Final = 1 << 16
@@ -50,6 +54,54 @@ def forget(backend: Backend, path: str) -> None:
     """Forget a folder."""
     with suppress(OSError), _place(backend, path) as (place, _):
         os.unlink(place.name, dir_fd=place.folder.fd)
+
+
+def former_addresses(backend: Backend) -> dict[str, str]:
+    """Return the folders on this host that this user added at other addresses of a database.
+
+    With the address, as it is shown, at which each was added last.
+    """
+    found: list[tuple[int, str, str]] = []
+    with (
+        suppress(OSError),
+        open_named(str(data_folder())) as home,
+        open_own_folder(Place(home, FOLDER)) as folder,
+    ):
+        for name in os.listdir(folder.fd):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                facts = json.loads(read_own_file(Place(folder, name), MAX_BYTES))
+                if facts["host"] == backend.host and facts["database"] != backend.identity:
+                    at = os.stat(name, dir_fd=folder.fd).st_mtime_ns
+                    found.append((at, facts["path"], address_of(facts["database"])))
+    return {path: address for _, path, address in sorted(found)}
+
+
+def address_of(identity: str) -> str:
+    """Return the address in the identity of a server's database, as it is shown."""
+    address, _, where = identity.rpartition(" [")
+    further = ", ".join(f"{key}={value}" for key, value in literal_eval(f"[{where}"))
+    return masked(f"{address} ({further})" if further else address)
+
+
+def adopt_copied(source: Backend, target: Backend) -> list[Source]:
+    """Remember the sources of this user on this machine in a copy of a registry; return them.
+
+    Those are the sources that this user syncs in the ``source``, too: of a server those that were
+    added or adopted here, of a file all, unless others can write it. Raises `OwnFileUnusable`.
+    """
+    if not target.host or not (source.host or is_ours_alone(source.path)):
+        return []
+    found = [
+        one
+        for one in list_sources(target.reader, counted=False)
+        if one.host == target.host
+        and one.own
+        and os.path.isabs(one.path)
+        and (not source.host or is_adopted(source, one.path))
+    ]
+    for one in found:
+        remember(target, one.path)
+    return found
 
 
 @contextmanager

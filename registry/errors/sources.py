@@ -74,12 +74,26 @@ class SourceElsewhere(RegistryError):
 
 
 class SourceNotAdopted(SourceElsewhere):
-    """The source claims to be of this host, and this user did not add it: ``name``, ``host``."""
+    """The source claims to be of this host, and this user did not add it: ``name``, ``host``.
 
-    sentence = (
-        "The source {name:q} was added elsewhere under this host's name ({host:q}): what is in its"
-        " folder here is not read, synced or changed."
-    )
+    Or added it when the registry had another address, ``formerly``; now it has the ``address``.
+    """
+
+    sentence = ""
+
+    formerly: str | None = None
+    address: str | None = None
+
+    def _details(self) -> str:
+        if self.facts.get("formerly"):
+            return self.fill(
+                "The source {name:q} is not synced. You added it when the address of the registry"
+                " was {formerly}; now it is {address}."
+            )
+        return self.fill(
+            "The source {name:q} was added elsewhere under this host's name ({host:q}): what is in"
+            " its folder here is not read, synced or changed."
+        )
 
 
 class SourceNotYours(RegistryError):

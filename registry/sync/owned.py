@@ -3,7 +3,7 @@
 import os
 
 from registry.core import Core
-from registry.db.adopted import is_adopted
+from registry.db.adopted import address_of, former_addresses, is_adopted
 from registry.db.queries.sources import is_admin
 from registry.errors import (
     AdminNeeded,
@@ -32,7 +32,14 @@ def check_own(core: Core, name: str, host: str, path: str) -> None:
     if host != core.host:
         raise SourceElsewhere(name=name, host=host)
     if not is_here(core, host, path):
-        raise SourceNotAdopted(name=name, host=host)
+        raise not_adopted(core, name, path)
+
+
+def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted:
+    """Return the error about a source under this host's name that this user did not add here."""
+    formerly = former_addresses(core.backend).get(path)
+    address = address_of(core.backend.identity) if formerly else None
+    return SourceNotAdopted(name=name, host=core.host, formerly=formerly, address=address)
 
 
 def is_ours(core: Core, source: Source) -> bool:

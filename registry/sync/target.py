@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from registry.core import Core
 from registry.db.queries.skills import places_of_name
 from registry.db.queries.sources import list_sources, sources_and
-from registry.errors import SkillExists, SourceNotAdopted, SourceUnclear
+from registry.errors import SkillExists, SourceUnclear
 from registry.model import Source
-from registry.sync.owned import is_ours
+from registry.sync.owned import is_ours, not_adopted
 from registry.sync.sources import found_in
 
 
@@ -45,7 +45,7 @@ def _target(
     if name is None and not known and foreign and core.settings.default_source is None:
         raise SourceUnclear(known=[], foreign=foreign)
     if name is None and not known and not foreign and claimed:
-        raise SourceNotAdopted(name=claimed[0].name, host=core.host)
+        raise not_adopted(core, claimed[0].name, claimed[0].path)
     if name is None and len(known) == 1:
         return known[0]
     name = name or core.settings.default_source

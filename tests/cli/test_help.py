@@ -38,7 +38,7 @@ def test_all_commands_of_this_version_are_there():
         *(f"trash {name}" for name in ("list", "empty")),
         *(f"tools {name}" for name in ("list", "schema", "call")),
         *(f"db {name}" for name in ("info", "check", "backup", "copy", "upgrade", "prune")),
-        *(f"db {name}" for name in ("grant", "revoke", "audit")),
+        *(f"db {name}" for name in ("grant", "revoke", "grants", "audit")),
     }
 
 

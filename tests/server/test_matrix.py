@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.changes.rights import carry_out, granting
+from registry.changes.rights import carry_out, granting, listed
 from registry.db.adopted import remember
 from registry.db.queries.audit import audited
 from registry.errors import RegistryError, SourceNotYours
@@ -135,6 +135,10 @@ def grant(trial):
     return True
 
 
+def grants(trial):
+    return trial.world.name("friend") not in {one.role for one in listed(trial.registry.core)}
+
+
 def audit(trial):
     roles = {one.role for one in audited(trial.registry.core.reader, 1000)}
     if trial.world.name("owner_of_red") in roles and trial.world.name("owner_of_tables") in roles:
@@ -171,6 +175,7 @@ OPERATIONS = {
     "source trust": trust,
     "source adopt": adopt,
     "db prune": prune,
+    "db grants": grants,
     "db grant": grant,
     "db audit": audit,
     "source remove": remove,
@@ -228,7 +233,10 @@ def test_the_document_says_what_was_found(found):
 
 
 def test_an_owner_and_an_admin_may_do_everything_somehow(found):
-    assert {name for name, done in found["owner"].items() if done not in {YES, OWN}} == {"db grant"}
+    assert {name for name, done in found["owner"].items() if done not in {YES, OWN}} == {
+        "db grants",
+        "db grant",
+    }
     assert set(found["admin"].values()) == {YES, ADOPTED}, found["admin"]
 
 

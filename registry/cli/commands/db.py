@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -20,8 +20,9 @@ from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.facts import DatabaseInfo
+    from registry.db.interface import Backend
     from registry.db.queries.audit import Audited
-    from registry.db.remote.rights import May
+    from registry.db.remote.rights import Granted, May
 
 
 @click.group(
@@ -136,13 +137,18 @@ def copy(session: Session, *, source: str, target: str) -> None:
     """Copy a registry from one database into another, empty one.
 
     Each is a file or the address of a PostgreSQL server. Skills, findings, revisions, contents and
-    usage counts are copied, all or nothing; sources of this machine stay its own.
+    usage counts are copied, all or nothing. Sources of this machine stay its own: to a server you
+    adopt them, and the next sync there reads their folders. On a server the command says which role
+    owns the tables; members of that role are admins.
     """
     from contextlib import closing
 
     from registry.cli.progress import SyncProgress
+    from registry.cli.sources_view import of_others, place_of
+    from registry.db.adopted import adopt_copied
     from registry.db.copy import copy as copy_all
     from registry.db.open import open_backend
+    from registry.db.queries.sources import list_sources
 
     settings = session.settings
     with (
@@ -150,11 +156,39 @@ def copy(session: Session, *, source: str, target: str) -> None:
         closing(open_backend(target, settings)) as after,
         SyncProgress(session.console) as progress,
     ):
+        if after.host:
+            _tell_owner(session, after)
         copied = copy_all(before, after, progress)
         path = after.path
+        adopted = adopt_copied(before, after)
+        others = (
+            []
+            if not after.host
+            else [
+                one
+                for one in list_sources(after.reader, counted=False)
+                if one.host == after.host and not one.own
+            ]
+        )
     made = record(copied)
     counts = ", ".join(words.count(number, what.removesuffix("s")) for what, number in made.items())
     session.answer({"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"])
+    if adopted:
+        names = ", ".join(f"{escape.line(one.name)} ({place_of(one)})" for one in adopted)
+        session.console.note(f"Adopted for the next sync: {names}.")
+    if others:
+        session.console.note(of_others(others), "yellow")
+
+
+def _tell_owner(session: Session, backend: "Backend") -> None:
+    """Say which role owns the tables on a server, or will own them."""
+    from registry.db.remote.rights import owner_of_tables
+
+    name, exist = owner_of_tables(backend.reader)
+    belong = "belong" if exist else "will belong"
+    session.console.note(
+        f"The tables {belong} to the role {escape.line(name)}: it and its members are admins."
+    )
 
 
 @session_command("skill-registry db upgrade", group=command, starts_new=True)
@@ -238,33 +272,36 @@ def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) ->
     group=command,
 )
 @click.argument("role")
-@click.option("--read", "may", flag_value="read", help="Read everything, or what --team sees.")
-@click.option("--write", "may", flag_value="write", help="And add sources, which are its own.")
-@click.option("--admin", "may", flag_value="admin", help="Do everything, and give rights.")
-@click.option("--team", metavar="T", help="Of sources with a team it sees only those of this one.")
+@click.option("--read", is_flag=True, help="It may read.")
+@click.option("--write", is_flag=True, help="It may read, and add sources, which are its own.")
+@click.option("--admin", is_flag=True, help="It may do everything, and give rights.")
+@click.option(
+    "--team",
+    metavar="T",
+    help="It sees sources of this team, of teams named before, and without a team.",
+)
 @options.rights_options
 def grant(
-    session: Session, *, role: str, may: "May | None", team: str | None, yes: bool, printed: bool
+    session: Session, *, role: str, team: str | None, yes: bool, printed: bool, **given: bool
 ) -> None:
     """Give a role of the server rights in the registry.
 
-    The role is there already (CREATE ROLE), a user or a group. Run again, it changes what is
-    different: who wrote, and now is to --read, writes no more. With --team a role sees the sources
-    of that team, of those that it was let into before, and of none; without, those of all. Nobody
-    changes what belongs to another role.
+    The role exists already (CREATE ROLE); it is a user or a group. Name one of --read, --write and
+    --admin; --read takes back what --write gave. A team is added to the teams before; without
+    --team the role sees all sources. Nobody changes another role's sources. The command shows the
+    SQL and what the role will see, asks, and prints the rights that are in force then.
     """
     from registry.changes.rights import granting
 
-    if may is None:
+    chosen = [may for may in RIGHTS if given[may]]
+    if not chosen:
         raise click.UsageError("Say what it may do: --read, --write or --admin.")
-    statements = granting(session.registry.core, role, may, team)
-    sees = f", of team {team} and of none" if team else ""
-    does = {
-        "read": "read",
-        "write": "read, and write its own sources",
-        "admin": "do everything",
-    }
-    _give(session, statements, f"{role} may {does[may]}{sees}", yes=yes, printed=printed)
+    if len(chosen) > 1:
+        names = words.listed([f"--{may}" for may in chosen])
+        why = "--write includes --read, and --admin includes both"
+        raise click.UsageError(f"{names} can't be combined: {why}.")
+    statements = granting(session.registry.core, role, chosen[0], team)
+    _give(session, role, statements, yes=yes, printed=printed)
 
 
 @session_command(
@@ -275,23 +312,35 @@ def grant(
 def revoke(session: Session, *, role: str, yes: bool, printed: bool) -> None:
     """Take all rights in the registry from a role of the server.
 
-    Those that it has as a member of another role stay, and are told. Its sources stay; an admin
-    takes them with "source adopt", or gives them to somebody with "source update --owner". The
-    names of its machines are free for others.
+    The role keeps the rights of groups that it is a member of; they are printed. Its sources stay;
+    an admin takes them with "source adopt", or gives them to another role with "source update
+    --owner". The names of its machines are free for others.
     """
     from registry.changes.rights import revoking
-    from registry.db.remote.rights import rights_left
 
-    core = session.registry.core
-    then = f"{role} has no rights of its own any more"
-    _give(session, revoking(core, role), then, yes=yes, printed=printed)
-    if not printed and (left := rights_left(core.reader, role)):
-        groups = escape.line(", ".join(left))
-        session.console.note(f"It still has those of: {groups}.")
+    _give(session, role, revoking(session.registry.core, role), yes=yes, printed=printed)
+
+
+@session_command(
+    "skill-registry db grants",
+    "skill-registry db grants --json | jq -r '.[] | select(.teams == null) | .role'",
+    group=command,
+)
+@options.format_options
+def grants(session: Session) -> None:
+    """List which role may do what in the registry.
+
+    THROUGH names the groups that a role is a member of and that have rights or teams. Only an admin
+    sees this list. In a pipe each line is a role, its right, what it sees, what it writes, and the
+    groups.
+    """
+    from registry.changes.rights import listed
+
+    emit(session, listed(session.registry.core), GRANTED)
 
 
 def _give(
-    session: Session, statements: Sequence[str], then: str, *, yes: bool, printed: bool
+    session: Session, role: str, statements: Sequence[str], *, yes: bool, printed: bool
 ) -> None:
     """Carry out what changes rights, once it was shown and agreed to."""
     lines = [f"{escape.line(one)};" for one in statements]
@@ -300,13 +349,63 @@ def _give(
         return
     from registry.changes.rights import carry_out
 
-    then = escape.line(then)
+    core, note = session.registry.core, session.console.note
+    before, after = carry_out(core, statements, rehearse=True)
+    changed = (one for one in {**before, **after} if before.get(one) != after.get(one))
+    roles = list(dict.fromkeys([role, *sorted(changed)]))
     if not yes:
         for line in lines:
-            session.console.note(f"  {line}")
-    confirm(session, f"{then}: do it?", yes=yes)
-    carry_out(session.registry.core, statements)
-    session.console.write([f"{then}."])
+            note(f"  {line}")
+        for one in roles:
+            note(f"{_right(one, before, 'now sees')}.")
+        for one in roles:
+            note(f"After this {_right(one, after, 'sees')}.")
+    if widened := [one for one in roles if _sees_more(before.get(one), after.get(one))]:
+        names = escape.line(words.listed(widened))
+        note(f"This widens what {names} see{'s' if len(widened) == 1 else ''}.", "yellow")
+    confirm(session, "Do it?", yes=yes)
+    _, after = carry_out(core, statements)
+    session.console.write(f"{_right(one, after, 'sees')}." for one in roles)
+
+
+def _right(role: str, granted: "Mapping[str, Granted]", verb: str) -> str:
+    found = granted.get(role)
+    if found is None:
+        return f"{escape.line(role)} {verb}: nothing; writes: nothing"
+    through = f" (through {words.listed(found.through)})" if found.through else ""
+    told = f"{role} {verb}: {_sees(found)}; writes: {_WRITES[found.may]}{through}"
+    return escape.line(told)
+
+
+def _sees(granted: "Granted") -> str:
+    if granted.teams is None:
+        return "everything"
+    return words.listed([*granted.teams, "sources without a team"])
+
+
+def _sees_more(before: "Granted | None", after: "Granted | None") -> bool:
+    """Tell whether a role that saw something sees more."""
+    if before is None or before.teams is None or after is None:
+        return False
+    return after.teams is None or not set(after.teams) <= set(before.teams)
+
+
+RIGHTS: Final[Sequence["May"]] = ("read", "write", "admin")
+
+_WRITES: Final = {
+    "read": "nothing",
+    "write": "own sources",
+    "admin": "everything, and gives rights",
+}
+
+GRANTED: Final[Sequence[Column["Granted"]]] = (
+    Column("ROLE", lambda one: one.role, style="bold"),
+    Column("MAY", lambda one: one.may),
+    Column("SEES", _sees, flexible=True),
+    Column("WRITES", lambda one: _WRITES[one.may], drop=1),
+    Column("THROUGH", lambda one: ", ".join(one.through), only="table", drop=2),
+    Column("THROUGH", lambda one: ", ".join(one.through) or "-", only="plain"),
+)
 
 
 @session_command(

@@ -115,30 +115,39 @@ def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
 
 
 @session_command(
-    "skill-registry source adopt work", "skill-registry source adopt work --yes", group=command
+    "skill-registry source adopt work",
+    "skill-registry source adopt work personal --yes",
+    group=command,
 )
-@click.argument("name", shell_complete=complete.sources)
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete.sources
+)
 @options.yes_option
 @options.as_admin_option
 @options.json_option
-def adopt(session: Session, *, name: str, yes: bool, as_admin: bool) -> None:
-    """Take a source of this host as yours.
+def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool) -> None:
+    """Take sources of this host as yours.
 
     On a server everybody who may write there can register a folder under this host's name; the
     next sync here would upload it. So a sync leaves out what you did not add on this machine
-    yourself, until you adopt it. A file as the database needs none of this. With --as-admin you
-    become the owner of another role's.
+    yourself, until you adopt it. That holds also if you added it when the server had another
+    address. A file as the database needs none of this. With --as-admin you become the owner of
+    another role's.
     """
     from registry.sync.sources import find
 
-    source = find(session.registry.core, name)
-    shown, path = escape.line(source.name), escape.line(source.path)
-    if not yes:
-        session.console.note(f"The source {shown} is {path} ({source.scope}).")
-    confirm(session, "Read, sync and upload it?", yes=yes)
-    source = session.registry.adopt_source(name, as_admin=as_admin)
-    done = f"Adopted the source {shown} ({source.scope}): {path}"
-    session.answer(source, [done])
+    for source in [find(session.registry.core, name) for name in names]:
+        if not yes:
+            shown, path = escape.line(source.name), escape.line(source.path)
+            session.console.note(f"The source {shown} is {path} ({source.scope}).")
+    them = "them" if names[1:] else "it"
+    confirm(session, f"Read, sync and upload {them}?", yes=yes)
+    adopted = [session.registry.adopt_source(name, as_admin=as_admin) for name in names]
+    done = (
+        f"Adopted the source {escape.line(one.name)} ({one.scope}): {escape.line(one.path)}"
+        for one in adopted
+    )
+    session.answer(adopted if names[1:] else adopted[0], done)
 
 
 @session_command(

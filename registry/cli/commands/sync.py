@@ -16,6 +16,7 @@ from registry.cli.group import session_command
 from registry.cli.nested import tell_nesting, tell_project
 from registry.cli.run import Status
 from registry.cli.session import Session
+from registry.cli.sources_view import of_others
 from registry.disk.links import LINK_KNOWN
 from registry.model import SCOPES
 
@@ -128,14 +129,35 @@ def _tell_unadopted(session: Session) -> bool:
     from registry.sync.sources import unadopted_sources
 
     unadopted = unadopted_sources(session.registry.core)
+    if not unadopted:
+        return False
+    from registry.db.adopted import address_of, former_addresses
+
+    backend, note = session.registry.core.backend, session.console.note
+    former, moved = former_addresses(backend), dict[str, list[str]]()
     for source in unadopted:
         name = escape.line(source.name)
-        session.console.note(
-            f"{name}: added elsewhere under this host's name ({escape.line(source.path)}): not "
-            f"synced until 'skill-registry source adopt {shlex.quote(name)}'.",
+        if not source.own:
+            continue
+        if source.path in former:
+            moved.setdefault(former[source.path], []).append(name)
+        else:
+            note(
+                f"{name}: added elsewhere under this host's name ({escape.line(source.path)}): not "
+                f"synced until 'skill-registry source adopt {shlex.quote(name)}'.",
+                "yellow",
+            )
+    if others := [one for one in unadopted if not one.own]:
+        note(of_others(others), "yellow")
+    for address, names in moved.items():
+        them = "them" if names[1:] else "it"
+        note(
+            f"Not synced: {words.listed(names)}. You added {them} when the address of the registry "
+            f"was {escape.line(address)}; now it is {escape.line(address_of(backend.identity))}.\n"
+            f"If both are the same registry, run: skill-registry source adopt {shlex.join(names)}",
             "yellow",
         )
-    return bool(unadopted)
+    return True
 
 
 def _watch(session: Session) -> None:

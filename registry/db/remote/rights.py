@@ -6,11 +6,13 @@ the role that owns the tables, whom no policy binds.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from psycopg import sql
 
 from registry.db.queries.rows import Rows
+from registry.model import Value
 
 May: TypeAlias = Literal["read", "write", "admin"]
 
@@ -74,13 +76,41 @@ WHERE c.oid = CAST('skills' AS regclass) AND a.grantee <> c.relowner
 AND a.privilege_type IN ('SELECT', 'INSERT') GROUP BY r.rolname ORDER BY r.rolname
 """
 
-_LEFT: Final = """
-SELECT DISTINCT coalesce(r.rolname, 'PUBLIC') FROM pg_class c
-CROSS JOIN aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
-LEFT JOIN pg_roles r ON r.oid = a.grantee
-WHERE c.oid = CAST('skills' AS regclass) AND a.privilege_type = 'SELECT'
-AND (r.oid IS NULL OR pg_has_role(?, r.oid, 'MEMBER')) ORDER BY 1
+_IN_FORCE: Final = """
+SELECT CAST(r.rolname AS text), CASE WHEN pg_has_role(r.oid, c.relowner, 'USAGE') THEN 'admin'
+    WHEN has_table_privilege(r.oid, c.oid, 'INSERT') THEN 'write' ELSE 'read' END,
+    (SELECT array_agg(DISTINCT t.team ORDER BY t.team) FROM teams t
+        JOIN pg_roles m ON m.rolname = t.role WHERE pg_has_role(r.oid, m.oid, 'MEMBER')
+        AND NOT r.rolbypassrls AND NOT pg_has_role(r.oid, c.relowner, 'USAGE')),
+    r.rolcanlogin,
+    ARRAY(SELECT coalesce(CAST(g.rolname AS text), 'PUBLIC') FROM (
+            SELECT grantee FROM aclexplode(c.relacl) WHERE privilege_type = 'SELECT'
+            UNION SELECT c.relowner
+            UNION SELECT m.oid FROM teams t JOIN pg_roles m ON m.rolname = t.role
+        ) h LEFT JOIN pg_roles g ON g.oid = h.grantee
+        WHERE NOT r.rolsuper AND h.grantee <> r.oid
+        AND (g.oid IS NULL OR pg_has_role(r.oid, g.oid, 'MEMBER')) ORDER BY 1)
+FROM pg_class c CROSS JOIN pg_roles r
+WHERE c.oid = CAST('skills' AS regclass) AND left(r.rolname, 3) <> 'pg_'
+AND has_table_privilege(r.oid, c.oid, 'SELECT')
+AND has_schema_privilege(r.oid, c.relnamespace, 'USAGE') ORDER BY r.rolname
 """
+"""The rights of each role, as `registry_sees_all` and `registry_teams` judge them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Granted(Value):
+    """The rights that a role has.
+
+    ``teams``: it sees their sources and those without a team; None: it sees all. ``through``: the
+    groups that it is a member of and that have rights or teams.
+    """
+
+    role: str
+    may: May
+    teams: tuple[str, ...] | None
+    login: bool
+    through: tuple[str, ...]
 
 
 class _Facts(NamedTuple):
@@ -102,6 +132,16 @@ class _Facts(NamedTuple):
 def is_role(rows: Rows, role: str) -> bool:
     """Tell whether the server knows a role."""
     return bool(rows.rows("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
+
+
+def owner_of_tables(rows: Rows) -> tuple[str, bool]:
+    """Return the role that owns the tables, or will if it makes them, and whether they exist."""
+    ((name, exists),) = rows.rows(
+        "SELECT CAST(coalesce((SELECT r.rolname FROM pg_class c JOIN pg_roles r "
+        "ON r.oid = c.relowner WHERE c.oid = to_regclass('skills')), current_user) AS text), "
+        "to_regclass('skills') IS NOT NULL"
+    )
+    return name, exists
 
 
 def granting(rows: Rows, role: str, may: May, team: str | None = None) -> list[str]:
@@ -157,9 +197,12 @@ def revoking(rows: Rows, role: str) -> list[str]:
     return [one.as_string() for one in made]
 
 
-def rights_left(rows: Rows, role: str) -> list[str]:
-    """Return the roles, groups among them, by which a role has rights."""
-    return [name for (name,) in rows.rows(_LEFT, (role,))]
+def in_force(rows: Rows) -> dict[str, Granted]:
+    """Return the rights of all roles that have some, by name."""
+    return {
+        role: Granted(role, may, None if teams is None else tuple(teams), login, tuple(through))
+        for role, may, teams, login, through in rows.rows(_IN_FORCE)
+    }
 
 
 def granting_again(rows: Rows) -> list[str]:
