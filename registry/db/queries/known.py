@@ -45,6 +45,25 @@ def known_hashes(reader: Reader, skill_id: int) -> dict[str, tuple[tuple[int, ..
     }
 
 
+def known_installed(
+    reader: Reader, source_id: int, folders: Sequence[str]
+) -> list[tuple[int, str, str | None, str | None]]:
+    """Return number, folder, tree hash and ``installed`` of the live skills in these folders.
+
+    And of all others of the source that have an ``installed``.
+    """
+    sql = (
+        "SELECT id, folder, tree_hash, installed FROM skills "
+        "WHERE source_id = ? AND live = 1 AND {}"
+    )
+    found = reader.rows(sql.format("installed IS NOT NULL"), (source_id,))
+    for start in range(0, len(folders), PAGE):
+        some = folders[start : start + PAGE]
+        marks = ", ".join("?" * len(some))
+        found += reader.rows(sql.format(f"folder IN ({marks})"), (source_id, *some))
+    return list(dict.fromkeys(found))
+
+
 class KnownFindings(NamedTuple):
     """What was found in a stored version that can be used: of which files, by which rules.
 

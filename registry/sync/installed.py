@@ -1,0 +1,143 @@
+"""Where the installed copies below a source came from, as the lock of the pull that made them says.
+
+A lock in a project is data that a stranger may have written. It counts only for folders of its own
+project, and only while they hold the files whose hash it records.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
+
+from registry.core import Core
+from registry.db.queries.known import known_installed
+from registry.db.versions import NewVersion
+from registry.disk.agents import SHARED, expand, find_agent
+from registry.disk.files import read_file
+from registry.disk.links import real_path
+from registry.disk.paths import ROOT, check_path, is_below, join
+from registry.errors import RegistryError
+from registry.model import Source
+from registry.settings import data_folder
+from registry.text import is_encodable, without_secrets
+
+LOCK: Final = "skills.lock.json"
+MAX_BYTES: Final = 32 << 20
+"""Maximum size of a lock that a sync reads, in bytes."""
+
+_URL: Final = re.compile(r"(?:\w[\w+.-]*(?:://|::)|[\w.-]+@[\w.-]+:)\S{1,2000}")
+_VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
+"""A commit, or the hash of an archive."""
+
+_REF: Final = re.compile(r"(?!-)\S{1,250}")
+
+Named: TypeAlias = tuple[str, str]
+"""The tree hash that a lock records for a folder, and the origin as `queries.rows.ORIGIN` has it."""
+
+
+def record_installed(core: Core, sources: Sequence[Source]) -> None:
+    """Write down for the live skills of these sources the origins that locks record for them."""
+    ours = {one.id: installed_below(one.path) for one in sources if one.remote is None}
+    if not ours or not core.backend.writable:
+        return
+    changed = []
+    for source_id, named in ours.items():
+        for number, folder, tree, before in known_installed(core.reader, source_id, sorted(named)):
+            now = _origin_in(named, folder, tree)
+            if now != before:
+                changed.append((number, now))
+    if changed:
+        from registry.db.writes.versions import set_installed
+
+        with core.writer.transaction() as connection:
+            set_installed(connection, changed)
+
+
+def mark_installed(version: NewVersion, root: str) -> None:
+    """Let a version of a skill below the root of a local source have the origin it is from."""
+    facts = version.columns
+    facts["installed"] = _origin_in(installed_below(root), facts["folder"], facts["tree_hash"])
+
+
+def _origin_in(named: Mapping[str, Named], folder: str, tree: str | None) -> str | None:
+    """Return the origin of a folder that holds the files of this hash; None: no lock says any."""
+    recorded, origin = named.get(folder, (None, None))
+    return origin if tree is not None and tree == recorded else None
+
+
+def installed_below(root: str) -> dict[str, Named]:
+    """Return what locks say of folders below the root of a source, by their paths below it."""
+    found: dict[str, Named] = {}
+    everywhere = os.path.realpath(data_folder())
+    above = root
+    while True:
+        if above != everywhere:
+            found |= _below(root, above, is_global=False)
+        if os.path.dirname(above) == above:
+            break
+        above = os.path.dirname(above)
+    return found | _below(root, everywhere, is_global=True)
+
+
+def _below(root: str, home: str, *, is_global: bool) -> dict[str, Named]:
+    found: dict[str, Named] = {}
+    for name, entry in _entries(home).items():
+        # Whatever shape it has: it is left out unless it is as a pull writes it.
+        with suppress(LookupError, TypeError, ValueError, AttributeError, RegistryError):
+            named = entry["tree_hash"], _origin(entry["origin"])
+            for place in _places(home, entry["agents"], is_global=is_global):
+                path = os.path.join(place, name)
+                if check_path(name) is None and "/" not in name and is_below(path, root):
+                    below = os.path.relpath(path, root)
+                    found[ROOT if below == "." else below] = named
+    return found
+
+
+def _entries(home: str) -> Mapping[str, Any]:
+    """Return what the lock in a folder of this user lists; nothing if it can't be read."""
+    path = os.path.join(home, LOCK)
+    with suppress(OSError, RegistryError, LookupError, TypeError, ValueError, RecursionError):
+        if os.stat(path).st_uid == os.stat(home).st_uid == os.geteuid():
+            data = json.loads(read_file(path, MAX_BYTES).data)
+            if data["version"] in {1, 2} and isinstance(data["skills"], dict):
+                return data["skills"]
+    return {}
+
+
+def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
+    """Yield the folders into which a pull puts skills for these agents, without links.
+
+    None of a project is outside it. Raises `AgentNotFound`.
+    """
+    if not ids:
+        yield home
+        return
+    if not isinstance(ids, list):
+        raise TypeError("agents are a list")
+    agents = [find_agent(one) for one in ids]
+    if is_global:
+        labels = [f"~/{SHARED}", *(one.personal for one in agents)]
+        yield from {real_path(path) for one in labels if (path := expand(one)) is not None}
+        return
+    for label in {SHARED, *(one.project for one in agents)} - {""}:
+        place = real_path(join(home, label))
+        if is_below(place, home):
+            yield place
+
+
+def _origin(record: Mapping[str, Any]) -> str:
+    """Return an origin as it is stored. Raises ValueError for one that no pull writes."""
+    url, ref, version, path = (record.get(key) for key in ("url", "ref", "commit", "path"))
+    url, path = without_secrets(url), path or ROOT
+    is_right = (
+        _URL.fullmatch(url)
+        and (ref is None or _REF.fullmatch(ref))
+        and (version is None or _VERSION.fullmatch(version))
+        and (path == ROOT or check_path(path) is None)
+    )
+    text = "\n".join([url, ref or "", version or "", path])
+    if not is_right or not is_encodable(text) or not text.replace("\n", "").isprintable():
+        raise ValueError("it is not an origin")
+    return text
