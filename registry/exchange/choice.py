@@ -104,7 +104,7 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
 
 def original(core: Core, skill: Skill) -> Skill:
-    """Return the skill of a remote source that an installed copy came from; else the skill as it is.
+    """Return the skill of a remote source that an installed copy came from, else the skill.
 
     A copy that was edited since is not one any more.
     """
@@ -161,7 +161,7 @@ def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: M
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
-    """Return where a skill, or what it is a copy of, came from, as a lock says it; None: nowhere."""
+    """Return where a skill, or its original, came from, as a lock says it; None: nowhere."""
     return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from registry.core import Core
-from registry.db.queries.known import known_installed
+from registry.db.queries.known import stored_origins
 from registry.db.versions import NewVersion
 from registry.disk.agents import SHARED, expand, find_agent
 from registry.disk.files import read_file
@@ -34,20 +34,19 @@ _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 _REF: Final = re.compile(r"(?!-)\S{1,250}")
 
 Named: TypeAlias = tuple[str, str]
-"""The tree hash that a lock records for a folder, and the origin as `queries.rows.ORIGIN` has it."""
+"""What a lock records for a folder: the tree hash, and the origin as `queries.rows.ORIGIN` is."""
 
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
-    """Write down for the live skills of these sources the origins that locks record for them."""
-    ours = {one.id: installed_below(one.path) for one in sources if one.remote is None}
-    if not ours or not core.backend.writable:
+    """Store for the live skills of these sources the origins that locks record for them."""
+    named = {one.id: installed_below(one.path) for one in sources if one.remote is None}
+    if not named or not core.backend.writable:
         return
     changed = []
-    for source_id, named in ours.items():
-        for number, folder, tree, before in known_installed(core.reader, source_id, sorted(named)):
-            now = _origin_in(named, folder, tree)
-            if now != before:
-                changed.append((number, now))
+    for one in stored_origins(core.reader, {key: sorted(of_it) for key, of_it in named.items()}):
+        origin = _origin_in(named[one.source_id], one.folder, one.tree_hash)
+        if origin != one.installed:
+            changed.append((one.id, origin))
     if changed:
         from registry.db.writes.versions import set_installed
 
@@ -129,8 +128,8 @@ def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
 
 def _origin(record: Mapping[str, Any]) -> str:
     """Return an origin as it is stored. Raises ValueError for one that no pull writes."""
-    url, ref, version, path = (record.get(key) for key in ("url", "ref", "commit", "path"))
-    url, path = without_secrets(url), path or ROOT
+    ref, version = record.get("ref"), record.get("commit")
+    url, path = without_secrets(record["url"]), record.get("path") or ROOT
     is_right = (
         _URL.fullmatch(url)
         and (ref is None or _REF.fullmatch(ref))

@@ -15,7 +15,7 @@ from registry.cli.confirm import confirm_addresses
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import SyncProgress, waiting
-from registry.cli.pulled import explain, tell_origins, tell_strange
+from registry.cli.pulled import explain, tell_fetched, tell_origins, tell_strange
 from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -232,6 +232,8 @@ def command(
     if not dry_run:
         tell_origins(session, target, done)
     explain(session, done, doing)
+    if doing == ["check"]:
+        tell_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
         tell_strange(session, target)
     if any(one.state not in DONE for one in done):

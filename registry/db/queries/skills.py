@@ -69,6 +69,13 @@ class StoredSkill(NamedTuple):
         """A handle that finds exactly this skill, whatever it is called: source/folder."""
         return f"{self.skill.source}/{self.skill.folder}"
 
+    def is_copy_of(self, other: "StoredSkill") -> bool:
+        """Tell whether this is an installed copy of that skill of a remote source."""
+        mine, its = self.skill.origin, other.skill.origin
+        if mine is None or its is None or self.remote or not other.remote:
+            return False
+        return (mine.url, mine.path) == (its.url, its.path)
+
     @property
     def is_usable(self) -> bool:
         """Whether it may be seen by anybody; what is ``held`` waits to be trusted."""
