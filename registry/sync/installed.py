@@ -27,7 +27,7 @@ LOCK: Final = "skills.lock.json"
 MAX_BYTES: Final = 32 << 20
 """Maximum size of a lock that a sync reads, in bytes."""
 
-_URL: Final = re.compile(r"(?:\w[\w+.-]*(?:://|::)|[\w.-]+@[\w.-]+:)\S{1,2000}")
+_URL: Final = re.compile(r"\w[\w.+-]*(?:@[\w.-]+)?:\S{1,2000}")
 _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 """A commit, or the hash of an archive."""
 

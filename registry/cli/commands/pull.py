@@ -158,7 +158,9 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
 )
 @click.option(
-    "--check", is_flag=True, help="Write nothing; say what is behind, and exit with 1 if anything."
+    "--check",
+    is_flag=True,
+    help="Write and fetch nothing; say what is behind, and exit with 1 if anything is.",
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
 @click.option("--frozen", is_flag=True, help="Exactly what the lock says, or nothing at all.")
