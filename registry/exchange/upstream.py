@@ -1,6 +1,7 @@
 """How a skill differs from what it comes from."""
 
 from collections.abc import Mapping
+from shlex import quote
 from tempfile import TemporaryDirectory
 
 from registry.catalog.reading import CurrentSkill
@@ -8,7 +9,7 @@ from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill, namesakes
 from registry.document.differing import difference
-from registry.errors import NoUpstream
+from registry.errors import NoUpstream, RemoteInvalid
 from registry.exchange.choice import at_origin, origin_of
 from registry.exchange.content import content_of
 from registry.exchange.remote.chosen import below
@@ -41,6 +42,10 @@ def diff_upstream(core: Core, name: str) -> str:
         if other.remote:
             theirs = {one.path: one.data for one in content_of(core, other.skill)}
             return _diff(theirs, here, other.skill.ref, "here")
+    origin = stored.skill.origin
+    if origin is not None:
+        reason = f"it is not a source here. To add it, run: skill-registry sync {quote(origin.url)}"
+        raise RemoteInvalid(url=origin.url, reason=reason)
     raise NoUpstream(name=stored.skill.ref)
 
 

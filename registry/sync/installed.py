@@ -7,8 +7,9 @@ project, and only while they hold the files whose hash it records.
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from registry.core import Core
@@ -24,6 +25,9 @@ from registry.settings import data_folder
 from registry.text import is_encodable, without_secrets
 
 LOCK: Final = "skills.lock.json"
+VERSION: Final = 2
+"""The version of a lock that records origins."""
+
 MAX_BYTES: Final = 32 << 20
 """Maximum size of a lock that a sync reads, in bytes."""
 
@@ -39,12 +43,17 @@ Named: TypeAlias = tuple[str, str]
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
     """Store for the live skills of these sources the origins that locks record for them."""
-    named = {one.id: installed_below(one.path) for one in sources if one.remote is None}
-    if not named or not core.backend.writable:
+    roots = {one.id: one.path for one in sources if one.remote is None}
+    if not roots or not core.backend.writable:
         return
+    named = _installed(roots.values())
+    folders = {
+        number: [path[len(join(root, "")) :] or ROOT for path in named if is_below(path, root)]
+        for number, root in roots.items()
+    }
     changed = []
-    for one in stored_origins(core.reader, {key: sorted(of_it) for key, of_it in named.items()}):
-        origin = _origin_in(named[one.source_id], one.folder, one.tree_hash)
+    for one in stored_origins(core.reader, folders):
+        origin = _origin_of(named, join(roots[one.source_id], one.folder), one.tree_hash)
         if origin != one.installed:
             changed.append((one.id, origin))
     if changed:
@@ -57,40 +66,42 @@ def record_installed(core: Core, sources: Sequence[Source]) -> None:
 def mark_installed(version: NewVersion, root: str) -> None:
     """Let a version of a skill below the root of a local source have the origin it is from."""
     facts = version.columns
-    facts["installed"] = _origin_in(installed_below(root), facts["folder"], facts["tree_hash"])
+    path = join(root, facts["folder"])
+    facts["installed"] = _origin_of(_installed([root]), path, facts["tree_hash"])
 
 
-def _origin_in(named: Mapping[str, Named], folder: str, tree: str | None) -> str | None:
+def _origin_of(named: Mapping[str, Named], path: str, tree: str | None) -> str | None:
     """Return the origin of a folder that holds the files of this hash; None: no lock says any."""
-    recorded, origin = named.get(folder, (None, None))
+    recorded, origin = named.get(path, (None, None))
     return origin if tree is not None and tree == recorded else None
 
 
-def installed_below(root: str) -> dict[str, Named]:
-    """Return what locks say of folders below the root of a source, by their paths below it."""
+def _installed(roots: Iterable[str]) -> dict[str, Named]:
+    """Return what locks say of folders, by their paths: those around these roots, and the global.
+
+    Each lock is read once.
+    """
+    everywhere = real_path(str(data_folder()))
+    homes = {str(above) for root in roots for above in (root, *PurePath(root).parents)}
     found: dict[str, Named] = {}
-    everywhere = os.path.realpath(data_folder())
-    above = root
-    while True:
-        if above != everywhere:
-            found |= _below(root, above, is_global=False)
-        if os.path.dirname(above) == above:
-            break
-        above = os.path.dirname(above)
-    return found | _below(root, everywhere, is_global=True)
+    for home in sorted(homes - {everywhere}):
+        found |= _named(home, is_global=False)
+    return found | _named(everywhere, is_global=True)
 
 
-def _below(root: str, home: str, *, is_global: bool) -> dict[str, Named]:
+def _named(home: str, *, is_global: bool) -> dict[str, Named]:
+    """Return what the lock in a folder says of the folders that it lists, by their paths."""
     found: dict[str, Named] = {}
+    known: dict[tuple[str, ...], list[str]] = {}
     for name, entry in _entries(home).items():
         # Whatever shape it has: it is left out unless it is as a pull writes it.
         with suppress(LookupError, TypeError, ValueError, AttributeError, RegistryError):
             named = entry["tree_hash"], _origin(entry["origin"])
-            for place in _places(home, entry["agents"], is_global=is_global):
-                path = os.path.join(place, name)
-                if check_path(name) is None and "/" not in name and is_below(path, root):
-                    below = os.path.relpath(path, root)
-                    found[ROOT if below == "." else below] = named
+            ids = tuple(entry["agents"])
+            if ids not in known:
+                known[ids] = list(_places(home, ids, is_global=is_global))
+            if "/" not in name and check_path(name) is None:
+                found |= {join(place, name): named for place in known[ids]}
     return found
 
 
@@ -100,7 +111,7 @@ def _entries(home: str) -> Mapping[str, Any]:
     with suppress(OSError, RegistryError, LookupError, TypeError, ValueError, RecursionError):
         if os.stat(path).st_uid == os.stat(home).st_uid == os.geteuid():
             data = json.loads(read_file(path, MAX_BYTES).data)
-            if data["version"] in {1, 2} and isinstance(data["skills"], dict):
+            if data["version"] == VERSION and isinstance(data["skills"], dict):
                 return data["skills"]
     return {}
 
@@ -113,11 +124,9 @@ def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
     if not ids:
         yield home
         return
-    if not isinstance(ids, list):
-        raise TypeError("agents are a list")
     agents = [find_agent(one) for one in ids]
     if is_global:
-        labels = [f"~/{SHARED}", *(one.personal for one in agents)]
+        labels = {f"~/{SHARED}", *(one.personal for one in agents)} - {""}
         yield from {real_path(path) for one in labels if (path := expand(one)) is not None}
         return
     for label in {SHARED, *(one.project for one in agents)} - {""}:

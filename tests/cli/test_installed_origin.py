@@ -173,6 +173,8 @@ class TestInstalled:
         assert (checked.exit_code, "is no source here" in checked.stderr) == (0, True)
         checked = cli("pull", "--check", "--global")
         assert "is no source here" in checked.stderr
+        refused = cli("diff", "alpha", "--upstream")
+        assert (refused.exit_code, f"sync file://{upstream}" in refused.stderr) == (1, True)
 
     @pytest.mark.both
     def test_undo_of_an_edit_brings_the_origin_back(self, cli, upstream):
