@@ -68,6 +68,8 @@ def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
     meant = [one for one in usable if one.within] or usable or whole
     if len(meant) > 1:  # A bare name means the skill without a team.
         meant = [one for one in meant if one.team is None] or meant
+    if len(meant) > 1:  # An installed copy is what is in force here; its original waits.
+        meant = [one for one in meant if not any(copy.is_copy_of(one) for copy in meant)]
     return [
         placed,
         [one for one in named if slash and (one.skill.source, one.skill.name) == (source, rest)],

@@ -141,7 +141,7 @@ def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
         message = "it comes from elsewhere and has security errors: agents don't see it"
         fix = f"look at them, then run: skill-registry source trust {stored.skill.source}"
         return Diagnostic("held", "warning", message, fix=fix)
-    return _shadowed(core, stored.skill) if stored.within else _of_project(core, stored)
+    return _shadowed(core, stored) if stored.within else _of_project(core, stored)
 
 
 def _of_project(core: Core, stored: StoredSkill) -> Diagnostic:
@@ -154,7 +154,16 @@ def _of_project(core: Core, stored: StoredSkill) -> Diagnostic:
     return Diagnostic("project", "info", message, fix=fix)
 
 
-def _shadowed(core: Core, skill: Skill) -> Diagnostic:
+def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
+    skill = stored.skill
+    for one in skills.namesakes(core.reader, skill.name):
+        if one.is_visible and one.is_copy_of(stored):
+            message = f"{one.skill.ref} is an installed copy of it"
+            if one.skill.tree_hash == skill.tree_hash:
+                return Diagnostic("copy", "info", f"{message}, and is listed instead: {one.path}")
+            message = f"{message}, of another version, and is listed instead: {one.path}"
+            fix = "to update the copy, run: skill-registry pull (with --global if it is there)"
+            return Diagnostic("shadowed", "warning", message, fix=fix)
     visible = skills.visible_refs(core.reader, skill.name)
     if listed := sorted(set(visible) & set(skill.copies)):
         message = f"it is a copy: its files are the same as those of {listed[0]}, which is listed"

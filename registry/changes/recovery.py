@@ -42,6 +42,7 @@ from registry.disk.paths import join
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
 from registry.sync.folder import Previous, Reading, make_version, read_folder
+from registry.sync.installed import mark_installed
 from registry.sync.recent import Recent
 from registry.text import utc_now, utc_text
 
@@ -245,6 +246,7 @@ def _record(
     if reading is not None:
         previous = None if live is None else Previous(live.id, live.uid, live.created_at)
         version = make_version(reading, entry.source_id, moment, utc_text(moment), previous)
+        mark_installed(version, entry.root)
         back = entry.uid if is_done and previous is None else None
         if back is not None and not standing.is_back:
             version.columns["uid"] = entry.uid

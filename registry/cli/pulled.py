@@ -111,6 +111,29 @@ def tell_pulled(session: Session, since: str) -> None:
                 )
 
 
+def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -> None:
+    """Print for each remote source of checked skills which version they were compared with.
+
+    Its remote may have a newer one by now: a check fetches nothing.
+    """
+    from registry.exchange.lockfile import read_lock
+    from registry.exchange.remote.urls import bare
+
+    folders = {os.path.basename(one.path) for one in done}
+    locked = read_lock(target.path)
+    origins = [entry.origin for name, entry in locked.items() if name in folders and entry.origin]
+    urls = {bare(origin["url"] or "") for origin in origins}
+    for source in session.registry.sources(counted=False) if urls else ():
+        remote = source.remote
+        if remote is not None and remote.version and bare(remote.url) in urls:
+            name, local = escape.line(source.name), session.console.is_terminal
+            session.console.note(
+                f"Compared with {name} at {words.commit(remote.version)}, fetched on "
+                f"{words.moment(remote.fetched_at, local=local)}. "
+                f"To fetch what is newer: skill-registry sync {quote(name)}"
+            )
+
+
 def tell_strange(session: Session, target: "Target") -> None:
     """Say of which addresses of the lock it can't be told what they have by now."""
     from registry.exchange.whence import strange_addresses

@@ -8,7 +8,7 @@ from registry.cli.column import Column
 from registry.cli.console import Console
 from registry.cli.findings_view import draw_findings
 from registry.cli.width import wrap
-from registry.model import Origin, Parameter, SkillDetail, SkillFile
+from registry.model import Origin, Parameter, SkillDetail, SkillFile, Source
 
 if TYPE_CHECKING:
     from registry.catalog.links import LinkTo
@@ -21,14 +21,14 @@ MAX_TEXT_WIDTH: Final = 100
 
 
 def draw_skill(
-    console: Console, skill: SkillDetail, host: str, links: "Sequence[LinkTo]"
+    console: Console, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
 ) -> Iterator[str]:
-    """Yield the lines of the view; ``host`` is the machine that has the folder."""
+    """Yield the lines of the view; ``source`` is the source of the skill."""
     width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
     yield from wrap(escape.prose(skill.description), width)
     yield ""
-    for label, value in _facts(console, skill, host, links):
+    for label, value in _facts(console, skill, source, links):
         if value:
             # What may be copied is never broken.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
@@ -63,7 +63,7 @@ def _body(console: Console, body: str, width: int) -> Iterator[str]:
 
 
 def _facts(
-    console: Console, skill: SkillDetail, host: str, links: "Sequence[LinkTo]"
+    console: Console, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
 ) -> Iterator[tuple[str, str | None]]:
     state = words.state(skill.status)
     style = words.STATUS_STYLES.get(state)
@@ -71,7 +71,8 @@ def _facts(
         state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
     yield "Ref", escape.line(skill.ref)
     yield "Source", f"{escape.line(skill.source)} ({escape.line(skill.scope)})"
-    yield "Origin", _origin(skill.origin)
+    is_copy = source is not None and source.remote is None
+    yield "Origin", _origin(skill.origin, is_copy=is_copy)
     yield "Status", console.style(escape.line(state), style)
     yield "Also in", ", ".join(map(escape.line, skill.copies))
     for link in links:
@@ -79,7 +80,7 @@ def _facts(
     yield "Kind", _one(skill.kind)
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))
-    yield "Host", _one(host)
+    yield "Host", _one(source.host if source else None)
     yield "Folder", escape.line(skill.path)
     yield "Version", _one(skill.version)
     yield "Author", _one(skill.author)
@@ -90,11 +91,12 @@ def _facts(
     yield "Needs tools", ", ".join(map(escape.line, skill.required_tools))
 
 
-def _origin(origin: Origin | None) -> str | None:
+def _origin(origin: Origin | None, *, is_copy: bool) -> str | None:
     if origin is None:
         return None
+    copy = " (installed copy)" if is_copy else ""
     at = f" at {words.commit(origin.commit)}" if origin.commit else ""
-    return escape.line(f"{words.address(origin.url, origin.ref)}{at}, {origin.path}")
+    return escape.line(f"{words.address(origin.url, origin.ref)}{at}, {origin.path}{copy}")
 
 
 def _when(console: Console, stamp: str) -> str:

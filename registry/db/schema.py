@@ -111,6 +111,9 @@ skills = Table(
     Column("hidden", Integer, nullable=False, server_default=text("0")),
     # Of a remote source, with security errors that nobody has accepted: not shown to agents.
     Column("held", Integer, nullable=False, server_default=text("0")),
+    # Where an installed copy came from, as the lock of its pull says and `queries.rows.ORIGIN` has
+    # it; NULL: no lock names its folder, or it was edited since.
+    Column("installed", Text),
     Column("required_tools", Text, nullable=False, server_default="[]"),
     Column("parameters", Text, nullable=False, server_default="[]"),
 )
@@ -121,6 +124,7 @@ Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
 # The order of listings: a page needs no sort, however many skills there are.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
+Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
 Index("ix_skills_unseen", skills.c.source_id, sqlite_where=skills.c.live == 0)
 Index("ix_skills_name", skills.c.name)
 Index("ix_skills_ref", skills.c.ref)

@@ -4,18 +4,20 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
+from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.revisions import once_with
-from registry.db.queries.skills import namesakes
+from registry.db.queries.skills import StoredSkill, namesakes
 from registry.db.queries.sources import list_sources
 from registry.disk.files import digest
 from registry.disk.links import real_path
 from registry.disk.paths import is_below
 from registry.document.names import check_folder_name
-from registry.errors import PullClash, SkillAmbiguous, SkillNotFound
+from registry.errors import PullClash, RegistryError, SkillAmbiguous, SkillNotFound
 from registry.exchange import lockfile
 from registry.exchange.content import Entry, tree_hash
 from registry.exchange.lockfile import Locked, Mode
@@ -83,34 +85,61 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
     It is the one in the place that the lock names, but of two origins the lock's counts: then it
     is the one that has it, wherever that is. Where nothing is in that place any more, it is the one
-    of the same origin that had the locked content: it moved.
+    of the same origin that had the locked content: it moved. An installed copy is not what anything
+    was pulled from; its original is.
     """
     found = None
     with suppress(SkillNotFound, SkillAmbiguous):
-        found = resolve(core.reader, f"{entry.source}/{entry.folder}").skill
+        found = resolve(core.reader, f"{entry.source}/{entry.folder}")
     origin = entry.origin
-    if found is not None and (origin is None or is_of(found, origin)):
-        return found
-    if origin is not None:
-        for one in namesakes(core.reader, entry.name):
-            if one.is_usable and is_of(one.skill, origin):
-                return one.skill
-    moved = [
-        one.skill
-        for source in _sources_of(core, entry)
-        for one in once_with(core.reader, source, entry.tree_hash)
-        if one.is_usable and (one.skill.origin is None) == (entry.origin is None)
-    ]
-    return min(moved, key=lambda one: one.name != entry.name, default=None)
+    if origin is None:
+        if found is not None:
+            return original(core, found.skill)
+        moved = _moved(core, [entry.source], entry.name, entry.tree_hash)
+        return next((one.skill for one in moved if not one.remote), None)
+    if found is not None and found.remote and is_of(found.skill, origin):
+        return found.skill
+    there = at_origin(core, entry.name, origin, entry.tree_hash)
+    return None if there is None else there.skill
 
 
-def _sources_of(core: Core, entry: Locked) -> list[str]:
-    """Return the names of the sources of a lock's address, or where it has none of its source."""
-    if entry.origin is None:
-        return [entry.source]
-    url = bare(entry.origin["url"] or "")
+def original(core: Core, skill: Skill) -> Skill:
+    """Return the skill of a remote source that an installed copy came from, else the skill.
+
+    A copy that was edited since is not one any more.
+    """
+    if skill.origin is None:
+        return skill
+    with suppress(RegistryError):  # else whoever reads it says what is wrong
+        found = resolve(core.reader, f"{skill.source}/{skill.folder}")
+        if not found.remote:
+            now = CurrentSkill.of_stored(core, found).stored.skill
+            if (origin := origin_of(now)) is not None:
+                there = at_origin(core, now.name, origin, now.tree_hash or "")
+                if there is not None:
+                    return there.skill
+            return replace(now, ref=skill.ref)
+    return skill
+
+
+def at_origin(
+    core: Core, name: str, origin: Mapping[str, str | None], tree: str
+) -> StoredSkill | None:
+    """Return the skill that a remote source has at an origin, or that had this tree hash there."""
+    for one in namesakes(core.reader, name):
+        if one.is_usable and one.remote and is_of(one.skill, origin):
+            return one
+    url = bare(origin["url"] or "")
     known = list_sources(core.reader, counted=False)
-    return [one.name for one in known if one.remote is not None and bare(one.remote.url) == url]
+    names = [one.name for one in known if one.remote is not None and bare(one.remote.url) == url]
+    return next((one for one in _moved(core, names, name, tree) if one.remote), None)
+
+
+def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[StoredSkill]:
+    """Return the usable skills of sources that have or had these files, those of the name first."""
+    found = [one for source in sources for one in once_with(core.reader, source, tree)]
+    usable = [one for one in found if one.is_usable]
+    return sorted(usable, key=lambda one: one.skill.name != name)
 
 
 def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:
@@ -132,7 +161,7 @@ def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: M
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
-    """Return where the source of a skill has it from, as a lock says it; None: from nowhere."""
+    """Return where a skill, or its original, came from, as a lock says it; None: nowhere."""
     return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
 
 

@@ -19,10 +19,10 @@ from registry.disk.files import read_file
 from registry.document.names import check_folder_name
 from registry.errors import LockFileInvalid, RegistryError
 from registry.exchange.staging import replace_file
+from registry.sync.installed import LOCK, VERSION
 from registry.text import masked, utc_text, without_secrets
 
-NAME: Final = "skills.lock.json"
-VERSION: Final = 2
+NAME: Final = LOCK
 KNOWN: Final = (1, VERSION)
 """The first had neither origins nor agents."""
 MAX_BYTES: Final = 256 << 20

@@ -19,7 +19,7 @@ from registry.errors import (
     SkillHeld,
 )
 from registry.exchange import lockfile
-from registry.exchange.choice import folders
+from registry.exchange.choice import folders, original
 from registry.exchange.content import Entry, content_as_locked, is_known
 from registry.exchange.lockfile import Locked
 from registry.exchange.origins import Origins
@@ -38,12 +38,14 @@ def pull(core: Core, skills: Sequence[Skill], target: Target, how: How = PLAIN) 
     """Write skills into folders of their names; what is equal is left alone.
 
     A folder that was edited since it was pulled, or that no pull made, is left alone, too, unless
-    told otherwise, and so is one that was pulled from elsewhere. A skill that can't be had, or has
+    told otherwise, and so is one that was pulled from elsewhere. An installed copy stands for its
+    original, if a remote source here has that. A skill that can't be had, or has
     no folder of its own there, keeps no other from coming. Raises `PullClash` where all of them
     would have one folder, `PullRefused` where a folder can't be written, `LockFileInvalid`,
     `AgentNotFound`, and `UsageProblem` for an agent that has no skills there.
     """
     target.labels(how.agents)
+    skills = [original(core, one) for one in skills]
     places, refused = folders(skills, target.path, for_agents=bool(how.agents))
     with at_work(core, target, how) as work:
         found = [
@@ -224,6 +226,7 @@ def check(
         standing.begin()
         if skills is not None:
             for_agents = any(entry.agents for entry in standing.locked.values())
+            skills = [original(core, one) for one in skills]
             places, refused = folders(skills, target.path, for_agents=for_agents)
             return [standing.check(folder, skill) for folder, skill in places.items()] + refused
         whence, found = Whence(core), []

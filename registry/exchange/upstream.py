@@ -1,13 +1,16 @@
 """How a skill differs from what it comes from."""
 
 from collections.abc import Mapping
+from shlex import quote
 from tempfile import TemporaryDirectory
 
+from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.queries.skills import StoredSkill, namesakes
 from registry.document.differing import difference
-from registry.errors import NoUpstream
+from registry.errors import NoUpstream, RemoteInvalid
+from registry.exchange.choice import at_origin, origin_of
 from registry.exchange.content import content_of
 from registry.exchange.remote.chosen import below
 from registry.exchange.remote.kinds import open_remote
@@ -22,20 +25,36 @@ FilesByPath = Mapping[str, bytes]
 def diff_upstream(core: Core, name: str) -> str:
     """Return a unified diff of a skill and what it comes from.
 
-    Of a skill of a remote source that is what the next sync would bring; of another, what is
-    different in the skill of its name that the strongest remote source has. Empty: nothing is.
-    Raises `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
+    Of a skill of a remote source that is what the next sync would bring, and of an installed copy
+    what the pull after it would; of another, what is different in the skill of its name that the
+    strongest remote source has. Empty: nothing is. Raises `SkillNotFound`, `NoUpstream`,
+    `RemoteProblem`.
     """
-    stored = resolve(core.reader, name)
+    stored = CurrentSkill.of_stored(core, resolve(core.reader, name)).stored
     here = {one.path: one.data for one in content_of(core, stored.skill)}
-    if stored.skill.origin is not None:
-        newest = _newest(core, stored, stored.skill.origin)
-        return "" if newest is None else _diff(here, newest, "here", "upstream")
+    there = _original(core, stored)
+    if there is not None and there.skill.origin is not None:
+        newest = _newest(core, there, there.skill.origin)
+        if newest is None:
+            newest = {one.path: one.data for one in content_of(core, there.skill)}
+        return _diff(here, newest, "here", "upstream")
     for other in namesakes(core.reader, stored.skill.name):
-        if other.skill.origin is not None:
+        if other.remote:
             theirs = {one.path: one.data for one in content_of(core, other.skill)}
             return _diff(theirs, here, other.skill.ref, "here")
+    origin = stored.skill.origin
+    if origin is not None:
+        reason = f"it is not a source here. To add it, run: skill-registry sync {quote(origin.url)}"
+        raise RemoteInvalid(url=origin.url, reason=reason)
     raise NoUpstream(name=stored.skill.ref)
+
+
+def _original(core: Core, stored: StoredSkill) -> StoredSkill | None:
+    """Return the skill of a remote source that this one is, or is an installed copy of."""
+    origin = origin_of(stored.skill)
+    if stored.remote or origin is None:
+        return stored if stored.remote else None
+    return at_origin(core, stored.skill.name, origin, stored.skill.tree_hash or "")
 
 
 def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | None:

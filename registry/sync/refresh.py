@@ -53,9 +53,10 @@ def _reimport(
     """
     from registry.db.writes.versions import delete_version, publish, stage
     from registry.sync.apply import Unread, read_version
+    from registry.sync.installed import mark_installed
 
     now = time.time_ns()
-    from_remote = stored.skill.origin is not None
+    from_remote = bool(stored.remote)
     what = (walk, found, stored, stored.source_id, now, utc_text(now))
     with_contents = core.settings.store_files
     new = read_version(core, *what, with_contents=with_contents, from_remote=from_remote)
@@ -64,6 +65,8 @@ def _reimport(
             about = (one for one in new.findings if one.path == found.document)
             raise inaccessible(stored.path, next(about, new.findings[0]))
         return new.findings
+    if not from_remote:
+        mark_installed(new, stored.root)
     with core.writer.transaction() as connection:
         staged = stage(connection, [new])
         live = publish(connection, staged, [])

@@ -16,6 +16,7 @@ from registry.errors import SyncRunning
 from registry.model import Scope, Source
 from registry.sync.contents import store_contents
 from registry.sync.fingerprint import mark_of, stamps_of
+from registry.sync.installed import record_installed
 from registry.sync.planning import Plan, SyncOptions, make_plan
 from registry.sync.report import Fetched, Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
@@ -59,6 +60,7 @@ def sync(
             chosen = choose(core, targets, scope=scope, name=name, register=True)
             plan = _plan(core, chosen, options, progress, fetched)
             report = _carry_out(core, plan, lock, progress)
+            record_installed(core, chosen)
             if options.verify:
                 store_contents(core)  # also what was synced while that was switched off
     return replace(

@@ -15,7 +15,6 @@ from registry.exchange.client_lock import computed_hash, git_tree, locale_key
 from registry.exchange.content import Entry
 from registry.exchange.pull import How, check, pull, remove, update
 from registry.exchange.targets import Target
-from registry.model import Origin
 from tests.conftest import write_skill
 
 NPM = Path(sys.prefix, "node", "node_modules", ".bin")
@@ -275,7 +274,8 @@ def test_what_we_do_not_know_in_it_stays(library, project):
 def test_a_git_origin_is_said_in_its_words(library, project, monkeypatch, url, expected):
     write_lock(project, {})
     skill = library.resolve("alpha")
-    monkeypatch.setitem(vars(skill), "origin", Origin(url, "v1", "0" * 40, "skills/alpha"))
+    origin = {"url": url, "ref": "v1", "commit": "0" * 40, "path": "skills/alpha"}
+    monkeypatch.setattr("registry.exchange.choice.origin_of", lambda _: origin)
     pull(library.core, [skill], Target.project(str(project)), BOTH)
     entry = lock_of(project)["skills"]["alpha"]
     hashed = entry.pop("computedHash")

@@ -15,7 +15,7 @@ from registry.cli.confirm import confirm_addresses
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import SyncProgress, waiting
-from registry.cli.pulled import explain, tell_origins, tell_strange
+from registry.cli.pulled import explain, tell_fetched, tell_origins, tell_strange
 from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
@@ -158,7 +158,9 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
 )
 @click.option(
-    "--check", is_flag=True, help="Write nothing; say what is behind, and exit with 1 if anything."
+    "--check",
+    is_flag=True,
+    help="Write and fetch nothing; say what is behind, and exit with 1 if anything is.",
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
 @click.option("--frozen", is_flag=True, help="Exactly what the lock says, or nothing at all.")
@@ -232,6 +234,8 @@ def command(
     if not dry_run:
         tell_origins(session, target, done)
     explain(session, done, doing)
+    if doing == ["check"]:
+        tell_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
         tell_strange(session, target)
     if any(one.state not in DONE for one in done):

@@ -86,11 +86,11 @@ def command(
 
 
 def _pages(session: Session, skills: Sequence[SkillDetail]) -> Iterator[str]:
-    hosts = {one.name: one.host for one in session.registry.sources(counted=False)}
+    sources = {one.name: one for one in session.registry.sources(counted=False)}
     for index, (skill, links) in enumerate(_linked(session, skills)):
         if index:
             yield ""
-        yield from draw_skill(session.console, skill, hosts.get(skill.source, ""), links)
+        yield from draw_skill(session.console, skill, sources.get(skill.source), links)
 
 
 def _linked(

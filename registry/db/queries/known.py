@@ -1,12 +1,12 @@
 """What the disk is compared with: fingerprints and findings, in the order of the walk."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from registry.db.interface import Reader
+from registry.db.interface import Reader, Select
 from registry.model import Diagnostic
 
 PAGE: Final = 500
@@ -43,6 +43,33 @@ def known_hashes(reader: Reader, skill_id: int) -> dict[str, tuple[tuple[int, ..
             (skill_id,),
         )
     }
+
+
+class StoredOrigin(NamedTuple):
+    """A live version of a skill, and the origin that is stored for it as an installed copy."""
+
+    id: int
+    source_id: int
+    folder: str
+    tree_hash: str | None
+    installed: str | None
+
+
+def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list[StoredOrigin]:
+    """Return the live skills in these folders of sources, by the source's id.
+
+    And those of these sources that count as installed copies, wherever they are.
+    """
+    begin = "SELECT id, source_id, folder, tree_hash, installed FROM skills WHERE live = 1 AND"
+    asked: list[Select] = [(f"{begin} installed IS NOT NULL", ())]
+    for source_id, wanted in folders.items():
+        for start in range(0, len(wanted), PAGE):
+            some = wanted[start : start + PAGE]
+            marks = ", ".join("?" * len(some))
+            sql = f"{begin} source_id = ? AND folder IN ({marks})"
+            asked.append((sql, (source_id, *some)))
+    found = [StoredOrigin._make(row) for rows in reader.many(asked) for row in rows]
+    return [one for one in dict.fromkeys(found) if one.source_id in folders]
 
 
 class KnownFindings(NamedTuple):

@@ -6,11 +6,18 @@ from typing import Any, Final, Protocol
 from registry.db.sight import Sight
 from registry.model import Origin, SearchHit, Skill
 
-ORIGIN: Final = (
-    "CASE WHEN src.url IS NULL THEN NULL ELSE src.url || '\n' || coalesce(src.pin, '') || '\n' "
+_ORIGIN: Final = (
+    "CASE WHEN src.url IS NULL THEN {} ELSE src.url || '\n' || coalesce(src.pin, '') || '\n' "
     "|| coalesce(src.version, '') || '\n' || s.folder END"
 )
-"""Where a skill comes from, as it is kept with its revisions: `origin_of` reads it."""
+ORIGIN: Final = _ORIGIN.format("s.installed")
+"""Where a skill comes from: its remote source, or a lock that lists its folder as installed.
+
+`origin_of` reads it.
+"""
+
+REMOTE_ORIGIN: Final = _ORIGIN.format("NULL")
+"""The same of a skill of a remote source only, as it is kept with its revisions."""
 
 MAX_DESCRIPTION: Final = 1 << 16
 """Characters of a description that are read; the specification allows 1,024."""

@@ -15,7 +15,7 @@ from registry.model import Diagnostic, JsonValue, Skill, SkillFile
 _FACTS: Final = (
     "s.id, s.uid, s.source_id, src.path, src.host, src.enabled, s.document, s.fingerprint, s.racy, "
     "s.hidden, s.held, s.compatibility, s.required_tools, s.parameters, s.file_count, src.project, "
-    "src.team"
+    "src.team, CASE WHEN src.url IS NULL THEN 0 ELSE 1 END"
 )
 _WIDTH: Final = _FACTS.count(",") + 2
 
@@ -28,7 +28,8 @@ class StoredSkill(NamedTuple):
     ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
     and ``racy`` are what a check for staleness needs; ``required_tools`` and ``parameters`` are
     JSON. ``project`` is the folder in which it is seen, if it is a project's, and ``within``: it is
-    seen from here. ``team`` is the team that sees its source; None: all roles see it. ``skill`` is
+    seen from here. ``team`` is the team that sees its source; None: all roles see it. ``remote``:
+    its source is an address; a skill with an origin that is not is an installed copy. ``skill`` is
     the same as listings show it.
     """
 
@@ -49,6 +50,7 @@ class StoredSkill(NamedTuple):
     file_count: int
     project: str | None
     team: str | None
+    remote: int
     within: int
     skill: Skill
 
@@ -66,6 +68,13 @@ class StoredSkill(NamedTuple):
     def place(self) -> str:
         """A handle that finds exactly this skill, whatever it is called: source/folder."""
         return f"{self.skill.source}/{self.skill.folder}"
+
+    def is_copy_of(self, other: "StoredSkill") -> bool:
+        """Tell whether this is an installed copy of that skill of a remote source."""
+        mine, its = self.skill.origin, other.skill.origin
+        if mine is None or its is None or self.remote or not other.remote:
+            return False
+        return (mine.url, mine.path) == (its.url, its.path)
 
     @property
     def is_usable(self) -> bool:

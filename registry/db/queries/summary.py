@@ -92,7 +92,8 @@ def state_of_skills(reader: Reader) -> str:
     """Return what is another text when skills or sources are others; counts of use are not in it.
 
     A version is never changed but in what follows from other versions and from sources, and in
-    whether it is held back. One that is staged is seen by nobody: it counts from when it is live.
+    whether it is held back, or counts as an installed copy. One that is staged is seen by nobody:
+    it counts from when it is live.
     """
     held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
@@ -107,7 +108,8 @@ def state_of_skills(reader: Reader) -> str:
         "version FROM sources ORDER BY id"
     )
     live = "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1"
-    parts = (live, held, notices, "SELECT max(id) FROM diagnostics", sources)
+    copies = "SELECT id, installed FROM skills WHERE installed IS NOT NULL AND live = 1 ORDER BY id"
+    parts = (live, held, copies, notices, "SELECT max(id) FROM diagnostics", sources)
     found = reader.many([(sql, ()) for sql in parts])
     return f"{found} {reader.sight.sources}"
 

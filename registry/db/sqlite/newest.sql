@@ -35,7 +35,7 @@ CREATE TABLE skills (
 	status TEXT NOT NULL, 
 	hidden INTEGER DEFAULT 0 NOT NULL, 
 	required_tools TEXT DEFAULT '[]' NOT NULL, 
-	parameters TEXT DEFAULT '[]' NOT NULL, copies TEXT DEFAULT '' NOT NULL, bare INTEGER DEFAULT '0' NOT NULL, held INTEGER DEFAULT '0' NOT NULL, 
+	parameters TEXT DEFAULT '[]' NOT NULL, copies TEXT DEFAULT '' NOT NULL, bare INTEGER DEFAULT '0' NOT NULL, held INTEGER DEFAULT '0' NOT NULL, installed TEXT, 
 	CONSTRAINT pk_skills PRIMARY KEY (id), 
 	CONSTRAINT fk_skills_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
@@ -263,4 +263,5 @@ CREATE TABLE audit (
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
 CREATE INDEX ix_skills_unseen ON skills (source_id) WHERE live = 0;
-INSERT INTO alembic_version VALUES ('0020');
+CREATE INDEX ix_skills_installed ON skills (source_id) WHERE installed IS NOT NULL;
+INSERT INTO alembic_version VALUES ('0021');

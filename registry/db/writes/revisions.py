@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, text
 
 from registry.db.acting import acting
-from registry.db.queries.rows import ORIGIN
+from registry.db.queries.rows import REMOTE_ORIGIN
 from registry.db.schema import contents
 from registry.db.storable import MAX_INTEGER
 from registry.db.versions import Packed, pack
@@ -52,7 +52,7 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     """Record the content of versions that just went live, and who brought them about."""
     if not versions:
         return
-    sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES, origin=ORIGIN)
+    sql = _RECORD.format(files=dialect_of(connection).REVISION_FILES, origin=REMOTE_ORIGIN)
     who = acting()
     execute(connection, sql, who.tool, who.client, list(versions))
     execute(connection, _TURN, list(versions))

@@ -215,6 +215,12 @@ def refresh_stamps(connection: Connection, stamps: Stamps) -> None:
         execute_many(connection, sql, rows)
 
 
+def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
+    """Store which origin live versions, by their numbers, are installed copies from."""
+    sql = "UPDATE skills SET installed = ? WHERE id = ? AND live = 1"
+    execute_many(connection, sql, [(origin, number) for number, origin in origins])
+
+
 def replace_notices(
     connection: Connection, source_id: int, notices: Iterable[tuple[str, Diagnostic]]
 ) -> None:

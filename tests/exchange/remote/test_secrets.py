@@ -179,6 +179,8 @@ class TestUpgrade:
                 "UPDATE changes SET before = ?", [json.dumps({"alpha": {"url": secret}})]
             )
             connection.execute("ALTER TABLE changes DROP COLUMN command")
+            connection.execute("DROP INDEX ix_skills_installed")
+            connection.execute("ALTER TABLE skills DROP COLUMN installed")
             connection.execute("UPDATE alembic_version SET version_num = '0016'")
         connection.close()
         for file in (asked, str(tmp_path / "to" / "skills.lock.json")):

@@ -1,0 +1,151 @@
+"""Where the installed copies below a source came from, as the lock of the pull that made them says.
+
+A lock in a project is data that a stranger may have written. It counts only for folders of its own
+project, and only while they hold the files whose hash it records.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import PurePath
+from typing import Any, Final, TypeAlias
+
+from registry.core import Core
+from registry.db.queries.known import stored_origins
+from registry.db.versions import NewVersion
+from registry.disk.agents import SHARED, expand, find_agent
+from registry.disk.files import read_file
+from registry.disk.links import real_path
+from registry.disk.paths import ROOT, check_path, is_below, join
+from registry.errors import RegistryError
+from registry.model import Source
+from registry.settings import data_folder
+from registry.text import is_encodable, without_secrets
+
+LOCK: Final = "skills.lock.json"
+VERSION: Final = 2
+"""The version of a lock that records origins."""
+
+MAX_BYTES: Final = 32 << 20
+"""Maximum size of a lock that a sync reads, in bytes."""
+
+_URL: Final = re.compile(r"\w[\w.+-]*(?:@[\w.-]+)?:\S{1,2000}")
+_VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
+"""A commit, or the hash of an archive."""
+
+_REF: Final = re.compile(r"(?!-)\S{1,250}")
+
+Named: TypeAlias = tuple[str, str]
+"""What a lock records for a folder: the tree hash, and the origin as `queries.rows.ORIGIN` is."""
+
+
+def record_installed(core: Core, sources: Sequence[Source]) -> None:
+    """Store for the live skills of these sources the origins that locks record for them."""
+    roots = {one.id: one.path for one in sources if one.remote is None}
+    if not roots or not core.backend.writable:
+        return
+    named = _installed(roots.values())
+    folders = {
+        number: [path[len(join(root, "")) :] or ROOT for path in named if is_below(path, root)]
+        for number, root in roots.items()
+    }
+    changed = []
+    for one in stored_origins(core.reader, folders):
+        origin = _origin_of(named, join(roots[one.source_id], one.folder), one.tree_hash)
+        if origin != one.installed:
+            changed.append((one.id, origin))
+    if changed:
+        from registry.db.writes.versions import set_installed
+
+        with core.writer.transaction() as connection:
+            set_installed(connection, changed)
+
+
+def mark_installed(version: NewVersion, root: str) -> None:
+    """Let a version of a skill below the root of a local source have the origin it is from."""
+    facts = version.columns
+    path = join(root, facts["folder"])
+    facts["installed"] = _origin_of(_installed([root]), path, facts["tree_hash"])
+
+
+def _origin_of(named: Mapping[str, Named], path: str, tree: str | None) -> str | None:
+    """Return the origin of a folder that holds the files of this hash; None: no lock says any."""
+    recorded, origin = named.get(path, (None, None))
+    return origin if tree is not None and tree == recorded else None
+
+
+def _installed(roots: Iterable[str]) -> dict[str, Named]:
+    """Return what locks say of folders, by their paths: those around these roots, and the global.
+
+    Each lock is read once.
+    """
+    everywhere = real_path(str(data_folder()))
+    homes = {str(above) for root in roots for above in (root, *PurePath(root).parents)}
+    found: dict[str, Named] = {}
+    for home in sorted(homes - {everywhere}):
+        found |= _named(home, is_global=False)
+    return found | _named(everywhere, is_global=True)
+
+
+def _named(home: str, *, is_global: bool) -> dict[str, Named]:
+    """Return what the lock in a folder says of the folders that it lists, by their paths."""
+    found: dict[str, Named] = {}
+    known: dict[tuple[str, ...], list[str]] = {}
+    for name, entry in _entries(home).items():
+        # Whatever shape it has: it is left out unless it is as a pull writes it.
+        with suppress(LookupError, TypeError, ValueError, AttributeError, RegistryError):
+            named = entry["tree_hash"], _origin(entry["origin"])
+            ids = tuple(entry["agents"])
+            if ids not in known:
+                known[ids] = list(_places(home, ids, is_global=is_global))
+            if "/" not in name and check_path(name) is None:
+                found |= {join(place, name): named for place in known[ids]}
+    return found
+
+
+def _entries(home: str) -> Mapping[str, Any]:
+    """Return what the lock in a folder of this user lists; nothing if it can't be read."""
+    path = os.path.join(home, LOCK)
+    with suppress(OSError, RegistryError, LookupError, TypeError, ValueError, RecursionError):
+        if os.stat(path).st_uid == os.stat(home).st_uid == os.geteuid():
+            data = json.loads(read_file(path, MAX_BYTES).data)
+            if data["version"] == VERSION and isinstance(data["skills"], dict):
+                return data["skills"]
+    return {}
+
+
+def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
+    """Yield the folders into which a pull puts skills for these agents, without links.
+
+    None of a project is outside it. Raises `AgentNotFound`.
+    """
+    if not ids:
+        yield home
+        return
+    agents = [find_agent(one) for one in ids]
+    if is_global:
+        labels = {f"~/{SHARED}", *(one.personal for one in agents)} - {""}
+        yield from {real_path(path) for one in labels if (path := expand(one)) is not None}
+        return
+    for label in {SHARED, *(one.project for one in agents)} - {""}:
+        place = real_path(join(home, label))
+        if is_below(place, home):
+            yield place
+
+
+def _origin(record: Mapping[str, Any]) -> str:
+    """Return an origin as it is stored. Raises ValueError for one that no pull writes."""
+    ref, version = record.get("ref"), record.get("commit")
+    url, path = without_secrets(record["url"]), record.get("path") or ROOT
+    is_right = (
+        _URL.fullmatch(url)
+        and (ref is None or _REF.fullmatch(ref))
+        and (version is None or _VERSION.fullmatch(version))
+        and (path == ROOT or check_path(path) is None)
+    )
+    text = "\n".join([url, ref or "", version or "", path])
+    if not is_right or not is_encodable(text) or not text.replace("\n", "").isprintable():
+        raise ValueError("it is not an origin")
+    return text
