@@ -729,9 +729,14 @@ class SkillRegistry:
         becomes one. Raises `SourceNotFound`, `SourceInvalid`, `SourceExists` under another name,
         `AddressInvalid`, `RemoteProblem` of a new one, `SyncRunning` unless ``wait``.
         """
+        from registry.exchange.interrupted import interrupted
         from registry.exchange.remote.sources import sync
         from registry.sync.planning import SyncOptions
 
+        if not dry_run and interrupted():
+            from registry.exchange.pull import clear_up
+
+            clear_up(self.core)
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
         return sync(
             self.core, targets, options, scope=scope, name=name, wait=wait, progress=progress
