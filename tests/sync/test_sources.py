@@ -106,13 +106,16 @@ def test_the_folder_of_a_skill_means_its_source_and_no_other(two, tmp_path):
 
 
 @pytest.mark.both
-def test_a_scope_given_later_is_kept_and_nothing_else_is_changed(two):
-    before = {source.name: source for source in two.sources()}
-    two.sync("one", scope="team")
-    after = {source.name: source for source in two.sources()}
-    assert (after["one"].scope, after["other"].scope) == ("team", before["other"].scope)
-    two.sync("other", scope="team", dry_run=True)
-    assert two.sources()[1].scope == "personal"
+def test_a_sync_does_not_change_the_scope_of_a_source_but_names_the_command_that_does(two):
+    for options in ({}, {"dry_run": True}):
+        with pytest.raises(UsageProblem) as refused:
+            two.sync("one", scope="team", **options)
+        assert str(refused.value) == (
+            "the source one has the scope personal; to change it, run: "
+            "skill-registry source update one --scope team"
+        )
+    assert {source.scope for source in two.sources()} == {"personal"}
+    assert two.sync("one", scope="personal").complete
 
 
 def test_name_and_scope_go_with_one_folder(two, tmp_path):

@@ -424,7 +424,7 @@ class TestWhatIsShown:
         registry.sync(str(root), name="mine", scope="team")
         assert shown() == shown(scope="team") == ["alpha"]
         assert shown(scope="personal") == shown(personality="coder") == []
-        registry.sync(str(root), scope="project")
+        registry.update_source("mine", scope="project")
         assert shown(workdir=str(root.parent)) == ["alpha"]
         assert shown(workdir=str(tmp_path.parent)) == []
 
