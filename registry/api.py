@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from registry.db.queries.skills import StoredSkill
     from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
+    from registry.exchange.remote.offered import Choose
     from registry.exchange.remote.sources import SourceChange
     from registry.exchange.told import Pulled
     from registry.sync.places import Discovered
@@ -527,11 +528,14 @@ class SkillRegistry:
         skills: Sequence[str] = (),
         every: bool = False,
         dry_run: bool = False,
+        choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
         """Make a source of an address, and return skills of it; see `remote.offered.skills_at`."""
         from registry.exchange.remote.offered import skills_at
 
-        return skills_at(self.core, address, skills=skills, every=every, dry_run=dry_run)
+        return skills_at(
+            self.core, address, skills=skills, every=every, dry_run=dry_run, choose=choose
+        )
 
     def diff_upstream(self, name: str) -> str:
         """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""
