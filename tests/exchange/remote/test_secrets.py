@@ -178,6 +178,8 @@ class TestUpgrade:
             connection.execute(
                 "UPDATE changes SET before = ?", [json.dumps({"alpha": {"url": secret}})]
             )
+            for view in ("source", "finding"):
+                connection.execute(f"DROP VIEW {view}")
             connection.execute("ALTER TABLE changes DROP COLUMN command")
             connection.execute("UPDATE alembic_version SET version_num = '0016'")
         connection.close()
