@@ -51,9 +51,11 @@ def import_skills(
     them can't be. Raises `SkillHeld` for one with security errors, `SeveralSkills`,
     `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
     """
+    address = address_of(core, list_sources(core.reader, counted=False), target)
+    if address is None and not os.path.lexists(os.path.expanduser(target)):
+        raise ArchiveRefused(path=target, reason="there is no such file")
     home = target_source(core, source)
     check_writable(home)
-    address = address_of(core, list_sources(core.reader, counted=False), target)
     if address is None or os.path.isfile(os.path.expanduser(target)):
         try:
             if not skills and not every:
