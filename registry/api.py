@@ -660,7 +660,8 @@ class SkillRegistry:
 
         The next sync fetches that. On a server ``team`` says who sees it (empty: everybody), and an
         admin gives it another ``owner``. Raises `SourceNotFound`, `SourceExists`, `AddressInvalid`,
-        `RemoteProblem` for a branch or tag that the remote does not have, and `SourceNotYours`, or `AdminNeeded` where it is to be done ``as_admin``.
+        `RemoteProblem` for a branch or tag that the remote does not have, and `SourceNotYours`, or
+        `AdminNeeded` where it is to be done ``as_admin``.
         """
         from registry.exchange.remote.sources import update
 
