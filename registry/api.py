@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from registry.db.queries.skills import StoredSkill
     from registry.db.queries.usage import UsageCount
     from registry.exchange.export import Export
+    from registry.exchange.remote.offered import Choose
     from registry.exchange.remote.sources import SourceChange
     from registry.exchange.told import Pulled
     from registry.sync.places import Discovered
@@ -527,11 +528,14 @@ class SkillRegistry:
         skills: Sequence[str] = (),
         every: bool = False,
         dry_run: bool = False,
+        choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
         """Make a source of an address, and return skills of it; see `remote.offered.skills_at`."""
         from registry.exchange.remote.offered import skills_at
 
-        return skills_at(self.core, address, skills=skills, every=every, dry_run=dry_run)
+        return skills_at(
+            self.core, address, skills=skills, every=every, dry_run=dry_run, choose=choose
+        )
 
     def diff_upstream(self, name: str) -> str:
         """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""
@@ -656,7 +660,8 @@ class SkillRegistry:
 
         The next sync fetches that. On a server ``team`` says who sees it (empty: everybody), and an
         admin gives it another ``owner``. Raises `SourceNotFound`, `SourceExists`, `AddressInvalid`,
-        and `SourceNotYours`, or `AdminNeeded` where it is to be done ``as_admin``.
+        `RemoteProblem` for a branch or tag that the remote does not have, and `SourceNotYours`, or
+        `AdminNeeded` where it is to be done ``as_admin``.
         """
         from registry.exchange.remote.sources import update
 
@@ -729,9 +734,14 @@ class SkillRegistry:
         becomes one. Raises `SourceNotFound`, `SourceInvalid`, `SourceExists` under another name,
         `AddressInvalid`, `RemoteProblem` of a new one, `SyncRunning` unless ``wait``.
         """
+        from registry.exchange.interrupted import interrupted
         from registry.exchange.remote.sources import sync
         from registry.sync.planning import SyncOptions
 
+        if not dry_run and interrupted():
+            from registry.exchange.pull import clear_up
+
+            clear_up(self.core)
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
         return sync(
             self.core, targets, options, scope=scope, name=name, wait=wait, progress=progress

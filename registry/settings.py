@@ -115,6 +115,14 @@ def load_settings(path: Path | None) -> Settings:
     Raises `SettingsProblem` for a file that is missing although named, is not a YAML mapping, or
     has an unknown key or a value of the wrong type.
     """
+    return parse_settings(settings_data(path), str(path or default_settings_file()))
+
+
+def settings_data(path: Path | None) -> object:
+    """Return the YAML value of a settings file as `load_settings` reads it, before it is checked.
+
+    None: the default file is not there, or empty. Raises `SettingsProblem`.
+    """
     place = path or default_settings_file()
     try:
         with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -127,14 +135,13 @@ def load_settings(path: Path | None) -> Settings:
         text = data.decode()
     except FileNotFoundError:
         if path is None:
-            return Settings()
+            return None
         raise SettingsProblem(path=str(place), message="there is no such file") from None
     except OSError as error:
         raise SettingsProblem(path=str(place), message=error.strerror or str(error)) from error
     except UnicodeDecodeError:
         raise SettingsProblem(path=str(place), message="it is not UTF-8 text") from None
-
-    return parse_settings(_value_of(text, str(place)), str(place))
+    return _value_of(text, str(place))
 
 
 def _value_of(text: str, path: str) -> object:

@@ -199,10 +199,14 @@ def skeleton(name: str) -> str:
 
 
 def spellings(name: str) -> list[str]:
-    """Return ``name`` and the other ways to write the same characters: NFC and NFD."""
+    """Return ``name`` and the other ways to write it: NFC, NFD, and without a slash at its end.
+
+    A shell's completion adds the slash if a folder has the name.
+    """
+    plain = name.rstrip("/") or name
     if name.isascii():
-        return [name]
-    forms = (unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name))
+        return list(dict.fromkeys([name, plain]))
+    forms = (unicodedata.normalize(form, one) for one in (name, plain) for form in ("NFC", "NFD"))
     return list(dict.fromkeys([name, *forms]))
 
 

@@ -26,7 +26,7 @@ def test_the_page_of_the_database_names_the_columns_of_each_view(registry):
     registry.create_database()
     with closing(sqlite3.connect(registry.path)) as connection:
         views = [name for (name,) in connection.execute(VIEWS)]
-        assert len(views) == 4
+        assert len(views) == 6
         for view in views:
             (row,) = re.findall(rf"^\| `{view}` \| [^|]+ \| (.*) \|$", page, re.MULTILINE)
             named = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", row))

@@ -24,6 +24,10 @@ VIEWS = {
     "skill_tag": "ref name tag",
     "revision": "skill number name seen_at what current document content_hash tree_hash uid",
     "usage_by_day": "day skill listed found read uid",
+    "source": "name scope priority enabled skills held path host project owner team precedence "
+    "added_at last_sync_at last_result remote_kind remote_url remote_ref remote_part "
+    "remote_version fetched_at",
+    "finding": "skill source folder severity code path line message fix",
 }
 
 
@@ -150,6 +154,41 @@ def test_what_lost_its_document_is_no_skill(ask, library, tmp_path):
     assert {row["skill"] for row in ask("SELECT * FROM revision WHERE name = 'pdf'")} == {None}
 
 
+def test_the_sources_are_those_of_the_list(ask, library):
+    library.update_source("team", priority=3)
+    rows = {row["name"]: row for row in ask("SELECT * FROM source")}
+    listed = {source.name: source.to_dict() for source in library.sources()}
+    assert rows.keys() == listed.keys() == {"mine", "team", "project"}
+    for name, source in listed.items():
+        del source["remote"]
+        assert {key: rows[name][key] for key in source} == source
+        assert rows[name]["remote_url"] is None
+        assert rows[name]["added_at"] <= rows[name]["last_sync_at"]
+    assert rows["mine"]["skills"] == 4
+    total = ask("SELECT count(*) AS count FROM skill WHERE source = 'mine'")
+    assert total == [{"count": 4}]
+
+
+def test_the_findings_are_those_of_each_skill_and_of_places_that_are_none(ask, library, tmp_path):
+    (tmp_path / "mine" / "empty").mkdir()
+    (tmp_path / "mine" / "away").symlink_to(tmp_path / "team" / "both")
+    library.sync()
+    keys = "severity code path line message fix".split()
+    by_skill = {}
+    for row in ask("SELECT * FROM finding WHERE skill IS NOT NULL"):
+        by_skill.setdefault(row["skill"], []).append({key: row[key] for key in keys})
+    for skill in library.list(Filters(all=True)):
+        told = [one.to_dict() for one in library.get(f"{skill.source}/{skill.folder}").diagnostics]
+        expected = [{key: one[key] for key in keys} for one in told]
+        found = by_skill.get(skill.ref, [])
+        assert sorted(found, key=str) == sorted(expected, key=str)
+    assert by_skill["broken"]
+    places = ask("SELECT folder, code FROM finding WHERE skill IS NULL AND source = 'mine'")
+    assert {"folder": "away", "code": "link-known"} in places
+    library.update("broken", description="Not broken any more.")
+    assert ask("SELECT * FROM finding WHERE skill = 'broken' AND severity = 'error'") == []
+
+
 def today():
     return f"{datetime.now(UTC):%Y-%m-%d}"
 
@@ -233,7 +272,7 @@ def test_a_copy_and_a_backup_have_the_views_and_the_days(ask, library, tmp_path)
             found = copy.execute(f"SELECT * FROM {view}")
             assert [column[0] for column in found.description] == columns.split()
             here = [tuple(row.values()) for row in ask(f"SELECT * FROM {view}")]
-            place = columns.split().index("host") if view == "skill" else None
+            place = columns.split().index("host") if view in {"skill", "source"} else None
             without = {
                 (*row[:place], *row[place + 1 :]) if place else row for row in found.fetchall()
             }

@@ -164,6 +164,7 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
         required_tools=tuple(_listed(stored.required_tools)),
         parameters=tuple(Parameter(**entry) for entry in _listed(stored.parameters)),
         location=f"{stored.path}/{stored.document}" if stored.document else stored.path,
+        quarantined=bool(stored.held),
     )
 
 

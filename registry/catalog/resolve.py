@@ -39,6 +39,7 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
 
     `SkillInTrash` or `SkillGone` where there was one, else `SkillNotFound` with near names.
     """
+    handle = handle.rstrip("/") or handle
     gone = latest_gone(reader, handle) if is_storable(handle) else None
     return (
         SkillNotFound(handle[:MAX_TOLD], near(reader, handle))

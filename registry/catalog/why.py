@@ -57,10 +57,12 @@ def judged(core: Core, found: Sequence[Explanation], personality: str) -> list[E
 
 
 def _explain(core: Core, subject: str) -> list[Explanation]:
+    path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
+    if not os.path.lexists(path):
+        subject = subject.rstrip(os.sep) or subject
     named = skills.namesakes(core.reader, subject)
     if named:
         return [explained(core, one) for one in named]
-    path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
         return [_path(core, path)]
     raise not_found(core.reader, subject)

@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "check": "Check skills for mistakes and risks.",
     "source": "Register, list and remove sources of skills.",
     "db": "Look after the database itself.",
+    "config": "Print the settings in force, and where each comes from.",
     "completion": "Print the script that completes commands and names in a shell.",
 }
 """All commands in the order of the help, each with the first line of its own help."""

@@ -1,7 +1,7 @@
 """Ask the user to confirm: the one prompt of all commands."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import click
 
@@ -20,6 +20,38 @@ def confirm(session: Session, question: str, *, yes: bool) -> None:
     if not is_terminal(session):
         raise click.ClickException("Not a terminal; pass --yes to confirm.")
     click.confirm(question, abort=True, err=True)
+
+
+def choose(session: Session, lines: Sequence[str]) -> list[int]:
+    """Ask on a terminal which of some ``lines`` of escaped text are meant; return their places."""
+    session.console.flush()
+    for number, line in enumerate(lines, 1):
+        session.console.note(f"{number:>{len(str(len(lines)))}}  {line}")
+    question = "Which ones? Numbers and ranges (1 3-5), or all"
+    chosen: list[int] = click.prompt(
+        question, err=True, value_proc=lambda text: places(text, len(lines))
+    )
+    return chosen
+
+
+def places(text: str, count: int) -> list[int]:
+    """Return the places, from 0, that numbers from 1, ranges of them, or ``all`` mean.
+
+    Raises click.BadParameter.
+    """
+    if text.strip().casefold() == "all":
+        return list(range(count))
+    found: list[int] = []
+    for part in text.replace(",", " ").split():
+        first, is_range, last = part.partition("-")
+        ends = [first, last] if is_range else [first, first]
+        if not all(end.isdecimal() for end in ends):
+            raise click.BadParameter(f"{escape.line(part)} is not a number or a range.")
+        begin, end = map(int, ends)
+        if not 1 <= begin <= end <= count:
+            raise click.BadParameter(f"{escape.line(part)} is not within 1 to {count}.")
+        found += range(begin - 1, end)
+    return list(dict.fromkeys(found))
 
 
 def is_terminal(session: Session) -> bool:

@@ -194,6 +194,6 @@ def _places(registry: "SkillRegistry", name: str) -> Iterator[str]:
     """Yield the folders that a name may mean: a path, or one in a source of this machine."""
     yield os.path.abspath(os.path.expanduser(name))
     for source in registry.own_sources():
-        yield os.path.join(source.path, name)
+        yield os.path.normpath(os.path.join(source.path, name))
         if name.startswith(f"{source.name}/"):
-            yield os.path.join(source.path, name.removeprefix(f"{source.name}/"))
+            yield os.path.normpath(os.path.join(source.path, name.removeprefix(f"{source.name}/")))

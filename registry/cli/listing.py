@@ -113,7 +113,18 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
     ``narrowed``: something other than the filters was asked for, too.
     """
     note, registry = session.console.note, session.registry
-    if not registry.sources():
+    sources = registry.sources()
+    unread = [one.name for one in registry.own_sources() if one.last_sync_at is None]
+    if unread:
+        are, them = ("is", "it") if len(unread) == 1 else ("are", "them")
+        names = ", ".join(map(escape.line, unread))
+        note(
+            f"{words.count(len(unread), 'source')} {are} not read yet: {names}. To read {them}, "
+            "run: skill-registry sync"
+        )
+    if unread and not any(one.skills for one in sources):
+        return
+    if not sources:
         note(
             "The registry is empty. 'skill-registry sync FOLDER' registers a folder and reads its "
             "skills;\n'skill-registry source discover' finds the folders of agents on this machine."

@@ -37,6 +37,7 @@ MEANT: Final[Mapping[str, Mapping[str, str]]] = {
         "add": "'source add' FOLDER for a folder of skills, or 'create' NAME for a new skill",
         "help": "'--help'? After a command it tells of that command",
         "version": "'--version'",
+        **dict.fromkeys(("settings", "options", "env"), "'config'"),
         "backup": "'db backup'",
         "upgrade": "'sync' for skills, or 'db upgrade' for the database",
         "discover": "'source discover'",

@@ -1,11 +1,11 @@
 """Say of a new source what its place means: inside another one, around it, in a checkout."""
 
 import os
-from collections.abc import Iterable
+import shlex
+from collections.abc import Collection, Container, Iterable
 
 from registry.cli import escape, words
 from registry.cli.session import Session
-from registry.errors import SourceNotFound
 
 
 def tell_nesting(session: Session, targets: Iterable[str]) -> None:
@@ -32,21 +32,39 @@ def tell_nesting(session: Session, targets: Iterable[str]) -> None:
             session.console.note(note)
 
 
-def tell_project(session: Session, targets: Iterable[str]) -> None:
-    """Write to stderr which folders, that become sources without a scope, look like a project's."""
+def tell_project(session: Session, targets: Iterable[str], before: Collection[str]) -> None:
+    """Write to stderr which new sources, not ``before`` by their paths, look like a project's."""
     from registry.sync.places import project_of, resolved
-    from registry.sync.sources import find
 
+    known = {one.path: one.name for one in session.registry.own_sources()}
     for target in targets:
-        path = resolved(target)
+        path, shown = resolved(target), escape.line(target)
         folder = project_of("project", path) or ""
-        if not os.path.isdir(path) or not os.path.lexists(os.path.join(folder, ".git")):
+        if path in before or path not in known or not os.path.lexists(os.path.join(folder, ".git")):
             continue
-        try:
-            find(session.registry.core, target)
-        except SourceNotFound:
-            if folder != resolved("~") and os.path.basename(os.path.dirname(path)).startswith("."):
-                session.console.note(
-                    f"{escape.line(target)} lies in the checkout {escape.line(folder)}, and its "
-                    "skills are listed everywhere; with --scope project only there."
-                )
+        for below in _agent_folders(path, known):
+            place = escape.line(os.path.normpath(os.path.join(target, below)))
+            session.console.note(
+                f"{shown} is a checkout, and its skills are listed everywhere. To list those in "
+                f"{place} only in this project, run: "
+                f"skill-registry sync {shlex.quote(place)} --scope project"
+            )
+        if folder != resolved("~") and os.path.basename(os.path.dirname(path)).startswith("."):
+            session.console.note(
+                f"{shown} is in the checkout {escape.line(folder)}, and its skills are listed "
+                "everywhere. To list them only there, run: skill-registry source update "
+                f"{shlex.quote(escape.line(known[path]))} --scope project"
+            )
+
+
+def _agent_folders(path: str, known: Container[str]) -> list[str]:
+    """Return the folders in a checkout where agents look for its skills, and no source is.
+
+    Links to one folder count once.
+    """
+    from registry.disk.agents import project_folders
+
+    if not os.path.lexists(os.path.join(path, ".git")):
+        return []
+    found = {os.path.realpath(os.path.join(path, one)): one for one in reversed(project_folders())}
+    return sorted(one for real, one in found.items() if os.path.isdir(real) and real not in known)

@@ -82,19 +82,26 @@ class SyncProgress:
 
 
 @contextmanager
-def waiting(console: Console, doing: str) -> Iterator[None]:
-    """Say what is being done while it takes longer than `PATIENCE`, on a terminal only."""
+def waiting(console: Console, doing: str) -> Iterator[Callable[[], None]]:
+    """Say what is being done while it takes longer than `PATIENCE`, on a terminal only.
+
+    Yields a function that ends this at once, to be called before a prompt.
+    """
     if not console.err_is_terminal:
-        yield
+        yield lambda: None
         return
     over = threading.Event()
     watcher = threading.Thread(target=_watch, args=(console, doing, over), daemon=True)
     watcher.start()
-    try:
-        yield
-    finally:
+
+    def end() -> None:
         over.set()
         watcher.join()
+
+    try:
+        yield end
+    finally:
+        end()
 
 
 def _watch(console: Console, doing: str, over: threading.Event) -> None:

@@ -1,5 +1,6 @@
 """Draw one skill for people to read."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -69,6 +70,9 @@ def _facts(
     style = words.STATUS_STYLES.get(state)
     if skill.shadowed:
         state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
+    if skill.quarantined:
+        trust = f"skill-registry source trust {shlex.quote(escape.line(skill.source))}"
+        state += f", quarantined (agents don't see it until you run: {trust})"
     yield "Ref", escape.line(skill.ref)
     yield "Source", f"{escape.line(skill.source)} ({escape.line(skill.scope)})"
     is_copy = source is not None and source.remote is None

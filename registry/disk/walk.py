@@ -68,6 +68,11 @@ class Walk:
         self._others = frozenset(os.path.relpath(one, root) for one in others)
         self._lost = 0
 
+    def leaves(self, folder: str) -> bool:
+        """Tell whether a folder is there, and left to another source inside this one."""
+        is_theirs = any(is_below(folder, one) for one in self._others)
+        return is_theirs and os.path.isdir(join(self.root, folder))
+
     def __iter__(self) -> Iterator[ScannedFolder]:
         try:
             root = Folder.open(self.root)

@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from registry.changes.create import create_files, told
@@ -27,7 +28,7 @@ from registry.exchange.remote.chosen import by_skill, wanted_files
 from registry.exchange.remote.kinds import open_remote
 from registry.exchange.remote.sources import address_of, kind_of
 from registry.exchange.remote.tree import Blob, Bounds, Tree
-from registry.model import DOCUMENT_NAMES, Remote, SkillDetail, Source
+from registry.model import DOCUMENT_NAMES, Document, Remote, SkillDetail, Source, Value
 from registry.sync.owned import check_writable
 from registry.sync.target import target_source
 from registry.text import folded, quoted
@@ -50,9 +51,11 @@ def import_skills(
     them can't be. Raises `SkillHeld` for one with security errors, `SeveralSkills`,
     `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
     """
+    address = address_of(core, list_sources(core.reader, counted=False), target)
+    if address is None and not os.path.lexists(os.path.expanduser(target)):
+        raise ArchiveRefused(path=target, reason="there is no such file")
     home = target_source(core, source)
     check_writable(home)
-    address = address_of(core, list_sources(core.reader, counted=False), target)
     if address is None or os.path.isfile(os.path.expanduser(target)):
         try:
             if not skills and not every:
@@ -63,11 +66,7 @@ def import_skills(
     if address is None:
         raise ArchiveRefused(path=target, reason="it is no archive, and no address of one")
     remote = _remote_of(address, skills)
-    with (
-        tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
-        open_remote(remote, state, None, Bounds(), core.settings.source_kinds) as tree,
-    ):
-        assert tree is not None  # noqa: S101  # nothing is known
+    with _opened(core, remote) as tree:
         found = _files(core, tree, remote, target, every=every or bool(skills), name=name)
     taken: set[str] = set()
     for one in found:
@@ -82,6 +81,58 @@ def import_skills(
         create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
     ]
     return [told(core, one) for one in made]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedSkill(Value):
+    """A skill that an address offers; ``folder`` is its folder there."""
+
+    name: str
+    description: str
+    version: str | None
+    folder: str
+    usable: bool
+
+
+def offered_at(core: Core, target: str) -> list[OfferedSkill]:
+    """Return the skills that an address offers, by name; nothing of them is kept.
+
+    Raises `UsageProblem` for what is not an address, `AddressInvalid`, `RemoteProblem`.
+    """
+    address = address_of(core, list_sources(core.reader, counted=False), target)
+    if address is None:
+        raise UsageProblem(message=f"{target} is not an address")
+    remote = _remote_of(address, ())
+    found = []
+    with _opened(core, remote) as tree:
+        wanted, _ = wanted_files(tree, remote, Bounds())
+        skills = _without_copies(by_skill(wanted), wanted)
+        documents = {
+            next(paths[one] for one in DOCUMENT_NAMES if one in paths): folder
+            for folder, paths in skills.items()
+        }
+        for path, data in tree.read(list(documents)):
+            folder = documents[path]
+            parsed = _parsed(core, data, folder)
+            facts = parsed.description, parsed.version, folder, parsed.usable
+            found.append(OfferedSkill(parsed.name, *facts))
+    return sorted(found, key=lambda one: (one.name, one.folder))
+
+
+@contextmanager
+def _opened(core: Core, remote: Remote) -> Iterator[Tree]:
+    """Fetch a remote into a folder of its own, which goes afterwards. Raises `RemoteProblem`."""
+    with (
+        tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
+        open_remote(remote, state, None, Bounds(), core.settings.source_kinds) as tree,
+    ):
+        assert tree is not None  # noqa: S101  # nothing is known
+        yield tree
+
+
+def _parsed(core: Core, data: bytes, folder: str) -> Document:
+    name = "" if folder == ROOT else os.path.basename(folder)
+    return parse_document(data, folder_name=name, dialects=core.dialects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +166,7 @@ def _files(
         files = {inside: data[path] for inside, path in paths.items()}
         runs = frozenset(inside for inside, path in paths.items() if wanted[path].executable)
         document = next(one for one in DOCUMENT_NAMES if one in files)
-        parsed = parse_document(
-            files[document],
-            folder_name="" if folder == ROOT else os.path.basename(folder),
-            dialects=core.dialects,
-        )
+        parsed = _parsed(core, files[document], folder)
         if not parsed.usable:
             raise SkillInvalid(name=folder, problems=parsed.diagnostics)
         found.append(_Brought(name or parsed.name, parsed.name, files, runs))

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from shlex import quote
@@ -18,7 +18,7 @@ from registry.errors import (
     RegistryError,
     SkillHeld,
 )
-from registry.exchange import lockfile
+from registry.exchange import interrupted, lockfile
 from registry.exchange.choice import folders, original
 from registry.exchange.content import Entry, content_as_locked, is_known
 from registry.exchange.lockfile import Locked
@@ -26,7 +26,7 @@ from registry.exchange.origins import Origins
 from registry.exchange.placed import Placed
 from registry.exchange.remembered import remember
 from registry.exchange.remote.git import COMMIT
-from registry.exchange.staging import alone_in, where
+from registry.exchange.staging import LOCK_SECONDS, alone_in, where
 from registry.exchange.standing import Standing
 from registry.exchange.targets import Target
 from registry.exchange.told import PLAIN, How, Pulled
@@ -244,11 +244,17 @@ def check(
 
 @contextmanager
 def at_work(
-    core: Core, target: Target, how: How = PLAIN, *, remembers: bool = True
+    core: Core,
+    target: Target,
+    how: How = PLAIN,
+    *,
+    remembers: bool = True,
+    wait: float = LOCK_SECONDS,
 ) -> Iterator[Standing]:
     """Open what is there to be changed; what would become of it alone, for a dry run.
 
-    ``remembers``: what was changed is written down, for `undo`.
+    ``remembers``: what was changed is written down, for `undo`. ``wait``: so many seconds for
+    another pull to end.
     """
     with told_as_refused(target.path), ExitStack() as stack:
         if how.dry_run:
@@ -256,7 +262,8 @@ def at_work(
             standing.begin()
             yield standing
             return
-        work = Placed(core, stack, target, stack.enter_context(alone_in(target.path)), how)
+        work = Placed(core, stack, target, stack.enter_context(alone_in(target.path, wait)), how)
+        interrupted.note(target)
         try:
             work.begin()
             yield work
@@ -264,6 +271,17 @@ def at_work(
             work.flush()
             if remembers:
                 remember(core, target, work.displaced(), work.locked)
+        interrupted.forget(target)
+
+
+def clear_up(core: Core) -> None:
+    """Finish, or take back, what killed pulls left; a pull that still runs is left alone."""
+    for target in interrupted.interrupted():
+        if not os.path.isdir(target.path):
+            interrupted.forget(target)
+            continue
+        with suppress(RegistryError), at_work(core, target, remembers=False, wait=0):
+            pass  # to begin is to clear up
 
 
 @contextmanager

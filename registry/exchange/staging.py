@@ -30,22 +30,22 @@ _UNLOCKABLE: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
 
 
 @contextmanager
-def alone_in(path: str) -> Iterator[Folder]:
+def alone_in(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
     """Open a folder, made where there is none, and keep other pulls and exports out meanwhile.
 
     Raises OSError, with words.
     """
     make_path(path)
-    with open_named(path) as folder, alone(folder):
+    with open_named(path) as folder, alone(folder, wait):
         yield folder
 
 
 @contextmanager
-def alone(folder: Folder) -> Iterator[None]:
+def alone(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]:
     """Keep other pulls and exports out of an open folder. Raises OSError, with words."""
     with FolderLock(folder) as lock:
         try:
-            taken = lock.acquire(LOCK_SECONDS)
+            taken = lock.acquire(wait)
         except OSError as error:
             if error.errno not in _UNLOCKABLE:
                 raise

@@ -276,11 +276,14 @@ class SkillFile(Value):
 
 @dataclass(frozen=True)
 class SkillDetail(Skill):
-    """A skill with everything that is known of it."""
+    """A skill with everything that is known of it.
+
+    ``quarantined``: agents don't see it until its source is trusted.
+    """
 
     KEYS: ClassVar = (
         *Skill.KEYS,
-        *"compatibility required_tools parameters location front_matter".split(),
+        *"quarantined compatibility required_tools parameters location front_matter".split(),
         *("files", "diagnostics", "body"),
     )
 
@@ -293,6 +296,7 @@ class SkillDetail(Skill):
     parameters: tuple[Parameter, ...]
     location: str
     """The skill file's (or, without one, the folder's) absolute path."""
+    quarantined: bool = False
 
 
 S_co = TypeVar("S_co", bound=Skill, covariant=True)

@@ -86,7 +86,12 @@ def make_plan(
         settled += [one.id for one in lost if one.folder in linked and not one.file_count]
         removed += [one for one in lost if one.folder in linked and one.file_count]
         lost = [one for one in lost if one.folder not in linked]
-        if _is_held(part, lost, len(leaving[part.source.id]), prune=options.allow_prune):
+        # What another source inside this one has is not lost either, if it is there.
+        theirs = {one.id for one in lost if part.outcome == "ok" and part.walk.leaves(one.folder)}
+        removed += [one for one in lost if one.id in theirs]
+        lost = [one for one in lost if one.id not in theirs]
+        had = len(leaving[part.source.id]) - len(theirs)
+        if _is_held(part, lost, had, prune=options.allow_prune):
             part.kept, part.gone_placeholders = len(lost), []
         else:
             removed += lost

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import PurePath
+from shlex import quote
 from typing import NamedTuple
 
 from registry.core import Core
@@ -57,13 +57,10 @@ def choose(
         if source is None:
             source = _new(core, known, target, scope or "personal", name, register=register)
             known = [*known, source]
-        elif scope and scope != source.scope and register:
-            from registry.db.writes.sources import change_source
-
-            with core.writer.transaction() as connection:
-                project = project_of(scope, source.path)
-                change_source(connection, source.id, scope, source.priority, project)
-            source = replace(source, scope=scope)
+        elif scope and scope != source.scope:
+            change = f"skill-registry source update {quote(source.name)} --scope {scope}"
+            known_as = f"the source {source.name} has the scope {source.scope}"
+            raise UsageProblem(message=f"{known_as}; to change it, run: {change}")
         chosen[source.path] = source
     return list(chosen.values())
 

@@ -1,8 +1,8 @@
 """The toolset `basic` (contracts/basic-list_skills.md, basic-get_skill.md; NOTES.md, basic).
 
-It shows one folder of skills as it is: its folders are the skills, whatever is in them, but for
-those that hide themselves from models, or that the personality does not see. Of such it says what
-it says of folders that are not there.
+It shows one folder of skills as it is on disk: its folders are the skills, whatever is in them.
+Folders that only hold folders of skills are not listed. Skills that hide themselves from models, or
+that the personality does not see, are neither listed nor read.
 """
 
 import os
@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, read_bytes
 from registry.db.queries import skills
-from registry.db.queries.known import links_in
 from registry.db.queries.skills import StoredSkill
 from registry.db.queries.sources import list_sources
 from registry.db.usage import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import IsLink, digest, open_home, read_inside
 from registry.disk.links import Leads, follow
-from registry.disk.paths import is_ignored
+from registry.disk.paths import ROOT, is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES, Source
 from registry.sync.owned import is_here
+from registry.sync.sources import walk_of
 from registry.sync.target import target_source
 from registry.text import is_encodable
 from registry.toolsets.base import Context, Json, Tool, schema, shown, text
@@ -79,27 +79,40 @@ class BasicToolset(Toolset):
         return next((one for one in known if one.id == self._source.id), gone)
 
     def _list(self, source: Source) -> Json:
-        root = source.path
         try:
-            if self._is_here(source):
-                os.scandir(root).close()
+            on_disk = folders_in(source.path) if self._is_here(source) else None
         except (FileNotFoundError, NotADirectoryError):
-            return {"error": f"Skills folder not found at path: {root}"}
+            return {"error": f"Skills folder not found at path: {source.path}"}
         except OSError:
             return {"error": "Permission denied reading skills folder"}
-        folders = self._view.folders(source)
-        names = {folder.partition("/")[0] for folder in folders}
-        names.update(self._links(source, frozenset(folders)))
-        listed = sorted(name for name in names if name != "." and is_valid(name))
+        if not self._view.shows(source):
+            return {"skills": []}
+        stored = self._view.folders(source)
+        if on_disk is None:
+            on_disk = {name: name for name in stored if is_valid(name) and name != ROOT}
+        listed = sorted(
+            name
+            for name, folder in on_disk.items()
+            if (stored[folder] if folder in stored else self._is_new(source, name, stored))
+        )
         self._core.usage.listed([Place(source.name, name) for name in listed])
         return {"skills": listed}
 
-    def _links(self, source: Source, folders: Collection[str]) -> list[str]:
-        """Return the links right below a source that lead to one of ``folders`` of it."""
-        if not self._is_here(source):
-            return []
-        names = [name for name in links_in(self._core.reader, source.id) if is_valid(name)]
-        return [name for name in names if linked(source.path, name) in folders]
+    def _is_new(self, source: Source, name: str, stored: Collection[str]) -> bool:
+        """Tell whether a folder that no sync has stored is shown.
+
+        One that only holds folders of skills is not.
+        """
+        try:
+            answer, folder = self._look(source, name)
+        except (FileNotFoundError, IsLink, ValueError):
+            return False
+        except SkillInaccessible:
+            return True
+        if answer != no_document(name):
+            return True
+        holds = any(one.startswith(f"{folder}/") for one in stored)
+        return not holds and walk_of(self._core, source.path).one(folder) is not None
 
     def _get(self, source: Source, arguments: Any) -> Json:
         name = arguments.get("skill_name") if isinstance(arguments, Mapping) else None
@@ -118,9 +131,17 @@ class BasicToolset(Toolset):
             return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
 
     def _read(self, source: Source, name: str) -> Json:
+        """Read a skill as `_look` does, and count that."""
+        answer, folder = self._look(source, name)
+        if "documentation" in answer:
+            self._core.usage.read(source.name, folder)
+        return answer
+
+    def _look(self, source: Source, name: str) -> tuple[Json, str]:
         """Read a skill by its folder's name, which may be a link to another folder of the source.
 
-        Raises as `open_home`, and FileNotFoundError for what is not shown.
+        Returns the answer, and the folder. Raises as `open_home`, and FileNotFoundError for what is
+        not shown.
         """
         root, folder = source.path, name
         try:
@@ -135,9 +156,7 @@ class BasicToolset(Toolset):
             answer = read_document(home, name)
         if not self._admits(source, answer, folder):
             raise FileNotFoundError(name)
-        if "documentation" in answer:
-            self._core.usage.read(source.name, folder)
-        return answer
+        return answer, folder
 
     def _is_here(self, source: Source) -> bool:
         return is_here(self._core, source.host, source.path)
@@ -146,7 +165,8 @@ class BasicToolset(Toolset):
         """Return the document of a skill whose folder is on another machine."""
         stored = skills.by_place(self._core.reader, source.id, name)
         if stored is None:
-            holds = any(one.startswith(f"{name}/") for one in self._view.folders(source))
+            folders = self._view.folders(source) if self._view.shows(source) else {}
+            holds = any(one.startswith(f"{name}/") for one, shown in folders.items() if shown)
             return no_document(name) if holds else missing
         answer = self._stored_document(stored, name)
         if not self._admits(source, answer, name):
@@ -186,6 +206,19 @@ class BasicToolset(Toolset):
             return False
         current = CurrentSkill.of_stored(self._core, known)
         return not current.is_behind and not current.stored.held
+
+
+def folders_in(root: str) -> dict[str, str]:
+    """Return the names that a folder has for folders in it, and which each is, or leads to.
+
+    Raises OSError where the folder can't be read.
+    """
+    with os.scandir(root) as listing:
+        found = [one for one in listing if is_valid(one.name) and not is_ignored(one.name)]
+    names = {one.name: one.name for one in found if one.is_dir(follow_symlinks=False)}
+    links = {one.name: linked(root, one.name) for one in found if one.is_symlink()}
+    names |= {name: folder for name, folder in links.items() if folder is not None}
+    return {name: folder for name, folder in names.items() if is_encodable(name)}
 
 
 def linked(root: str, name: str) -> str | None:

@@ -22,6 +22,12 @@ VIEW_CHARS: Final = 30_000
 
 NONE_AVAILABLE: Final = "No skills available for this personality."
 
+NAME: Final = (
+    "Skill name (matches the name: field in the skill's frontmatter; not the directory id, though "
+    "they're typically identical)"
+)
+"""The contract's description of the parameter."""
+
 TOOLS: Final = (
     Tool(
         "skills_list",
@@ -32,7 +38,7 @@ TOOLS: Final = (
     Tool(
         "skill_view",
         "Read a skill: the full Markdown of its instructions. skills_list says which there are.",
-        schema({"name": text("The skill's name, as skills_list has it")}, ["name"]),
+        schema({"name": text(NAME)}, ["name"]),
         meta={"toolset": "skills", "maxResultChars": VIEW_CHARS, "capabilities": {}},
     ),
 )

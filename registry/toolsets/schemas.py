@@ -22,6 +22,9 @@ PAIR: Final = ("path", "content")
 """The keys of one entry where an object with any keys is written as a list."""
 
 
+_OTHERS: Final = ("additionalProperties",)
+
+
 def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
     """Return a tool as the APIs of OpenAI, Anthropic or Gemini, or MCP's tools/list, have it.
 
@@ -38,7 +41,8 @@ def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
         parameters = gemini_schema(tool.parameters)
         # An object without properties is refused; no parameters at all are fine.
         return {**about, "parameters": parameters} if parameters["properties"] else about
-    parameters = strict_schema(tool.parameters) if strict else plain_schema(tool.parameters)
+    plain = plain_schema(tool.parameters, closed=style == "openai")
+    parameters = strict_schema(tool.parameters) if strict else plain
     marked = {"strict": True} if strict else {}
     if style == "openai":
         return {"type": "function", "function": {**about, "parameters": parameters, **marked}}
@@ -71,18 +75,20 @@ def own(tool: Tool) -> Tool:
     )
 
 
-def plain_schema(schema: Json) -> Json:
+def plain_schema(schema: Json, *, closed: bool = False) -> Json:
     """Return what every converter takes: one type a value, nothing said of other properties.
 
     Google's refuses all tools of a server for one ``additionalProperties``, and those that make
     classes of schemas fail on a list of types. `Toolset.call` refuses other properties all the
-    same.
+    same. ``closed``: ``"additionalProperties": false`` stays, as OpenAI's API takes it.
     """
-    done = {key: deepcopy(schema[key]) for key in schema if key != "additionalProperties"}
+    left_out = () if closed and schema.get("additionalProperties") is False else _OTHERS
+    done = {key: deepcopy(schema[key]) for key in schema if key not in left_out}
     if "properties" in done:
-        done["properties"] = {name: plain_schema(one) for name, one in done["properties"].items()}
+        inner = done["properties"].items()
+        done["properties"] = {name: plain_schema(one, closed=closed) for name, one in inner}
     if "items" in done:
-        done["items"] = plain_schema(done["items"])
+        done["items"] = plain_schema(done["items"], closed=closed)
     return done | _type(schema)
 
 

@@ -236,30 +236,31 @@ class View:
                     continue
         return None
 
-    def folders(self, source: Source) -> list[str]:
-        """Return the folders of a source that are shown, and none right below one that is not.
+    def folders(self, source: Source) -> dict[str, bool]:
+        """Return the stored folders of a source, and whether each is shown.
 
-        Skills that other sources hide count: it is this source that is shown. So do broken ones and
-        folders without any, where no personality has a say, which can't be known of them.
+        None is shown below a folder that is not. Skills that other sources hide count: it is this
+        source that is shown. So do broken ones and folders without any, where no personality has a
+        say, which can't be known of them.
         """
-        if not self._shows(source):
-            return []
         hidden = stored_skills.folders(self.core.reader, source.id)
         shown = {folder for folder, is_hidden in hidden.items() if not is_hidden}
         if self._personality is not None:
             shown &= self._folders_seen(source)
         closed = hidden.keys() - shown
-        return [folder for folder in shown if folder.partition("/")[0] not in closed]
+        return {
+            folder: folder in shown and folder.partition("/")[0] not in closed for folder in hidden
+        }
 
     def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
         """Tell whether the skill in a folder of a source is shown, as `folders` does."""
-        if not self._shows(source) or stored.hidden or stored.held:
+        if not self.shows(source) or stored.hidden or stored.held:
             return False
         return self._personality is None or stored.folder in self._folders_seen(source)
 
     def admits(self, source: Source, document: Document) -> bool:
         """Tell whether a skill file that was read in a source is shown, as `folders` does."""
-        if not self._shows(source) or (self._personality is not None and not document.usable):
+        if not self.shows(source) or (self._personality is not None and not document.usable):
             return False
         return decide_document(document, source, self._personality, self._environ).visible
 
@@ -416,7 +417,8 @@ class View:
         theirs = self._is_other_teams(skill.scope, skill.source)
         return stored.within == 1 and self._is_within(skill) and not theirs
 
-    def _shows(self, source: Source) -> bool:
+    def shows(self, source: Source) -> bool:
+        """Tell whether anything of a source may be shown."""
         if not source.enabled or self._scope not in {None, source.scope}:
             return False
         return self.core.reader.sight.shows(source.id, source.scope)

@@ -27,6 +27,9 @@ SkillErrorType: TypeAlias = Literal[
 MALFORMED: Final = ("front-matter-", "yaml-")
 """What the codes of all findings about the front matter's syntax begin with."""
 
+BROKEN: Final = ("front-matter-not-", "yaml-")
+"""What the codes of those begin with that may have lost a part of the front matter."""
+
 NO_FIX: Final = "Correct the SKILL.md"
 
 
@@ -76,6 +79,9 @@ def not_available(name: str) -> SkillErrorDetails:
 def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
     """Return the error of a skill that was read and can't be used, with all its fixes."""
     errors = [problem for problem in problems if problem.severity == "error"] or list(problems)
+    if any(problem.code == "description-missing" for problem in errors):
+        # Broken front matter may be why: it is repaired as far as it can be read, with a warning.
+        errors += [one for one in problems if one.code.startswith(BROKEN) and one not in errors]
     words = "; ".join(one_line(problem.message) for problem in errors) or "it can't be used"
     fixes = tuple(one_line(problem.fix) for problem in errors if problem.fix) or (NO_FIX,)
     kind: SkillErrorType = "skill_invalid"

@@ -237,10 +237,10 @@ def test_a_home_folder_under_version_control_is_no_project(registry, tmp_path):
 
 def test_a_change_of_scope_makes_a_source_a_projects_and_takes_it_back(world, seen_from, tmp_path):
     (tmp_path / "team" / ".git").mkdir()
-    world.sync(str(tmp_path / "team"), scope="project")
+    world.update_source("team", scope="project")
     assert shown(seen_from("work")) == [("deploy", "user"), ("notes", "user")]
     assert ("deploy", "team") in shown(seen_from("team"))
-    world.sync(str(tmp_path / "team"), scope="team")
+    world.update_source("team", scope="team")
     assert shown(seen_from("work")) == ELSEWHERE
 
 

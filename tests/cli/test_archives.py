@@ -38,3 +38,14 @@ def test_an_import_names_what_it_made_or_why_it_did_not(cli, library, tmp_path):
     assert again.exit_code == 1
     assert "There is a skill 'packed' already" in again.output
     assert cli("import", str(tmp_path / "nothing.zip")).exit_code == 1
+
+
+@pytest.mark.parametrize("sources", [0, 1, 2])
+@pytest.mark.parametrize("file", ["nothere.zip", "sub/nothere.tar.gz", "./nothere", "nothere"])
+def test_a_file_that_is_not_there_is_named_before_anything_else(newcomer, tmp_path, sources, file):
+    for number in range(sources):
+        (tmp_path / str(number)).mkdir()
+        newcomer("sync", str(tmp_path / str(number)))
+    refused = newcomer("import", file)
+    assert refused.exit_code == 1
+    assert refused.stderr == f"Error: {file!r} was not imported: there is no such file.\n"

@@ -246,6 +246,19 @@ def test_a_link_that_stood_for_a_skill_is_named_as_one(cli, tmp_path, command):
     assert "brings it back" not in told.stderr
 
 
+@pytest.mark.reads
+@pytest.mark.parametrize("command", ["show", "history", "diff", "copies", "why"])
+@pytest.mark.parametrize("handle", ["haiku", "lib/haiku"])
+def test_a_slash_that_completion_added_to_a_name_changes_nothing(library, cli, command, handle):
+    name = handle.replace("lib", "mine")
+    plain, slashed = cli(command, name), cli(command, f"{name}/")
+    assert (slashed.exit_code, slashed.stdout) == (plain.exit_code, plain.stdout)
+    assert slashed.exit_code == 0
+    near = cli("show", "hiaku/")
+    assert near.exit_code == 1
+    assert near.stderr == "Error: No skill named 'hiaku'. Did you mean 'haiku'?\n"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

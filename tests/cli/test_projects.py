@@ -112,10 +112,36 @@ def test_a_checkouts_folder_that_becomes_a_source_for_everywhere_is_named(cli, t
     (tmp_path / "app" / ".git").mkdir(parents=True)
     write_skill(home / "release")
     said = cli("sync", str(home)).stderr
-    assert f"{home} lies in the checkout {tmp_path / 'app'}" in said
-    assert "with --scope project only there" in said
+    assert f"{home} is in the checkout {tmp_path / 'app'}" in said
+    change = "skill-registry source update claude --scope project"
+    assert change in said
     assert "checkout" not in cli("sync", str(home)).stderr  # it is a source by now
-    assert cli("sync", str(home), "--scope", "project").stderr == ""
+    refused = cli("sync", str(home), "--scope", "project")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert (
+        f"the source claude has the scope personal; to change it, run: {change}" in refused.stderr
+    )
+    assert cli("list", "--format", "names").stdout == "release\n"
+    assert cli(*change.split()[1:]).exit_code == 0
+    assert cli("list").stdout == ""
+
+
+def test_sync_of_a_whole_checkout_offers_the_folders_of_its_agents(cli, tmp_path, monkeypatch):
+    app = tmp_path / "app"
+    (app / ".git").mkdir(parents=True)
+    write_skill(app / ".claude" / "skills" / "release")
+    (app / ".roo").mkdir()
+    (app / ".roo" / "skills").symlink_to(app / ".claude" / "skills")
+    monkeypatch.chdir(app)
+    said = cli("sync", ".").stderr
+    offer = "skill-registry sync .claude/skills --scope project"
+    assert said.count("is a checkout") == 1
+    assert f"in .claude/skills only in this project, run: {offer}\n" in said
+    assert cli(*offer.split()[1:]).exit_code == 0
+    assert cli("sync").exit_code == 0
+    assert "checkout" not in cli("sync", ".").stderr
+    assert cli("list", "--format", "names").stdout == "release\n"
+    monkeypatch.chdir(tmp_path)
     assert cli("list").stdout == ""
 
 

@@ -5,6 +5,8 @@ import sqlite3
 
 import pytest
 
+from tests.conftest import write_skill
+
 
 @pytest.mark.both
 def test_sources_are_listed_with_everything_known(library, cli):
@@ -71,6 +73,21 @@ def test_discover_finds_the_folders_of_agents(cli, tmp_path, root):
         "suggested_name": "claude",
         "source": "claude",
     }
+
+
+@pytest.mark.parametrize("ask", [["list"], ["search", "pdf"], ["list", "--tag", "x"]])
+def test_sources_that_were_never_read_are_not_called_empty(cli, root, tmp_path, ask):
+    write_skill(root / "pdf", description="Reads every PDF.")
+    cli("source", "add", str(root), "--name", "mine")
+    told = cli(*ask)
+    command = "To read it, run: skill-registry sync\n"
+    assert (told.exit_code, told.stderr) == (0, f"1 source is not read yet: mine. {command}")
+    write_skill(tmp_path / "other" / "one")
+    cli("sync", str(tmp_path / "other"))
+    told = cli("search", "pdf").stderr
+    assert told == f"1 source is not read yet: mine. {command}No skills match.\n"
+    cli("sync")
+    assert cli("list", "--tag", "x").stderr == "No skill has the tag 'x': none has a tag.\n"
 
 
 def test_discover_registers_what_is_new_where_it_is_asked_to(cli, tmp_path):

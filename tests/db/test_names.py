@@ -39,9 +39,9 @@ def test_a_hidden_skill_is_seen_again_when_the_stronger_source_goes(two):
 
 
 def test_another_scope_changes_who_hides_whom(two, tmp_path):
-    two.sync(str(tmp_path / "mine"), scope="project")
+    two.update_source("mine", scope="project")
     assert refs(two) == ["alpha", "beta", "mine/review", "project/review"]
-    two.sync(str(tmp_path / "project"), scope="team")
+    two.update_source("project", scope="team")
     assert refs(two) == ["alpha", "beta", "review"]
     assert {skill.source for skill in two.list() if skill.name == "review"} == {"mine"}
 

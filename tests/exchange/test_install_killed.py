@@ -12,9 +12,10 @@ from registry.api import SkillRegistry
 from registry.disk import atomic
 from registry.errors import LockMissing, PullRefused
 from registry.exchange import placing, several
-from registry.exchange.pull import remove, update
+from registry.exchange.interrupted import FOLDER, interrupted, note
+from registry.exchange.pull import at_work, remove, update
 from registry.exchange.targets import Target
-from registry.settings import Settings
+from registry.settings import Settings, data_folder
 from tests.changes import faults
 from tests.exchange.places import BOTH, Place, tree
 
@@ -118,6 +119,48 @@ def test_killed_at_each_step_all_agents_see_the_old_or_all_the_new_and_the_next_
     assert states == {False, True}  # killed before it counted, and after
 
 
+@pytest.mark.parametrize("what", WORK)
+def test_a_sync_clears_up_after_a_killed_pull(killed, what):
+    _, old, new = killed.do(what)
+    left = 0
+    for step in killed.steps():
+        left += any(killed.project.rglob(".exchange-*"))
+        killed.library.sync()
+        assert killed.seen() in (old, new), step
+        assert tree(killed.project) in (killed.old, killed.new), step
+        assert interrupted() == []
+    assert left
+
+
+def test_a_sync_leaves_alone_what_a_running_pull_works_on(killed):
+    killed.place.pull("alpha", agents=BOTH)
+    target = killed.place.target
+    with at_work(killed.library.core, target) as work:
+        draft = killed.project / ".exchange-0123456789abcdef.skill-registry"
+        draft.mkdir(mode=0o700)
+        killed.library.sync()
+        assert draft.is_dir()
+        assert work.locked
+        assert interrupted() == [target]
+    assert interrupted() == []
+
+
+def test_a_sync_clears_up_nothing_where_a_project_is_gone_or_a_note_is_not_ours(killed, tmp_path):
+    note(Target.project(str(killed.project)))
+    shutil.rmtree(killed.project)
+    killed.library.sync()
+    assert interrupted() == []
+    assert not killed.project.exists()
+    pulls = data_folder() / FOLDER
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (pulls / "stranger").write_text(json.dumps({"path": str(elsewhere), "is_global": False}))
+    draft = elsewhere / ".exchange-0123456789abcdef.skill-registry"
+    draft.mkdir(mode=0o700)
+    killed.library.sync()
+    assert draft.is_dir()
+
+
 def test_killed_while_it_removes_from_a_folder_the_skill_is_whole_or_gone(killed, library, project):
     to = project / "to"
     library.pull([library.resolve("alpha"), library.resolve("beta")], str(to))
@@ -167,6 +210,7 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     killed.begin(lambda place: place.pull("alpha"))
     with monkeypatch.context() as patch:
         patch.setattr(several, "in_order", lambda parts: sorted(parts, key=lambda one: one.label))
+        patch.setattr(faults, "every_step", True)  # between two renames there is only one
         seen = [killed.seen() for _ in killed.steps()]
         assert any(len(one) == 1 for one in seen)  # one agent has it, and the other has not
     monkeypatch.setattr(several.Several, "found", classmethod(lambda *_: None))

@@ -15,7 +15,7 @@ from registry.disk import atomic as change_files
 from registry.disk.paths import STATE_SUFFIX
 from registry.errors import LockFileInvalid, PullClash, PullRefused, SkillInaccessible
 from registry.exchange import content, placing, staging
-from registry.settings import Settings
+from registry.settings import Settings, data_folder
 from tests import program
 from tests.changes import faults
 
@@ -345,6 +345,7 @@ class Killed:
     def reset(self):
         shutil.rmtree(self.to)
         shutil.copytree(self.to.with_name("saved"), self.to)
+        shutil.rmtree(data_folder() / "pulls", ignore_errors=True)  # so that the steps are the same
 
     def pull(self, step):
         """Pull in a child that is killed at a step; tell whether it came to its end."""

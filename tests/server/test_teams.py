@@ -10,6 +10,7 @@ from registry.api import SkillRegistry
 from registry.db.copy import copy
 from registry.db.open import open_backend
 from registry.db.queries.filters import Filters
+from registry.db.remote.rights import VIEWS
 from registry.db.usage import Place
 from registry.errors import RegistryError, RightMissing, SkillNotFound, UsageProblem
 from registry.exchange.remote.sources import new_shorthand
@@ -108,6 +109,10 @@ def answers(registry):
         "prompt": lambda: registry.prompt().text,
         "trash": registry.trash,
     }
+    for view in VIEWS:
+        questions[f"view {view}"] = lambda view=view: sorted(
+            registry.core.reader.rows(f"SELECT * FROM {view}"), key=repr
+        )
     for word in ("pdf", "notes", "plan", SECRET, f"{SECRET} plan notes", "indigos"):
         questions[f"search {word}"] = lambda word=word: [
             record(hit) for hit in registry.search(word)

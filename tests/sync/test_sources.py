@@ -1,6 +1,7 @@
 """Sources as people name them: what is registered, what is meant, what is suggested."""
 
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -105,13 +106,16 @@ def test_the_folder_of_a_skill_means_its_source_and_no_other(two, tmp_path):
 
 
 @pytest.mark.both
-def test_a_scope_given_later_is_kept_and_nothing_else_is_changed(two):
-    before = {source.name: source for source in two.sources()}
-    two.sync("one", scope="team")
-    after = {source.name: source for source in two.sources()}
-    assert (after["one"].scope, after["other"].scope) == ("team", before["other"].scope)
-    two.sync("other", scope="team", dry_run=True)
-    assert two.sources()[1].scope == "personal"
+def test_a_sync_does_not_change_the_scope_of_a_source_but_names_the_command_that_does(two):
+    for options in ({}, {"dry_run": True}):
+        with pytest.raises(UsageProblem) as refused:
+            two.sync("one", scope="team", **options)
+        assert str(refused.value) == (
+            "the source one has the scope personal; to change it, run: "
+            "skill-registry source update one --scope team"
+        )
+    assert {source.scope for source in two.sources()} == {"personal"}
+    assert two.sync("one", scope="personal").complete
 
 
 def test_name_and_scope_go_with_one_folder(two, tmp_path):
@@ -266,3 +270,40 @@ def test_a_repository_that_is_no_folder_of_skills_is_refused_with_its_address(re
     with pytest.raises(SourceInvalid, match=f"to pin a repository: {bare.as_uri()}#v1"):
         registry.sync(f"{bare}#v1")
     assert registry.sources() == []
+
+
+@pytest.fixture
+def nested(registry, root, skill):
+    """Register a source, and later a source in it that has all but one of its skills."""
+    for number in range(12):
+        skill(f"team/skill-{number}")
+    skill("own")
+    registry.sync(str(root), name="all")
+    registry.sync(str(root / "team"), name="team")
+    return registry
+
+
+@pytest.mark.both
+def test_skills_that_a_later_source_inside_has_are_handed_over_without_a_question(nested):
+    report = nested.sync()
+    assert {one.name: (one.outcome, one.kept) for one in report.sources} == {
+        "all": ("ok", 0),
+        "team": ("ok", 0),
+    }
+    assert {one.name: one.skills for one in nested.sources()} == {"all": 1, "team": 12}
+    assert nested.sync().complete
+
+
+def test_a_source_that_holds_nothing_but_a_later_source_is_in_line(nested):
+    nested.delete("own")
+    first, second = nested.sync(), nested.sync()
+    assert first.complete
+    assert second.complete
+    assert {one.name: one.skills for one in nested.sources()} == {"all": 0, "team": 12}
+
+
+def test_skills_below_a_later_source_that_is_away_are_kept(nested, root):
+    shutil.rmtree(root / "team")
+    outcomes = {one.name: one.outcome for one in nested.sync().sources}
+    assert outcomes == {"all": "shrunk", "team": "missing"}
+    assert {one.name: one.skills for one in nested.sources()} == {"all": 13, "team": 12}

@@ -94,11 +94,29 @@ class TestListSkills:
         registry.sync()
         assert "empty" in call("list_skills")["skills"]
 
-    def test_a_folder_that_only_holds_folders_with_skills_counts_once(self, call, registry, folder):
+    def test_a_folder_that_only_holds_folders_with_skills_is_not_listed_as_it_is_not_read(
+        self, call, registry, folder
+    ):
         write_skill(folder / "writing" / "haiku")
-        write_skill(folder / "writing" / "prose")
-        registry.sync()
-        assert call("list_skills")["skills"].count("writing") == 1
+        for _ in range(2):
+            assert "writing" not in call("list_skills")["skills"]
+            assert "SKILL.MD not found" in call("get_skill", skill_name="writing")["error"]
+            registry.sync()
+        write_skill(folder / "writing")
+        assert "writing" in call("list_skills")["skills"]
+
+    def test_what_is_on_disk_now_is_listed_without_a_sync(self, call, folder):
+        write_skill(folder / "fresh")
+        write_skill(folder / "quiet", extra="disable-model-invocation: true\n")
+        (folder / "empty").mkdir()
+        (folder / ".git").mkdir()
+        (folder / "alias").symlink_to(folder / "weather")
+        (folder / "quiet-alias").symlink_to(folder / "quiet")
+        os.mkdir(os.fsencode(folder) + b"/caf\xe9")
+        shutil.rmtree(folder / "web_search")
+        assert call("list_skills") == {
+            "skills": ["alias", "calculator", "empty", "fresh", "weather"]
+        }
 
     def test_names_with_two_dots_or_a_backslash_are_excluded(self, call, registry, folder):
         for name in ("a..b", "c\\d", ".hidden"):
@@ -117,7 +135,6 @@ class TestListSkills:
         assert call("list_skills")["skills"] == [
             "calculator",
             "review",
-            "suite",
             "weather",
             "web_search",
         ]
@@ -271,8 +288,8 @@ def test_a_folder_on_another_machine_is_answered_in_the_same_words(call, registr
         (folder / name / "SKILL.md").write_bytes(data)
     registry.sync()
     names = call("list_skills")["skills"]
-    assert {"empty", "suite", "latin", "full", "large"} < set(names)
-    here = {name: call("get_skill", skill_name=name) for name in [*names, "nothing"]}
+    assert {"empty", "latin", "full", "large"} < set(names)
+    here = {name: call("get_skill", skill_name=name) for name in [*names, "suite", "nothing"]}
     with registry.core.writer.transaction() as connection:
         connection.exec_driver_sql("UPDATE sources SET host = 'elsewhere'")
     assert call("list_skills")["skills"] == names
@@ -407,7 +424,7 @@ class TestWhatIsShown:
         registry.sync(str(root), name="mine", scope="team")
         assert shown() == shown(scope="team") == ["alpha"]
         assert shown(scope="personal") == shown(personality="coder") == []
-        registry.sync(str(root), scope="project")
+        registry.update_source("mine", scope="project")
         assert shown(workdir=str(root.parent)) == ["alpha"]
         assert shown(workdir=str(tmp_path.parent)) == []
 

@@ -213,7 +213,13 @@ def test_required_tools_may_stand_below_ethos(registry, root, skill, listed):
 
 def test_skill_view_requires_a_name_string(registry):
     parameters = ethos.EthosToolset(Context(registry.core)).tools()[1].parameters
-    assert parameters["properties"]["name"]["type"] == "string"
+    assert parameters["properties"]["name"] == {
+        "type": "string",
+        "description": (
+            "Skill name (matches the name: field in the skill's frontmatter; not the directory id, "
+            "though they're typically identical)"
+        ),
+    }
     assert parameters["required"] == ["name"]
 
 

@@ -169,7 +169,23 @@ class TestPlain:
         for entry in toolsets[name].schemas(style):
             assert "anyOf" not in json.dumps(parameters(entry, style))
         for tool, part, _ in each(toolsets[name], style):
-            assert "additionalProperties" not in part, tool
+            if style != "openai":
+                assert "additionalProperties" not in part, tool
+            assert part.get("additionalProperties", False) is False, tool
+
+
+def test_closed_objects_are_served_as_closed_in_the_style_openai(toolsets):
+    for name in TOOLSETS:
+        closed = {
+            tool.name: "additionalProperties" in tool.parameters for tool in toolsets[name].tools()
+        }
+        served = {
+            entry["function"]["name"]: "additionalProperties" in entry["function"]["parameters"]
+            for entry in toolsets[name].schemas("openai")
+        }
+        assert served == closed
+    (skill,) = toolsets["wave"].schemas("openai")
+    assert skill["function"]["parameters"]["additionalProperties"] is False
 
 
 @pytest.mark.parametrize("name", TOOLSETS)

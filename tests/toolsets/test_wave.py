@@ -317,6 +317,22 @@ class TestOtherErrors:
         registry.sync(str(root))
         assert refused("bomb")["errorDetails"]["type"] == "skill_malformed"
 
+    @pytest.mark.parametrize("front", ["name: [broken", 'name: broken\n  tags: "x', "\tname: x"])
+    def test_broken_yaml_without_a_body_is_malformed(self, refused, registry, root, front):
+        (root / "broken").mkdir()
+        (root / "broken" / "SKILL.md").write_text(f"---\n{front}\n---\n")
+        registry.sync(str(root))
+        answer = refused("broken")
+        assert answer["errorDetails"]["type"] == "skill_malformed"
+        assert len(answer["errorDetails"]["suggestions"]) > 1
+
+    def test_front_matter_without_a_description_or_body_is_invalid(self, refused, registry, root):
+        for front in ("name: bare\n", ""):
+            (root / "bare").mkdir(exist_ok=True)
+            (root / "bare" / "SKILL.md").write_text(f"---\n{front}---\n")
+            registry.sync(str(root))
+            assert refused("bare")["errorDetails"]["type"] == "skill_invalid"
+
     @pytest.mark.usefixtures("settled")
     def test_a_file_that_cannot_be_read_is_inaccessible(self, refused, registry, root, skill, deny):
         folder = skill("closed")

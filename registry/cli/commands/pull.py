@@ -11,7 +11,8 @@ import click
 
 from registry.cli import complete, escape, options
 from registry.cli.column import Column
-from registry.cli.confirm import confirm_addresses
+from registry.cli.confirm import choose as ask_which
+from registry.cli.confirm import confirm_addresses, is_terminal
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import SyncProgress, waiting
@@ -19,12 +20,15 @@ from registry.cli.pulled import explain, tell_fetched, tell_origins, tell_strang
 from registry.cli.pulling import agents_of, target_of, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
+from registry.cli.width import fit
 from registry.db.queries.filters import Filters
 from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
+    from registry.exchange.bringing import OfferedSkill
     from registry.exchange.lockfile import Mode
+    from registry.exchange.remote.offered import Choose
     from registry.exchange.targets import Target
     from registry.exchange.told import How, Pulled
     from registry.model import Skill
@@ -61,8 +65,11 @@ def chosen_skills(
     skills: Sequence[str] = (),
     target: "Target | None" = None,
     dry_run: bool = False,
+    choose: "Choose | None" = None,
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
+
+    ``choose``: how one chooses among several at an address.
 
     Of namesakes it is the one that was pulled to ``target`` before, unless a ref names another.
     ``dry_run``: no address is fetched, or becomes a source.
@@ -73,7 +80,9 @@ def chosen_skills(
             raise click.UsageError(_FOLDER.format(path=escape.line(name)))
     addresses = [name for name in names if session.registry.is_address(name)]
     if addresses and not tags:
-        choice = partial(session.registry.skills_at, skills=skills, every=every, dry_run=dry_run)
+        choice = partial(
+            session.registry.skills_at, skills=skills, every=every, dry_run=dry_run, choose=choose
+        )
         return _of_addresses(session, names, addresses, choice, personality)
     if skills:
         raise click.UsageError("--skill goes with an ADDRESS; skills are named themselves.")
@@ -137,6 +146,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @session_command(
     "skill-registry pull code-review --agent claude-code --agent codex",
     "skill-registry pull github:owner/repo --skill code-review -a claude-code",
+    "skill-registry pull github:owner/repo --list    # what does it offer?",
     "skill-registry pull                          # all of this project's, up to date",
     "skill-registry pull --check                  # what is behind, edited or gone?",
     "skill-registry pull --remove code-review",
@@ -171,6 +181,9 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     help="Record folders as installed that no pull made: with names those with equal files, else "
     "all that the 'skills' command line (npm) installed.",
 )
+@click.option(
+    "--list", "lists", is_flag=True, help="List the skills that an ADDRESS offers; install nothing."
+)
 @click.option("--remove", is_flag=True, help="Remove what was pulled under these names.")
 @options.yes_fetch_option
 @options.format_options
@@ -186,14 +199,16 @@ def command(
     force: bool,
     dry_run: bool,
     offline: bool,
+    lists: bool,
     yes: bool,
     **given: Any,
 ) -> None:
     """Put skills where agents look, or into a folder, as they are now.
 
     NAME is a skill's, or an address ("source add --help"), which becomes a source first. The short
-    form owner/repo is shown in full and has to be confirmed. The source or address of each
-    installed skill is printed.
+    form owner/repo is shown in full and has to be confirmed. If an address offers several skills,
+    choose with --skill or --all; on a terminal you are asked. --list only lists them. The source or
+    address of each installed skill is printed.
 
     --agent means its folder in this project (the git checkout around the current folder, else that
     folder), with --global the one for all projects. Several agents share one copy and have links to
@@ -209,6 +224,12 @@ def command(
     """
     from registry.exchange.told import How
 
+    if lists:
+        others = (to, agent, is_global, mode, theirs, force, dry_run, offline, *given.values())
+        if sum(map(bool, others)) > bool(given["names"]):
+            raise click.UsageError("--list requires an ADDRESS and no other option.")
+        _list_offered(session, given["names"], yes=yes)
+        return
     adopts = given["adopt"] and any(given[way] for way in ("names", "tags", "every"))
     if adopts:
         given["adopt"] = False
@@ -229,7 +250,7 @@ def command(
     is_named = bool(agent or to is not None)
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
-    done = _done(session, target, how, doing, given, is_named=is_named)
+    done = _done(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
         tell_origins(session, target, done)
@@ -280,13 +301,14 @@ def _done(
     given: Mapping[str, Any],
     *,
     is_named: bool,
+    may_ask: bool,
 ) -> "Sequence[Pulled]":
     """Do what was asked for, and return what became of each skill."""
     from registry.exchange import pull as pulling
 
     core, names = session.registry.core, given["names"]
     is_check = "check" in doing
-    with waiting(session.console, "comparing" if is_check else "pulling"):
+    with waiting(session.console, "comparing" if is_check else "pulling") as end:
         if "remove" in doing:
             return pulling.remove(core, target, pulling.folders_of(target, names), how)
         if "adopt" in doing:
@@ -299,7 +321,10 @@ def _done(
             return _checked(session, target, given)
         chosen = None
         if is_named or not names or given["personality"] is not None:
-            chosen = chosen_skills(session, target=target, dry_run=how.dry_run, **given)
+            choose = partial(_choose, session, end) if may_ask and is_terminal(session) else None
+            chosen = chosen_skills(
+                session, target=target, dry_run=how.dry_run, choose=choose, **given
+            )
     if not is_named and (chosen is not None or (names and not pulling.is_locked(target))):
         raise click.UsageError(WHERE)
     with SyncProgress(session.console) as progress:
@@ -308,6 +333,29 @@ def _done(
             return pulling.pull(core, chosen, target, how)
         folders = pulling.folders_of(target, names) if names else None
         return pulling.update(core, target, folders, how)
+
+
+def _choose(
+    session: Session, begin: "Callable[[], None]", offered: "Sequence[Skill]"
+) -> "list[Skill]":
+    """Ask which of the skills at an address are meant; ``begin`` is called first."""
+    begin()
+    lines = [f"{escape.line(one.name)}: {escape.prose(one.description)}" for one in offered]
+    width = session.console.width - len(str(len(lines))) - 2
+    shown = [fit(line, width, ellipsis=session.console.ellipsis) for line in lines]
+    return [offered[place] for place in ask_which(session, shown)]
+
+
+def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
+    """Print the skills that addresses offer; nothing is installed, or becomes a source."""
+    from registry.exchange.bringing import offered_at
+
+    if not names or not all(map(session.registry.is_address, names)):
+        raise click.UsageError("--list requires an ADDRESS; 'list' lists registered skills.")
+    confirm_names(session, names, yes=yes)
+    with waiting(session.console, "fetching"):
+        found = [one for name in names for one in offered_at(session.registry.core, name)]
+    emit(session, found, OFFERED, name=lambda one: one.name)
 
 
 def _checked(session: Session, target: "Target", given: Mapping[str, Any]) -> "Sequence[Pulled]":
@@ -324,6 +372,12 @@ def _checked(session: Session, target: "Target", given: Mapping[str, Any]) -> "S
 
 
 DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})
+
+
+OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
+    Column("SKILL", lambda one: one.name, style="bold", cut="middle"),
+    Column("DESCRIPTION", lambda one: one.description, prose=True),
+)
 
 
 COLUMNS: Final[Sequence[Column["Pulled"]]] = (

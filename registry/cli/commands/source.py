@@ -172,12 +172,16 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
 @options.as_admin_option
 @options.json_option
 def update(session: Session, /, *, name: str, as_admin: bool, **change: Any) -> None:
-    """Change what a source is called, how strong it is, what it is pinned to, or who sees it."""
+    """Change what a source is called, how strong it is, what it is pinned to, or who sees it.
+
+    The remote is asked whether it has the branch or tag of --ref; if not, nothing is changed.
+    """
     if all(one is None for one in change.values()):
         raise click.UsageError(
             "Say what to change: --scope, --priority, --name, --ref, --team or --owner."
         )
-    source = session.registry.update_source(name, as_admin=as_admin, **change)
+    with waiting(session.console, "asking"):
+        source = session.registry.update_source(name, as_admin=as_admin, **change)
     shown = escape.line(source.name)
     strong = f"{source.scope}, priority {source.priority}"
     done = f"Changed the source {shown} ({strong}): {place_of(source)}"

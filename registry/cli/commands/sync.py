@@ -90,8 +90,6 @@ def command(
         )
     confirm_addresses(session, targets, yes=yes or given["dry_run"])
     tell_nesting(session, targets)
-    if given["scope"] is None:
-        tell_project(session, targets)
     before = {one.path for one in registry.sources(counted=False)}
     try:
         with SyncProgress(console) as progress:
@@ -102,6 +100,8 @@ def command(
     limit = None if session.verbose else MAX_SHOWN
     session.answer(report.to_dict(), draw_report(console, report, limit))
     _tell_remotes(console, report, before)
+    if given["scope"] is None:
+        tell_project(session, targets, before)
     _tell(session, report, hints=not session.as_json)
     if not targets:
         _tell_unadopted(session)

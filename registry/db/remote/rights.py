@@ -46,7 +46,7 @@ _ONLY_READ: Final = ("usage", "content_uses", "audit", "alembic_version")
 TABLES: Final = (*_WRITTEN, *_ONLY_READ)
 """All that somebody may read; who is in which team, and whose a host is, is not among it."""
 
-VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day")
+VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day", "source", "finding")
 INVOKED_FROM: Final = 150000
 """The version of the server from which a view can show no more than who asks may see."""
 

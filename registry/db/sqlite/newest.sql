@@ -264,4 +264,17 @@ CREATE TABLE audit (
 );
 CREATE INDEX ix_skills_unseen ON skills (source_id) WHERE live = 0;
 CREATE INDEX ix_skills_installed ON skills (source_id) WHERE installed IS NOT NULL;
-INSERT INTO alembic_version VALUES ('0021');
+CREATE VIEW source AS 
+SELECT src.name, src.scope, src.priority, src.enabled > 0 AS enabled,
+    (SELECT count(*) FROM skills s WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document') AS skills,
+    (SELECT count(*) FROM skills s WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) AS held,
+    src.path, src.host, src.project, src.owner, src.team, src.precedence, src.added_at,
+    src.last_sync_at, src.last_result, src.kind AS remote_kind, src.url AS remote_url,
+    src.pin AS remote_ref, src.part AS remote_part, src.version AS remote_version, src.fetched_at
+FROM sources src;
+CREATE VIEW finding AS 
+SELECT CASE WHEN s.status <> 'no_document' THEN s.ref END AS skill, src.name AS source, d.folder,
+    d.severity, d.code, d.path, d.line, d.message, d.fix
+FROM diagnostics d JOIN sources src ON src.id = d.source_id LEFT JOIN skills s ON s.id = d.skill_id
+WHERE d.skill_id IS NULL OR s.live = 1;
+INSERT INTO alembic_version VALUES ('0022');

@@ -134,7 +134,9 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     file = os.path.abspath(os.path.expanduser(text))
     if os.path.isfile(file):  # what is no archive is a slip: no host is told of it
         return Address("archive", f"file://{quote(file)}") if _is_archive(text) else None
-    short = None if text.startswith((".", "~", "/")) else _SHORT.fullmatch(text)
+    # An archive that is not there is a slip as well.
+    is_file = text.startswith((".", "~", "/")) or _is_archive(text)
+    short = None if is_file else _SHORT.fullmatch(text)
     return None if short is None else replace(_of_short(hosts["github"], short), is_short=True)
 
 

@@ -1,8 +1,9 @@
 """What an address offers, for who takes skills from it in one go."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from typing import TypeAlias
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
@@ -14,6 +15,9 @@ from registry.exchange.remote.address import Address, meant
 from registry.exchange.remote.sources import address_of, remove, sync
 from registry.exchange.remote.urls import bare
 from registry.model import Skill, Source
+
+Choose: TypeAlias = Callable[[Sequence[Skill]], Sequence[Skill]]
+"""Returns those of several skills that are wanted."""
 
 
 def is_address(core: Core, name: str) -> bool:
@@ -39,10 +43,12 @@ def skills_at(
     skills: Sequence[str] = (),
     every: bool = False,
     dry_run: bool = False,
+    choose: Choose | None = None,
 ) -> list[Skill]:
     """Fetch an address, which becomes a source, and return what is chosen of its skills.
 
-    ``skills``: those of these names; else ``every`` one, or the only one. A source that has the
+    ``skills``: those of these names; else ``every`` one, or the only one. Of several ``choose``
+    returns those that are wanted. A source that has the
     whole repository already is the one that is fetched; one that was made for this goes again where
     the choice fails. ``dry_run``: nothing is fetched, and what is not a source yet is refused. What
     is held back until the source is trusted is left out, and told (`Core.warn`). Raises
@@ -68,8 +74,8 @@ def skills_at(
         if synced.remote is None:
             raise UsageProblem(message=f"{address} is a folder here: name the skills themselves")
     try:
-        return _chosen(core, name, address, part, skills, every=every)
-    except RegistryError:
+        return _chosen(core, name, address, part, skills, every=every, choose=choose)
+    except BaseException:  # also where the user was asked, and ended the command
         if name not in known:
             remove(core, name)
         raise
@@ -96,7 +102,14 @@ def _is_own(source: Source, asked: Address) -> bool:
 
 
 def _chosen(
-    core: Core, source: str, address: str, part: str, names: Sequence[str], *, every: bool
+    core: Core,
+    source: str,
+    address: str,
+    part: str,
+    names: Sequence[str],
+    *,
+    every: bool,
+    choose: Choose | None,
 ) -> list[Skill]:
     offered, held = _offered(core, source, part)
     if names:
@@ -107,6 +120,8 @@ def _chosen(
         told = ", ".join(one.name for one in held)
         core.warn(f"{source}: {told} held back until the source is trusted")
     if len(offered) > 1 and not every:
+        if choose is not None:
+            return list(choose(offered))
         raise SeveralSkills(path=address, names=[one.name for one in offered])
     return offered
 

@@ -148,7 +148,10 @@ class SourceChange(source_changes.Change, total=False):
 def update(
     core: Core, name: str, ref: str | None = None, **change: Unpack[source_changes.Change]
 ) -> Source:
-    """Change a source; see `SkillRegistry.update_source`. ``ref``: its pin; empty: none."""
+    """Change a source; see `SkillRegistry.update_source`.
+
+    ``ref``: its pin, which the remote is asked for; empty: none.
+    """
     if unknown := change.keys() - source_changes.Change.__annotations__.keys():
         told = ", ".join(["ref", *source_changes.Change.__annotations__])
         raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
@@ -158,6 +161,7 @@ def update(
         from registry.db.writes.sources import record_remote
         from registry.exchange.remote.address import check_ref
         from registry.exchange.remote.checkout import Checkout, home_of
+        from registry.exchange.remote.git import Git
 
         if source.remote is None or source.remote.kind != "git":
             raise UsageProblem(message=f"{source.name} is no git repository: it has no pin")
@@ -166,6 +170,8 @@ def update(
         remote = replace(source.remote, ref=ref or None)
         with Checkout.locked(home_of(source.path, source.name)) as checkout:
             checkout.check_asked(source.remote, source.name, remote)
+            if ref:
+                Git(remote.url, "", Bounds(seconds=ASK_SECONDS)).find(ref)
             # What of it is refused changes no pin.
             changed = source_changes.update(core, source.name, **change)
             pins = [source.remote.ref, remote.ref]

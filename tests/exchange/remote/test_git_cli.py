@@ -43,6 +43,17 @@ def test_a_held_skill_is_in_list_all_and_nowhere_else(cli, synced):
     assert "/dev/tcp" not in cli("tools", "call", "read_skill", '{"name": "evil"}').output
 
 
+def test_show_reports_that_a_skill_is_quarantined(cli, synced):
+    assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is True
+    assert json.loads(cli("show", "alpha", "--json").stdout)["quarantined"] is False
+    told = "quarantined (agents don't see it until you run: skill-registry source trust team)"
+    assert told in cli("show", "evil").stdout
+    assert "quarantined" not in cli("show", "alpha").stdout
+    cli("source", "trust", "team")
+    assert "quarantined" not in cli("show", "evil").stdout
+    assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is False
+
+
 def test_a_server_that_is_away_is_exit_status_1_and_all_stays_readable(cli, synced, upstream):
     shutil.move(upstream.bare, upstream.bare.with_name("away"))
     done = cli("sync")

@@ -9,7 +9,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.disk.locks import FileLock
-from registry.errors import DatabaseBusy, RemoteInvalid, SourceExists
+from registry.errors import DatabaseBusy, RemoteInvalid, RemoteProblem, SourceExists
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.exchange.remote.upstream import (
@@ -144,9 +144,29 @@ def test_a_pin_is_kept_until_it_is_moved(registry, upstream, pin):
     assert registry.sync().complete
 
 
-def test_a_pin_that_is_not_there_keeps_what_was_and_says_so(registry, upstream):
+def test_a_pin_that_the_remote_does_not_have_is_refused_and_changes_nothing(registry, upstream):
     registry.sync(upstream.url)
+    for change in ({}, {"new_name": "other"}):
+        with pytest.raises(RemoteInvalid, match="no branch, tag or commit v9"):
+            registry.update_source("team", ref="v9", **change)
+    assert registry.sources()[0].remote.ref is None
+    assert registry.sync().complete
+
+
+def test_a_pin_that_can_not_be_asked_for_is_refused(registry, upstream):
+    registry.sync(upstream.url)
+    upstream.bare.rename(upstream.bare.with_name("away"))
+    with pytest.raises(RemoteProblem):
+        registry.update_source("team", ref="main")
+    registry.update_source("team", ref="")
+    assert registry.sources()[0].remote.ref is None
+
+
+def test_a_pin_that_went_keeps_what_was_and_says_so(registry, upstream):
+    registry.sync(upstream.url)
+    upstream.publish("gone")
     registry.update_source("team", ref="gone")
+    (upstream.bare / "refs" / "heads" / "gone").unlink()
     report = registry.sync()
     assert not report.complete
     assert "no branch, tag or commit gone" in report.sources[0].message

@@ -126,10 +126,10 @@ def test_the_toolset_of_one_folder_shows_it_no_sooner(registry, flat):
     registry.sync(flat.url, name="team")
     basic = registry.toolset("basic")
     missing = {"error": "Skill 'foul' not found in skills folder"}
-    assert basic.call("list_skills", {}) == {"skills": ["fair", "skills"]}
+    assert basic.call("list_skills", {}) == {"skills": ["fair"]}
     assert basic.call("get_skill", {"skill_name": "foul"}) == missing
     registry.trust_source("team")
-    assert basic.call("list_skills", {}) == {"skills": ["fair", "foul", "skills"]}
+    assert basic.call("list_skills", {}) == {"skills": ["fair", "foul"]}
     assert SHELL in basic.call("get_skill", {"skill_name": "foul"})["documentation"]
 
 

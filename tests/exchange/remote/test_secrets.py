@@ -178,6 +178,8 @@ class TestUpgrade:
             connection.execute(
                 "UPDATE changes SET before = ?", [json.dumps({"alpha": {"url": secret}})]
             )
+            for view in ("source", "finding"):
+                connection.execute(f"DROP VIEW {view}")
             connection.execute("ALTER TABLE changes DROP COLUMN command")
             connection.execute("DROP INDEX ix_skills_installed")
             connection.execute("ALTER TABLE skills DROP COLUMN installed")

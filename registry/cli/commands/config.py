@@ -1,0 +1,128 @@
+"""`skill-registry config`."""
+
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from registry.cli import options
+from registry.cli.column import Column
+from registry.cli.group import session_command
+from registry.cli.listing import emit
+from registry.cli.session import Session
+from registry.text import masked
+
+DEFAULT: Final = "default"
+
+
+class Setting(NamedTuple):
+    """A setting in force, and where its value comes from."""
+
+    name: str
+    value: Any
+    origin: str
+
+
+COLUMNS: Final[Sequence[Column[Setting]]] = (
+    Column("SETTING", lambda one: one.name),
+    Column("VALUE", lambda one: _text(one.value), max_width=1000, cut="start"),
+    Column("FROM", lambda one: one.origin, max_width=1000, cut="start"),
+)
+
+
+@session_command(
+    "skill-registry config",
+    "skill-registry config --json | jq '.[] | select(.origin != \"default\")'",
+    starts_new=True,
+)
+@options.format_options
+def command(session: Session) -> None:
+    """Print the settings in force, and where each comes from.
+
+    A value comes from an option, an environment variable, the settings file, or is the default.
+    The database is not opened. Passwords and tokens are not printed.
+    """
+    found = [*_global(session), *_of_file(session)]
+    emit(session, found, COLUMNS, to_record=lambda one: one._asdict())
+
+
+def _global(session: Session) -> Iterator[Setting]:
+    """Yield what options and environment variables decide."""
+    from registry.db.open import open_backend
+    from registry.settings import default_settings_file
+
+    settings = session.settings
+    with closing(open_backend(session.db, settings)) as backend:
+        yield Setting("database", backend.path, _origin("db"))
+    path = os.path.abspath(os.path.expanduser(session.config or default_settings_file()))
+    yield Setting("settings_file", path if os.path.exists(path) else None, _origin("config"))
+    variable = "SKILL_REGISTRY_TOKEN"
+    is_set = bool(os.environ.get(variable))
+    yield Setting("token", "set" if is_set else None, _variable(variable) if is_set else DEFAULT)
+
+
+def _of_file(session: Session) -> Iterator[Setting]:
+    """Yield what the settings file decides."""
+    from registry.settings import default_settings_file, settings_data
+
+    path = Path(os.path.expanduser(session.config)) if session.config else None
+    data, settings = settings_data(path), session.settings
+    place = str(path or default_settings_file())
+
+    def origin(*keys: str) -> str:
+        value: object = data
+        for key in keys:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return DEFAULT if value is None else f"file {place}"
+
+    for one in fields(settings):
+        value = getattr(settings, one.name)
+        if one.name == "limits":
+            for key, limit in asdict(value).items():
+                yield Setting(f"limits.{key}", limit, origin("limits", key))
+        elif one.name == "host":
+            variable = "SKILL_REGISTRY_HOST"
+            named = os.environ.get(variable)
+            told = _variable(variable) if named else origin("host")
+            yield Setting("host", named or value or platform.node() or "localhost", told)
+        else:
+            yield Setting(one.name, _shown(value), origin(one.name))
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as JSON has it, without passwords; of personalities their names."""
+    if isinstance(value, Mapping):
+        if all(isinstance(one, str) for one in value.values()):
+            return {key: masked(one) for key, one in value.items()}
+        return sorted(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "-" if value in (None, [], {}) else json.dumps(value, ensure_ascii=False)
+
+
+def _origin(option: str) -> str:
+    """Return where the value of a global option comes from; it works before a command and after."""
+    context: click.Context | None = click.get_current_context()
+    while context is not None:
+        source = context.get_parameter_source(option)
+        if source is ParameterSource.COMMANDLINE:
+            return f"option --{option}"
+        if source is ParameterSource.ENVIRONMENT:
+            return _variable(f"SKILL_REGISTRY_{option.upper()}")
+        context = context.parent
+    return DEFAULT
+
+
+def _variable(name: str) -> str:
+    return f"environment variable {name}"
