@@ -52,15 +52,17 @@ class Prefilter:
         sets = [frozenset(one) for one in told["sets"]]
         self._widths: Sequence[int] = [width for width, _ in told[kind]]
         # The first set of a way says most: only if a text holds one of it, the others are compared.
-        self._ways: dict[str, list[_Way]] = {word: [] for word in words}
+        self._ways: list[_Way] = []
+        self._begun: dict[str, list[int]] = {word: [] for word in words}
         for number in numbers:
             for way in told[kind][number][1]:
                 its = number, tuple(sets[one] for one, _ in way), tuple(b for _, b in way)
                 for needle in its[1][0]:
-                    self._ways.setdefault(needle, []).append(its)
+                    self._begun.setdefault(needle, []).append(len(self._ways))
                 for needle in chain.from_iterable(its[1]):
-                    self._ways.setdefault(needle, [])
-        self._needles = list(self._ways)
+                    self._begun.setdefault(needle, [])
+                self._ways.append(its)
+        self._needles = list(self._begun)
         self._longest = max(map(len, self._needles))
         how = Implementation.ContiguousNFA
         machine: Any
@@ -90,8 +92,8 @@ class Prefilter:
         """
         found: dict[int, list[tuple[int, int]]] = {}
         present = frozenset(hits)
-        begun = frozenset[_Way]().union(*(self._ways[needle] for needle in hits))
-        for number, sets, before in begun:
+        for way in set(chain.from_iterable(map(self._begun.__getitem__, hits))):
+            number, sets, before = self._ways[way]
             if any(map(present.isdisjoint, sets)):
                 continue
             places = [[hits[needle] for needle in present & one] for one in sets]

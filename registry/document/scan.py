@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from registry.document import threats
 from registry.document.behaviours import BEHAVIOURS
-from registry.document.behaviours.quoting import is_asked_for, is_entry, is_indicator
+from registry.document.behaviours.quoting import is_asked_for, is_comment, is_entry, is_indicator
 from registry.document.behaviours.table import Behaviour
 from registry.document.encoded import find_encoded, find_secrets, look
 from registry.document.findings import NEAR, SHOWN, Place, printable
@@ -128,8 +128,11 @@ class _Quotes:
         if place.code in self._excused:
             return True
         # In a program words prove nothing: `payload` is a name like any other.
-        if not self._kind.prose and not is_entry(self._lower, place.offset):
-            return False
+        if not self._kind.prose:
+            if not is_entry(self._lower, place.offset):
+                return False
+            if self._kind.defending and not is_comment(self._lower, place.offset):
+                return True
         if self._kind.prose and is_indicator(
             self._lower, place.offset, self._body, defending=self._kind.defending
         ):

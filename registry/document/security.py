@@ -7,7 +7,7 @@ only noted.
 
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from registry.document import threats
@@ -148,6 +148,8 @@ def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
     places: dict[str, list[Place]] = {}
     for place in scan(text, kind):
         places.setdefault(place.code, []).append(place)
+    if hidden := _hidden(places):
+        places.setdefault(hidden.code, []).append(hidden)
     for code, found in places.items():
         real = [place for place in found if not place.quoted]
         if code in threats.WEAKER and _is_said(text, found, places.get(threats.WEAKER[code], ())):
@@ -159,6 +161,18 @@ def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
         if not real:
             message += "; it seems to be quoted as an example"
         yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix, path)
+
+
+def _hidden(places: Mapping[str, Sequence[Place]]) -> Place | None:
+    """Return a place that manipulates, if the same text does something risky beside it."""
+    real = {code: [one for one in found if not one.quoted] for code, found in places.items()}
+    codes = {code for code, found in real.items() if found}
+    for code in sorted(codes & threats.MANIPULATES):
+        beside = sorted((codes & (threats.MANIPULATES | threats.RISKY)) - {code})
+        if beside and "hidden-action" not in codes:
+            first = real[code][0]
+            return Place("hidden-action", first.offset, f"{first.what}, beside `{beside[0]}`")
+    return None
 
 
 def _is_said(text: str, found: Sequence[Place], stronger: Sequence[Place]) -> bool:

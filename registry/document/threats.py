@@ -113,6 +113,19 @@ TALK: Final = frozenset({"instruction-override", "restrictions-lifted", "fake-tu
 EXHIBITS: Final = frozenset({"destructive-command", "encoded-execution", "reverse-shell"})
 """What skills about attacks and defence show in their texts besides."""
 
+MANIPULATES: Final = frozenset(
+    "concealment claimed-approval instruction-override tool-shadowing restrictions-lifted"
+    " fake-turn".split()
+)
+"""Codes of what a text does to the model, so that nobody notices or stops it."""
+
+RISKY: Final = frozenset(
+    "conversation-sent files-sent secret-asked remote-instructions agent-configuration open-door"
+    " protection-off persistence remote-execution download-then-run required-program"
+    " package-from-address package-look-alike redirected-endpoint".split()
+)
+"""Codes that are warnings alone, and `hidden-action` in a text that manipulates as well."""
+
 WEAKER: Final = {
     "remote-execution": "untraceable-execution",
     "download-then-run": "untraceable-execution",
@@ -134,7 +147,8 @@ ABOUT_DEFENCE: Final = frozenset(
     b"security injection injections jailbreak jailbreaks malicious malware adversarial pentest"
     b" pentesting penetration vulnerability vulnerabilities exploit exploits exploitation attack"
     b" attacks attacker attackers threat threats ctf forensic forensics phishing hardening"
-    b" guardrail guardrails untrusted hacking redteam infosec".split()
+    b" guardrail guardrails untrusted hacking redteam infosec yara sigma siem dfir ioc iocs"
+    b" intrusion compromise compromised seguridad malicioso sicherheit".split()
 )
 ABOUT_DEFENCE_ELSEWHERE: Final = tuple("安全 漏洞 恶意 攻击 注入 渗透 威胁".split())
 """What names and descriptions of skills about attacks and defence say."""

@@ -34,11 +34,11 @@ _IN_WORDS: Final = (string.ascii_letters + string.digits + "_-").encode()
 _CLASSES: Final = bytes(
     ord("#" if byte in _NOISE else "a" if byte in _IN_WORDS else " ") for byte in range(256)
 )
+_INSIDE: Final = tuple(b"a" + b"#" * number + b"a" for number in range(1, 5))
 _WORD: Final = 64
 """Characters on either side of a quote that are taken for its word."""
 
-_CONTINUED: Final = re.compile(r"(?:\\|(?<=[ \t])[`^])\r?\n([ \t]*)")
-_LINE_ENDS: Final = ("\\\n", "\\\r\n", " `\n", " `\r\n", " ^\n", " ^\r\n")
+_CONTINUED: Final = re.compile(r"(?:\\|(?<=[ \t])`)\r?\n([ \t]*)")
 _ESCAPED: Final = re.compile(r"&#(?:x([0-9a-fA-F]{2})|0{0,4}([0-9]{2,3}));|\\u00([2-7][0-9a-fA-F])")
 _UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
 _LATIN: Final = frozenset(string.ascii_letters)
@@ -46,6 +46,9 @@ _LATIN: Final = frozenset(string.ascii_letters)
 
 _WIDE: Final = "\uff01"
 """The first of the letters of full width, behind which are those of formulas."""
+
+
+_FORMULA: Final = re.compile("[\U0001d400-\U0001d7ff]")
 
 
 class Plain(NamedTuple):
@@ -69,15 +72,16 @@ def unmask(text: str, beyond: str) -> Plain:
     """Return the text without disguise. ``beyond``: the text without ASCII."""
     if beyond:
         text = _as_latin(text, beyond)
-    edits = list(_edits(text, beyond))
+    lower = text.encode("ascii", "replace").lower()
+    edits = list(_edits(text, lower, beyond))
     found = []
-    for begin, end, bare, name in _disguised(text):
+    for begin, end, bare, name in _disguised(lower):
         edits.append((begin, end, bare))
         said = printable(text[begin:end].replace("\n", "\\n"))
         found.append(Place("assembled-command", begin, f"`{said}` is `{name}` in disguise"))
-    edits.sort(key=lambda edit: (edit[0], -edit[1]))
     if not edits:
         return Plain(text)
+    edits.sort(key=lambda edit: (edit[0], -edit[1]))
     parts, shifts, done, length = [], [], 0, 0
     for begin, end, plain in edits:
         if begin < done:
@@ -89,11 +93,11 @@ def unmask(text: str, beyond: str) -> Plain:
     return Plain("".join([*parts, text[done:]]), shifts, found)
 
 
-def _edits(text: str, beyond: str) -> Iterator[_Edit]:
-    if any(map(text.__contains__, _LINE_ENDS)):
+def _edits(text: str, lower: bytes, beyond: str) -> Iterator[_Edit]:
+    if (b"\\" in lower and b"\\\n" in lower.replace(b"\r", b"")) or b" `\n" in lower:
         for match in _CONTINUED.finditer(text):
             yield match.start(), match.end(), " " if match[1] else ""
-    if "&#" in text or "\\u00" in text:
+    if (b"&" in lower and b"&#" in lower) or (b"\\" in lower and b"\\u00" in lower):
         for match in _ESCAPED.finditer(text):
             code = int(match[2]) if match[2] else int(match[1] or match[3], 16)
             if (plain := chr(code)).isascii() and plain.isprintable():
@@ -103,24 +107,22 @@ def _edits(text: str, beyond: str) -> Iterator[_Edit]:
             yield match.start(), match.end(), ""
 
 
-def _disguised(text: str) -> Iterator[tuple[int, int, str, str]]:
+def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
     """Yield where the name of a command has quotes, escapes or line ends inside, and the name."""
-    lower = text.encode("ascii", "replace").lower()
-    lower = (
-        lower.replace(b"\\\r\n", b"\\" * 3).replace(b"\\\n", b"\\" * 2).replace(b"$@", b"\\" * 2)
-    )
+    for taken_out in (b"\\\r\n", b"\\\n", b"$@"):
+        lower = lower.replace(taken_out, b"\\" * len(taken_out))
     classes = lower.translate(_CLASSES)
-    place = classes.find(b"a#")
-    while place >= 0:
-        begin = 1 + classes.rfind(b" ", max(0, place - _WORD), place)
-        end = classes.find(b" ", place, place + _WORD)
-        end = end if end >= 0 else min(len(classes), place + _WORD)
-        bare = lower[max(begin, place - _WORD) : end].translate(None, _NOISE).decode()
-        if named := _NAMED.search(bare):
-            if named[1].encode() not in lower[begin:end]:
-                yield max(begin, place - _WORD), end, bare, named[1]
-            place = end
-        place = classes.find(b"a#", place + 1)
+    for inside in _INSIDE:
+        place = classes.find(inside)
+        while place >= 0:
+            begin = 1 + max(place - _WORD, classes.rfind(b" ", max(0, place - _WORD), place))
+            end = classes.find(b" ", place, place + _WORD)
+            end = end if end >= 0 else min(len(classes), place + _WORD)
+            bare = lower[begin:end].translate(None, _NOISE).decode()
+            named = _NAMED.search(bare)
+            if named and named[1].encode() not in lower[begin:end]:
+                yield begin, end, bare, named[1]
+            place = classes.find(inside, end)
 
 
 def _as_latin(text: str, beyond: str) -> str:
@@ -129,8 +131,8 @@ def _as_latin(text: str, beyond: str) -> str:
     That is what full-width letters and those of formulas do anywhere, the others in a word that has
     a Latin letter beside them.
     """
-    alike = _alike()
-    there = "".join(one for one in set(beyond) if ord(one) in alike)
+    alike, letter = _alike()
+    there = "".join({*letter.findall(beyond), *_FORMULA.findall(beyond)})
     if not there:
         return text
     parts, done = [], 0
@@ -144,8 +146,8 @@ def _as_latin(text: str, beyond: str) -> str:
 
 
 @cache
-def _alike() -> dict[int, str]:
-    """Map letters to the Latin ones that they look like, both small and capital."""
+def _alike() -> tuple[dict[int, str], re.Pattern[str]]:
+    """Map letters to the Latin ones that they look like, small and capital; and what finds them."""
     found = dict(LIKE_LATIN)
     for one, latin in LIKE_LATIN.items():
         capital = chr(one).upper()
@@ -155,4 +157,7 @@ def _alike() -> dict[int, str]:
         plain = unicodedata.normalize("NFKC", chr(one))
         if plain.isascii() and len(plain) == 1:
             found[one] = plain
-    return {one: latin for one, latin in found.items() if latin != "-"}
+    letters = {one: latin for one, latin in found.items() if latin != "-"}
+    # Letters beyond the basic plane would make the search a slow one.
+    basic = "".join(chr(one) for one in letters if not _FORMULA.match(chr(one)))
+    return letters, re.compile(f"[{re.escape(basic)}]")

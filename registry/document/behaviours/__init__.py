@@ -14,6 +14,7 @@ from registry.document.behaviours import (
     decoding,
     disclosure,
     execution,
+    gathering,
     leaks,
     packages,
     persistence,
@@ -43,6 +44,7 @@ _THEMES: Final = (
     agents,
     persuasion,
     concealment,
+    gathering,
 )
 
 BEHAVIOURS: Final[tuple[Behaviour, ...]] = tuple(

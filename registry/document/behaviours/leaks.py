@@ -65,7 +65,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
     Behaviour(
         "secret-sent",
         pattern(
-            r"\bfor[ ]\w{1,12}[ ]in[ ][^\n]{0,200}?",
+            r"\bfor[ ]\w{1,12}[ ]in[ ](?!\$\()[^\n]{0,200}?",
             SECRET_FILE,
             r"[\s\S]{0,300}?(?:\|[ ]?(?:curl|nc|ncat|wget)\b|(?:curl|wget)[ ][^\n]{0,160}?",
             _BODY,

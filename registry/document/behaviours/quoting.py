@@ -16,6 +16,7 @@ _TOPIC: Final = re.compile(
     rb"|\bdefen[sc]|malware|malicious|\bsecur|\btriage|\bthreat|injection|jailbreak|\bctf\b|pentest"
     rb"|\bexploit|vulnerab|phishing|\bsecrets?\b|exfiltrat|\breview|\banalyst|supply[ -]chain"
     rb"|tamper"
+    rb"|\bseguridad|\briesgo|\bsicherheit|\bangriff|\bs\?curit\?|\brisque|\byara\b"
     rb"|invisible|backdoor|\brogue|\bunsafe|reverse[ -]shell|red[ -]team|blue[ -]team|intrusion"
 )
 _WARNS: Final = re.compile(
@@ -28,7 +29,8 @@ _WARNS: Final = re.compile(
     rb"|\bgrep -|\bwarn|\bleak|\bthreat|\bvictim|\bbackdoor|\bevidence|\bhides?\b|\bpersist"
     rb"|\bsearch for"
     rb"|\blook(?:s|ing)? (?:for|like)|\bmatch(?:es)?\b|\bbad\b|\bunsafe|\bdangerous|\brisk"
-    rb"|\binjection"
+    rb"|\binjection|\balarm|\brechaz|\bsospech|\bpeligr|\bmalicios|\bataque|\bverd\?chtig"
+    rb"|\bangriff|\bmalveillan|\battaque|\b(?:does|is) (?:it|there|the skill)\b"
     rb"|\b(?:somebody|someone|anyone|attackers?|a package|an? \w{3,20} package) (?:ran|runs|sent"
     rb"|did)"
 )
@@ -53,10 +55,14 @@ _ASKS: Final = re.compile(
     rb":[ *_]{0,3})$"
 )
 
+# An item of a checklist, which asks a question of what is checked.
+_BOX: Final = re.compile(rb"[-*+][ ]\[[ x]\][ ]")
+
 # A string, a comment, or a pair of a name and a string; never a call.
 _ENTRY: Final = re.compile(
     rb"[ \t]*(?:#|//|\*|--[ ]|[\[({]?[ ]?(?:[\"'`][\w .-]{1,40}[\"'`][ ]?[:,][ ]?)?[\[({]?[ ]?"
-    rb"(?:re\.compile\([ ]?)?(?:[rbf]{0,2}[\"'`]|/))"
+    rb"(?:re\.compile\([ ]?)?(?:[rbf]{0,2}[\"'`]|/)"
+    rb"|\$\w{1,20}[ ]?=[ ]?[\"/{])"
 )
 _CALLS: Final = re.compile(
     rb"(?:popen|run|system|exec\w{0,4}|call|check_output|spawn\w{0,4}|eval)\($"
@@ -88,6 +94,8 @@ def is_asked_for(lower: bytes, offset: int, body: int) -> bool:
     before = _before(lower, offset, body, fence)
     if _ASKS.search(before):
         return True
+    if _BOX.match(before):
+        return False
     if fence >= 0 or before[:1] not in (b"-", b"*", b"|", b"", b"+"):
         return False
     begin = lower.rfind(b"\n", 0, offset) + 1
@@ -100,6 +108,12 @@ def is_entry(lower: bytes, offset: int) -> bool:
     above = lower[max(0, begin - 80) : begin].rstrip()
     line = lower[begin : offset + 1]
     return _ENTRY.match(line) is not None and _CALLS.search(above) is None
+
+
+def is_comment(lower: bytes, offset: int) -> bool:
+    """Return True if the line of the text at ``offset`` is a comment."""
+    begin = lower.rfind(b"\n", 0, offset) + 1
+    return lower[begin : offset + 1].lstrip().startswith((b"#", b"//", b"*", b"--"))
 
 
 def _before(lower: bytes, offset: int, body: int, fence: int) -> bytes:

@@ -1,0 +1,235 @@
+"""What is gathered from a machine or a person, and what is put where nobody looks."""
+
+import re
+from typing import Final
+
+from registry.document.behaviours.table import LOCAL, Behaviour, pattern
+
+_KEPT: Final = (
+    r"(?:\.npmrc|\.yarnrc|\.git-credentials|\.docker/config\.json|\.netrc|\.pypirc|\.pgpass"
+    r"|\.aws/credentials|\.ssh/|id_rsa|id_ed25519|\.kube/config|\.gnupg|\.config/(?:gh|gcloud)/"
+    r"|login data|/cookies\b|cookies\.sqlite|logins\.json|key4\.db|\.electrum|\.config/solana"
+    r"|wallet\.dat|/exodus|metamask|\.claude/projects|\.claude\.json|\.kdbx|keychain-db)"
+)
+"""Files that programs keep what gives access in."""
+
+_SEVERAL: Final = rf"[\"'][^\"'\n]{{0,60}}{_KEPT}[\s\S]{{1,120}}?[\"'][^\"'\n]{{0,60}}{_KEPT}"
+"""Two of them as strings, near each other."""
+
+_SENDS: Final = (
+    r"(?:requests\.(?:post|put)|httpx\.(?:post|put)|urlopen|urllib\.request\.request|axios|fetch"
+    r"|https?\.request|sendbeacon|invoke-restmethod|invoke-webrequest|uploadfile|uploadstring"
+    r"|sendmail|aiohttp)\b"
+)
+
+_NEVER: Final = re.compile(
+    rb"\b(?:never|not|don't|nobody|no one|shouldn't|mustn't|refuse|avoid|without|scam\w{0,6}|phish"
+    rb"\w{0,4}|anyone who|legitimate)\b[^.\n]{0,60}$"
+)
+
+
+def _asked(match: re.Match[bytes]) -> bool:
+    """Return True if the sentence before a match doesn't forbid it."""
+    before = match.string[max(0, match.start() - 80) : match.start()]
+    return _NEVER.search(before) is None and not re.search(rb"\b(?:never|don't|not)\b", match[0])
+
+
+BEHAVIOURS: Final = (
+    Behaviour(
+        "secret-sent",
+        pattern(rf"{_SEVERAL}[\s\S]{{0,900}}?{_SENDS}"),
+        "is read, and something is sent",
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(rf"{_SENDS}[\s\S]{{0,900}}?{_SEVERAL}"),
+        "sends something, and such files are read",
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            r"\bread[ ](?:-\w{1,4}[ ]){0,3}-?\w{0,3}s\w{0,3}\b[^\n]{0,200}?\|[ ]?(?:curl|wget|nc)\b"
+        ),
+        "asks for a password and sends it",
+    ),
+    Behaviour(
+        "secret-asked",
+        pattern(
+            r"\b(?:ask|request|prompt|collect|obtain|have|get)\b[^.\n]{0,60}?"
+            r"\b(?:seed|recovery|mnemonic|backup)[ -]?(?:phrase|words)\b",
+        ),
+        "asks for what gives access to a wallet",
+        where="prose",
+        accept=_asked,
+    ),
+    Behaviour(
+        "secret-asked",
+        pattern(
+            r"\b(?:open|read|collect|gather|search|scan|find|copy|look (?:through|into|for))\b"
+            r"[^.\n]{0,120}?(?:\.kdbx|1pux|bitwarden|keepass|lastpass|password[- ]manager (?:export"
+            r"|vault|database)s?|saved (?:browser )?passwords)",
+        ),
+        "reads what a password manager keeps",
+        where="prose",
+        accept=_asked,
+    ),
+    Behaviour(
+        "persistence",
+        pattern(
+            r"(?:\balias (?:sudo|ssh|su|passwd)=|(?:^|[\s;])(?:sudo|su|passwd)\(\)[ ]{0,2}\{)"
+            r"[^\n]{0,400}?(?:curl|wget|\bnc\b|script -|\btee\b|read -)",
+        ),
+        "takes the place of a command that asks for a password",
+    ),
+    Behaviour(
+        "files-sent",
+        pattern(
+            rf"git[ ](?:-c[ ]\S{{1,60}}[ ])?push[ ][^\n]{{0,120}}?https?://(?!{LOCAL})[^\n]{{3,200}}?"
+            r"(?:>[ ]?/dev/null|&>|2>&1)",
+        ),
+        "pushes to another server, unseen",
+    ),
+    Behaviour(
+        "files-sent",
+        pattern(
+            r"git[ ]clone[ ][^\n]{0,120}?https?://[^\n]{3,200}?[;&][ ]?(?:cp|mv)[ ][^\n]{0,200}?"
+            r"git[ ][^\n]{0,60}?commit[^\n]{0,100}?push\b",
+        ),
+        "puts files into a strange repository",
+    ),
+    Behaviour(
+        "conversation-sent",
+        pattern(
+            r"\b(?:pass|include|send|attach|provide|put)\b[^.\n]{0,20}?"
+            r"\b(?:full|whole|entire|complete|verbatim)[ ](?:conversation|chat|transcript|dialogue"
+            r"|message history|chat history)\b[^.\n]{0,80}?\b(?:argument|parameter|field|every|all"
+            r"|context|contents?)\b",
+        ),
+        "gives away what was said",
+        where="prose",
+        accept=_asked,
+    ),
+    Behaviour(
+        "tool-shadowing",
+        pattern(
+            r"\b(?:built-?in|standard|default|native|other)\b[^.\n]{0,80}?\b(?:tools?|skills?)\b"
+            r"[^.\n]{0,20}?\bare (?:deprecated|obsolete|broken|disabled|unsafe|outdated)\b",
+        ),
+        "keeps the model from other tools",
+        where="prose",
+    ),
+    Behaviour(
+        "remote-instructions",
+        pattern(
+            r"https?://[\s\S]{3,400}?\b(?:follow|do|obey|execute|carry out|apply)[ ](?:whatever"
+            r"|exactly what|everything(?: that)?|all that)[ ](?:it|the \w{1,20}|they|that)[ ]"
+            r"(?:says?|tells?|contains?|instructs?|asks?)\b",
+        ),
+        "follows instructions from elsewhere",
+        where="prose",
+        accept=_asked,
+    ),
+    Behaviour(
+        "instruction-override",
+        pattern(
+            r"\b(?:prefer|trust|follow|obey)\b[^.\n]{0,60}?\b(?:over|instead of|rather than)[ ]"
+            r"(?:anything|everything|whatever|what)[ ](?:that )?(?:the )?(?:user|human|system)\b",
+        ),
+        "places something above what the user says",
+        where="prose",
+        accept=_asked,
+    ),
+    Behaviour(
+        "concealment",
+        pattern(
+            r"\b(?:do not|don't|never)[ ](?:mention|show|display|list|include|reveal|print)[ ](?:it"
+            r"|this|them|these|the \w{1,20})[ ](?:in|on|to)[ ](?:the|your|any)[ ](?:preview|summary"
+            r"|answer|reply|response|report|user)\b[^.\n]{0,200}?\b(?:if|when)[ ]asked\b",
+        ),
+        "keeps something from the user",
+        where="prose",
+    ),
+    Behaviour(
+        "claimed-approval",
+        pattern(
+            r"\b(?:user|owner|customer|operator)s?[ ](?:has|have)[ ](?:already )?(?:agreed"
+            r"|consented|approved|accepted|authori[sz]ed|opted in)\b[^.\n]{0,80}?"
+            r"\b(?:so|therefore|hence)\b[^.\n]{0,20}?"
+            r"\b(?:do not|don't|no need|never|without|skip)\b",
+        ),
+        "claims that the user has agreed",
+        where="prose",
+    ),
+    Behaviour(
+        "agent-configuration",
+        pattern(
+            r"(?:[/\\]mcp(?:_config)?\.json|claude_desktop_config|\.claude\.json)[\s\S]{0,1400}?"
+            r"(?:autoapprove|alwaysallow|os\.environ|process\.env|http://\d)[\s\S]{0,800}?"
+            r"(?:write_text|json\.dump\b|writefilesync|writefile)\(",
+        ),
+        "changes the servers of agents",
+    ),
+    # Code where nobody scrolls to.
+    Behaviour(
+        "hidden-action",
+        pattern(r"[;{}\])][ ]{120,600};?[ ]?\(?(?:async|function|eval|require|import|\(\)|exec|!)"),
+        "is pushed out of sight by spaces",
+    ),
+    Behaviour(
+        "download-then-run",
+        pattern(
+            r"(?:axios|fetch|got|https?\.get|request|requests|urlopen|httpx)\b[^\n]{0,300}?(?:\bnew"
+            r" function\(|\beval\(|\bexec\(|vm\.run\w{0,20}\()[^\n]{0,40}?(?:\.data|\.text|body"
+            r"|resp|res\b|\.read|content)",
+        ),
+        "runs what it downloads",
+    ),
+    Behaviour(
+        "download-then-run",
+        pattern(
+            r">[ ]?(?P<file>/(?:tmp|var/tmp|dev/shm)/[\w.-]{1,40})[ ]?(?:&&|;|\n)[ \t]{0,4}"
+            r"(?:\$\{?\w{1,20}\}?|\.|source|(?:ba|z|da)?sh)[ ](?P=file)\b",
+        ),
+        "runs what was just written",
+    ),
+    # Numbers and ciphers in the place of words.
+    Behaviour(
+        "assembled-command",
+        pattern(r"[\"'](?:\\x[2-7][0-9a-f]){10,400}[\"']"),
+        "is written in numbers",
+    ),
+    Behaviour(
+        "assembled-command",
+        pattern(
+            r"\[[ \n]{0,4}(?:(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6]),[ \n]{0,2}){20,60}[^\]]{0,900}\]"
+            r"[\s\S]{0,300}?(?:fromcharcode|\bchr\(|\bmap\(chr|bytes\(|bytearray\()",
+        ),
+        "is text that is written in numbers",
+    ),
+    Behaviour(
+        "assembled-command",
+        pattern(r"(?:\bchr\([ ]?\w{1,20}[ ]?\^[ ]?\w|fromcharcode\([^)\n]{1,40}?\^)"),
+        "decodes a text by a number",
+    ),
+    Behaviour(
+        "assembled-command",
+        pattern(
+            r"(?:\b(?:vars|dir|getattr)\([ ]?__builtins__|getattr\([ ]?\w{1,30}[ ]?,[ ]?(?:codecs"
+            r"|base64|bytes|binascii|chr|[\"']{2}\.join)\b)",
+        ),
+        "finds a function by a name that can't be read",
+    ),
+    Behaviour(
+        "encoded-execution",
+        pattern(
+            r"(?:\b(?:exec|eval)\([ ]?\w{1,20}\([ ]?(?:\w{1,20}\([ ]?)?b?[\"'][a-z0-9+/=]{40}"
+            r"|function\)[ ]?\([^\n]{0,60}?fromcharcode)"
+        ),
+        "runs what it decodes, unseen",
+    ),
+    Behaviour(
+        "package-from-address",
+        pattern(rf"[\"']--registry[\"'][ ]?,[ ]?[\"']http://(?!{LOCAL})"),
+        "takes packages from an address of its own",
+    ),
+)
