@@ -34,26 +34,112 @@ MANY = 24
 KEPT = 3
 """Sets of needles that are kept of a pattern, those first that say most."""
 
-RARE = 6
+RARE = 5
 """How often (`_often`) a text may hold a further set that is kept."""
 
 WAYS = 64
 """Alternatives of a pattern that are told apart at most."""
 
 _TIMES = {
-    **dict.fromkeys(("e ", "it", "to", "is"), 40),
-    **dict.fromkeys(("nc", "for", ". ", " -", "ai"), 16),
-    **dict.fromkeys("sh use do all enc act with of c cat des you get".split(), 8),
-    **dict.fromkeys(("with ", " in ", "i ", "use ", "c ", "://", "http", "> ", "-p", "/s"), 4),
+    **dict.fromkeys(("e ",), 64),
     **dict.fromkeys(
-        "python pat key user t- set put rev log let agent model tar https: https:// this skill check"
-        " sign search add require ask your read list run turn process url create content source"
-        " post tool open description what output load env call that task has any token change each"
-        " context system mail sync print query install only function image message file".split(),
+        ("it le").split(),
+        32,
+    ),
+    **dict.fromkeys(
+        ("for is nc pr to").split(),
+        16,
+    ),
+    **dict.fromkeys(
+        ("ai all do enc res sh so the use").split(),
+        8,
+    ),
+    **dict.fromkeys((" -", ". ", "for "), 8),
+    **dict.fromkeys(
+        ("act cat des get http of pat script t- user with you").split(),
+        4,
+    ),
+    **dict.fromkeys((" in ", "c ", "i ", "with "), 4),
+    **dict.fromkeys(
+        (
+            '"a -d -p /s :// add agent ask check code create dis file his https: https:// key let '
+            "line list log model node put python read require result rev run sag search set sign "
+            "skill source tar this url when your"
+        ).split(),
         2,
     ),
+    **dict.fromkeys(("> ", "ne ", "use ", "x "), 2),
+    **dict.fromkeys(
+        (
+            '(" (\' ," -f -o 100 40 50 any before call change complete content context cp '
+            "description each email env function has head image install load mail message module "
+            "new only open output page pass post print process query r: report request response "
+            "rio sage sync system task that token tool turn update what"
+        ).split(),
+        1,
+    ),
+    **dict.fromkeys((', "', "python ", "rd ", "rm ", "turn ", "user "), 1),
+    **dict.fromkeys(
+        (
+            '"sh "w ${ \'a .json .tgz /. 123 22 42 45 51 56 60 64 70 =true ={ [" [\' ](https:// '
+            "_key _pat _token `. accept addr address always answer api_key apply body changes "
+            "chat claude collect command comment commit contain copy cred curl customer dan "
+            "default delet diff differ don't edit enable endpoint environ environm eval every "
+            "exec export extra extract fee fetch field find follow former full have human include "
+            "inform irm know learn link llm memory metadata must native never note operation "
+            "original other owner pack parameter passw password pay payment perform person pipe "
+            "platform prefer prior prompt provide queries record registry required resolve rule "
+            "rules save scan second secret security see send session share show site small "
+            "standard steps store summary tail take them these tokens void wallet was wei where "
+            "window without write ~/."
+        ).split(),
+        0.5,
+    ),
+    **dict.fromkeys(
+        (
+            " >",
+            " ask",
+            " contain",
+            " in the ",
+            " off",
+            " pas",
+            " request",
+            " to the ",
+            ", '",
+            ": true",
+            "add ",
+            "after ",
+            "before ",
+            "curl ",
+            "dd ",
+            "del ",
+            "don't ",
+            "find ",
+            "in the ",
+            "include ",
+            "install ",
+            "is not",
+            "mail ",
+            "nc ",
+            "new ",
+            "other ",
+            "over ",
+            "post ",
+            "read ",
+            "run ",
+            "sh ",
+            "source ",
+            "start ",
+            "t -",
+            "they ",
+            "this skill",
+            "users ",
+            "without ",
+        ),
+        0.5,
+    ),
 }
-"""How often a text of 8 KB holds what is frequent, as counted over real skills."""
+"""How often real texts hold what is frequent, as counted over thousands of them."""
 
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 _LOOKS = (op.ASSERT, op.ASSERT_NOT)
@@ -137,7 +223,7 @@ def _worth(needles):
 
 def _often(needles):
     """Return about how often a text holds one of the needles."""
-    return round(sum(_TIMES.get(one, 2.5 ** (2 - len(one))) for one in sorted(needles)), 6)
+    return round(sum(_TIMES.get(one, 2.0 ** -len(one)) for one in sorted(needles)), 6)
 
 
 def _rank(needles):

@@ -18,6 +18,9 @@ FOR_EACH_BYTE: Final = 4e-6
 WINDOW: Final = 4096
 """Characters in which matches are looked for at once, since a search can't be interrupted."""
 
+CLOCKED: Final = 8192
+"""Characters that are searched before the time is looked at again."""
+
 LONGEST: Final = 3072
 """Characters that a match which begins in them may have."""
 
@@ -26,12 +29,10 @@ class Patience:
     """The time that is left for one text; ``is_over`` once there is none."""
 
     def __init__(self, size: int) -> None:
-        self._left = LEAST + size * FOR_EACH_BYTE
-
-    @property
-    def is_over(self) -> bool:
+        self._until = thread_time() + LEAST + size * FOR_EACH_BYTE
+        self._unclocked = 0
+        self.is_over = False
         """Whether nothing more is to be looked for in this text."""
-        return self._left <= 0
 
     def find(
         self, pattern: Pattern[AnyStr], text: AnyStr, begin: int, end: int
@@ -39,12 +40,18 @@ class Patience:
         """Yield the matches between two offsets, for as long as there is time."""
         while begin < end and not self.is_over:
             stop = begin + WINDOW
-            started = thread_time()
             found = [
                 match
                 for match in pattern.finditer(text, begin, min(end, stop + LONGEST))
                 if match.start() < stop
             ]
-            self._left -= thread_time() - started
+            self._clock(min(end, stop) - begin)
             yield from found
             begin = max(stop, found[-1].end() if found else 0)
+
+    def _clock(self, size: int) -> None:
+        """Look at the clock after every `CLOCKED` bytes: that takes as long as many a search."""
+        self._unclocked += size
+        if self._unclocked >= CLOCKED:
+            self._unclocked = 0
+            self.is_over = thread_time() > self._until

@@ -61,7 +61,7 @@ def _scan_piece(text: str, kind: Kind) -> Iterator[Place]:
     beyond = beyond_ascii(text)
     if beyond:
         yield from islice(find_hidden(text, beyond), MAX_PLACES)
-    plain = unmask(text, beyond)
+    plain = unmask(text, beyond, prose=kind.prose)
     for place in chain(plain.found, _behaviours(plain.text, beyond, kind)):
         yield place._replace(offset=plain.original(place.offset))
     # One byte a character: offsets are those of the text, and looking for bytes is quick.

@@ -148,7 +148,7 @@ ABOUT_DEFENCE: Final = frozenset(
     b" pentesting penetration vulnerability vulnerabilities exploit exploits exploitation attack"
     b" attacks attacker attackers threat threats ctf forensic forensics phishing hardening"
     b" guardrail guardrails untrusted hacking redteam infosec yara sigma siem dfir ioc iocs"
-    b" intrusion compromise compromised seguridad malicioso sicherheit".split()
+    b" intrusion compromise compromised poisoned poisoning seguridad malicioso sicherheit".split()
 )
 ABOUT_DEFENCE_ELSEWHERE: Final = tuple("安全 漏洞 恶意 攻击 注入 渗透 威胁".split())
 """What names and descriptions of skills about attacks and defence say."""

@@ -38,7 +38,9 @@ _INSIDE: Final = tuple(b"a" + b"#" * number + b"a" for number in range(1, 5))
 _WORD: Final = 64
 """Characters on either side of a quote that are taken for its word."""
 
-_CONTINUED: Final = re.compile(r"(?:\\|(?<=[ \t])`)\r?\n([ \t]*)")
+_CONTINUED: Final = re.compile(r"\\\r?\n([ \t]*)")
+_BACKTICK: Final = re.compile(r"(?<!`)`\r?\n[ \t]*")
+_HYPHENATED: Final = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
 _ESCAPED: Final = re.compile(r"&#(?:x([0-9a-fA-F]{2})|0{0,4}([0-9]{2,3}));|\\u00([2-7][0-9a-fA-F])")
 _UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
 _LATIN: Final = frozenset(string.ascii_letters)
@@ -68,12 +70,12 @@ class Plain(NamedTuple):
         return offset + (self.shifts[number - 1][1] if number else 0)
 
 
-def unmask(text: str, beyond: str) -> Plain:
+def unmask(text: str, beyond: str, *, prose: bool) -> Plain:
     """Return the text without disguise. ``beyond``: the text without ASCII."""
     if beyond:
         text = _as_latin(text, beyond)
     lower = text.encode("ascii", "replace").lower()
-    edits = list(_edits(text, lower, beyond))
+    edits = list(_edits(text, lower, beyond, prose=prose))
     found = []
     for begin, end, bare, name in _disguised(lower):
         edits.append((begin, end, bare))
@@ -93,10 +95,15 @@ def unmask(text: str, beyond: str) -> Plain:
     return Plain("".join([*parts, text[done:]]), shifts, found)
 
 
-def _edits(text: str, lower: bytes, beyond: str) -> Iterator[_Edit]:
-    if (b"\\" in lower and b"\\\n" in lower.replace(b"\r", b"")) or b" `\n" in lower:
+def _edits(text: str, lower: bytes, beyond: str, *, prose: bool) -> Iterator[_Edit]:
+    if b"\\\n" in lower or b"\\\r\n" in lower:
         for match in _CONTINUED.finditer(text):
             yield match.start(), match.end(), " " if match[1] else ""
+    # PowerShell continues a line behind a backtick, a text a word behind a hyphen.
+    if prose and b"-\n" in lower:
+        yield from ((match.start(), match.end(), "") for match in _HYPHENATED.finditer(text))
+    elif not prose and (b"`\n" in lower or b"`\r\n" in lower):
+        yield from ((match.start(), match.end(), " ") for match in _BACKTICK.finditer(text))
     if (b"&" in lower and b"&#" in lower) or (b"\\" in lower and b"\\u00" in lower):
         for match in _ESCAPED.finditer(text):
             code = int(match[2]) if match[2] else int(match[1] or match[3], 16)

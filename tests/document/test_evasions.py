@@ -54,7 +54,7 @@ def test_a_finding_is_reported_once_wherever_a_long_text_is_cut():
 
 @given(st.text(alphabet="ab \n\\'\"`^$@{}\u200b\u0430\uff41&#7;u0", max_size=60))
 def test_an_offset_in_the_plain_text_is_one_of_the_original(text):
-    plain = unmask(text, beyond_ascii(text))
+    plain = unmask(text, beyond_ascii(text), prose=True)
     offsets = [plain.original(offset) for offset in range(len(plain.text) + 1)]
     assert offsets == sorted(offsets)
     assert all(0 <= offset <= len(text) for offset in offsets)
@@ -62,7 +62,7 @@ def test_an_offset_in_the_plain_text_is_one_of_the_original(text):
 
 @given(st.text(alphabet="abc .,\n\u00e9\u4e2d", max_size=60))
 def test_a_text_without_disguise_is_left_as_it_is(text):
-    assert unmask(text, beyond_ascii(text)) == (text, (), ())
+    assert unmask(text, beyond_ascii(text), prose=True) == (text, (), ())
 
 
 # A whole skill.

@@ -54,7 +54,7 @@ class Forever(Patience):
 
     def __init__(self):
         super().__init__(0)
-        self._left = 1e9
+        self._until = float("inf")
 
 
 def finds_the_same(text):

@@ -8,10 +8,11 @@ from registry.sync.fingerprint import RULES
 from tests.conftest import OLD, write_skill
 from tests.document.attacks.agentic import DEFENSIVE, HELD_OUT, TRIED
 from tests.document.attacks.evasions import EVASIONS
+from tests.document.attacks.gathered import GATHERED
 from tests.document.attacks.samples import DISGUISED, HARMLESS, MARK, QUOTED, SAMPLES
 from tests.document.attacks.unseen import UNSEEN
 
-FOUND = ("7", "b65fa018a118c72b")
+FOUND = ("7", "c15cc13e5b61be05")
 """The version of the rules, and a digest of what they find in the texts below."""
 
 FRONTS = (
@@ -48,6 +49,7 @@ def test_what_the_rules_find_differs_only_where_their_version_does(registry, roo
     themes = (SAMPLES, UNSEEN, TRIED, HELD_OUT)
     texts = [text for theme in themes for some in theme.values() for text in some]
     texts += [text for how in EVASIONS if how != "padding" for text in EVASIONS[how].values()]
+    texts += GATHERED
     for number, text in enumerate((*texts, *HARMLESS, *DISGUISED)):
         write(root / f"text-{number}", text)
     for number, (name, description, text) in enumerate((*QUOTED, *DEFENSIVE)):

@@ -19,6 +19,17 @@ _EXECUTORS: Final = (
     r"|create_function|assert)"
 )
 
+_SHELL_ON_IT: Final = re.compile(rb"\bsh -i|bash -i|zsh -i|0>&1|0<&|exec \d|<>")
+
+
+def _is_a_shell(match: re.Match[bytes]) -> bool:
+    """Return True if a connection is more than a test whether a port is open."""
+    start, end = match.span()
+    around = match.string[max(0, start - 60) : end + 24]
+    is_test = b">/dev/null" in match.string[end : end + 24] or b"timeout" in around
+    return not is_test or _SHELL_ON_IT.search(around) is not None
+
+
 BEHAVIOURS: Final = (
     Behaviour(
         "encoded-execution",
@@ -160,10 +171,7 @@ BEHAVIOURS: Final = (
             r"|\$1)[\w.$\{\}-]{3,60}/[\w$]"
         ),
         "opens a connection of a shell",
-        accept=lambda match: (
-            b">/dev/null" not in match.string[match.end() : match.end() + 24]
-            and b"timeout" not in match.string[max(0, match.start() - 60) : match.start()]
-        ),
+        accept=_is_a_shell,
     ),
     Behaviour(
         "reverse-shell",

@@ -9,7 +9,8 @@ _KEPT: Final = (
     r"(?:\.npmrc|\.yarnrc|\.git-credentials|\.docker/config\.json|\.netrc|\.pypirc|\.pgpass"
     r"|\.aws/credentials|\.ssh/|id_rsa|id_ed25519|\.kube/config|\.gnupg|\.config/(?:gh|gcloud)/"
     r"|login data|/cookies\b|cookies\.sqlite|logins\.json|key4\.db|\.electrum|\.config/solana"
-    r"|wallet\.dat|/exodus|metamask|\.claude/projects|\.claude\.json|\.kdbx|keychain-db)"
+    r"|wallet\.dat|/exodus|metamask|\.claude/projects|\.claude\.json|\.kdbx|keychain-db|\.gem/credentials"
+    r"|/credentials\.toml|\.aws/config|\.ssh/config)"
 )
 """Files that programs keep what gives access in."""
 
@@ -19,7 +20,8 @@ _SEVERAL: Final = rf"[\"'][^\"'\n]{{0,60}}{_KEPT}[\s\S]{{1,120}}?[\"'][^\"'\n]{{
 _SENDS: Final = (
     r"(?:requests\.(?:post|put)|httpx\.(?:post|put)|urlopen|urllib\.request\.request|axios|fetch"
     r"|https?\.request|sendbeacon|invoke-restmethod|invoke-webrequest|uploadfile|uploadstring"
-    r"|sendmail|aiohttp)\b"
+    r"|sendmail|aiohttp|smtplib|send_message|net::http|http\.post|http\.newrequest|tcpstream"
+    r"|http::tiny|urlsession)\b"
 )
 
 _NEVER: Final = re.compile(
@@ -44,6 +46,64 @@ BEHAVIOURS: Final = (
         "secret-sent",
         pattern(rf"{_SENDS}[\s\S]{{0,900}}?{_SEVERAL}"),
         "sends something, and such files are read",
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            r"(?:read|open|readfile|readfilesync|read_text|readalltext|get-content|fs::read)[ (]"
+            rf"[^\n]{{0,100}}?{_KEPT}[\s\S]{{0,400}}?{_SENDS}"
+        ),
+        "is read and sent",
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            r"(?:tcpstream::connect|http\.post|net::http|urlopen|fetch)\([\s\S]{0,400}?"
+            rf"(?:read|open|readfile|read_text|fs::read)\([^\n]{{0,100}}?{_KEPT}"
+        ),
+        "is read and sent",
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            rf"\b(?:cat|tar|base64|gzip)\s[\s\S]{{0,160}}?{_KEPT}[\s\S]{{0,160}}?(?:wget\b[\s\S]"
+            r"{0,80}?--post-(?:file|data)|curl\b[\s\S]{0,80}?\s(?:-d|-t|-f|--data\S{0,10}"
+            r"|--upload-file)[ =]?@?[-/])",
+        ),
+        "is sent",
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            rf"\bcurl\b[^\n]{{0,200}}?(?:\$\(|`)[^)\n]{{1,80}}?\bcat[ ][^)\n]{{0,40}}?{_KEPT}",
+        ),
+        "is sent",
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            r"tojson\([ ]?secrets[ ]?\)[\s\S]{0,600}?(?:curl|wget|fetch|invoke-webrequest)\b",
+        ),
+        "sends all secrets of a pipeline",
+    ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            r"\bvalues?[ ]of[ ][^.\n]{0,80}?_(?:api_)?(?:key|token|secret)\b[\s\S]{0,300}?"
+            r"\b(?:parameter|query|url)\b[\s\S]{0,200}?https?://",
+        ),
+        "puts secrets into an address",
+        where="prose",
+        accept=_asked,
+    ),
+    Behaviour(
+        "hidden-action",
+        pattern(
+            r"\bread\b[^\n]{0,80}?(?:id_rsa|\.ssh/|\.aws/|\.env\b|mcp\.json)[\s\S]"
+            r"{0,400}?\b(?:do not|don't|never)[ ](?:mention|tell|inform)[ ](?:it|this|that|the user"
+            r"|you)\b",
+        ),
+        "reads secrets and keeps it from the user",
     ),
     Behaviour(
         "secret-sent",
@@ -103,7 +163,7 @@ BEHAVIOURS: Final = (
             r"\b(?:pass|include|send|attach|provide|put)\b[^.\n]{0,20}?"
             r"\b(?:full|whole|entire|complete|verbatim)[ ](?:conversation|chat|transcript|dialogue"
             r"|message history|chat history)\b[^.\n]{0,80}?\b(?:argument|parameter|field|every|all"
-            r"|context|contents?)\b",
+            r"|context|contents?|standard input|stdin)\b",
         ),
         "gives away what was said",
         where="prose",
@@ -123,7 +183,10 @@ BEHAVIOURS: Final = (
         pattern(
             r"https?://[\s\S]{3,400}?\b(?:follow|do|obey|execute|carry out|apply)[ ](?:whatever"
             r"|exactly what|everything(?: that)?|all that)[ ](?:it|the \w{1,20}|they|that)[ ]"
-            r"(?:says?|tells?|contains?|instructs?|asks?)\b",
+            r"(?:says?|tells?|contains?|instructs?|asks?)\b"
+            r"|https?://[\s\S]{3,300}?\b(?:same (?:standing|authority|weight|priority) as|as if"
+            r" (?:it|they) (?:were|was|came|had been)(?: written)? (?:in|from|by)) (?:this file"
+            r"|the user|the system|me)\b",
         ),
         "follows instructions from elsewhere",
         where="prose",
@@ -169,6 +232,28 @@ BEHAVIOURS: Final = (
         ),
         "changes the servers of agents",
     ),
+    Behaviour(
+        "claimed-approval",
+        pattern(
+            r"\b(?:run|execute|carry out|perform)\b[^.\n]{0,60}?\bcommands?\b[^.\n]{0,30}?"
+            r"\bwithout (?:asking|confirm\w{0,6})\b",
+        ),
+        "acts without asking the user",
+        where="prose",
+        accept=_asked,
+    ),
+    Behaviour(
+        "concealment",
+        pattern(
+            r"(?:\bno (?:need|reason) to (?:explain|mention|discuss|show|bring up) (?:it|this|them"
+            r"|the (?:step|image|call|request|upload|extra \w{1,12}))\b"
+            r"|\bno reason to bring (?:it|this|that) up"
+            r"|\bleave (?:it|this|the [^.\n]{1,24}?) out of (?:the|your) (?:transcript|summary"
+            r"|answer|reply|report|log)\b)",
+        ),
+        "keeps something from the user",
+        where="prose",
+    ),
     # Code where nobody scrolls to.
     Behaviour(
         "hidden-action",
@@ -195,7 +280,7 @@ BEHAVIOURS: Final = (
     # Numbers and ciphers in the place of words.
     Behaviour(
         "assembled-command",
-        pattern(r"[\"'](?:\\x[2-7][0-9a-f]){10,400}[\"']"),
+        pattern(r"(?:[\"'](?:\\x[2-7][0-9a-f]){10,400}[\"']|(?:%[2-7][0-9a-f]){14})"),
         "is written in numbers",
     ),
     Behaviour(
@@ -214,7 +299,8 @@ BEHAVIOURS: Final = (
     Behaviour(
         "assembled-command",
         pattern(
-            r"(?:\b(?:vars|dir|getattr)\([ ]?__builtins__|getattr\([ ]?\w{1,30}[ ]?,[ ]?(?:codecs"
+            r"(?:(?:__import__|getattr)\([^)\n]{0,30}?[\"']\w{1,10}[\"'][ ]{1,3}[\"']\w"
+            r"|\b(?:vars|dir|getattr)\([ ]?__builtins__|getattr\([ ]?\w{1,30}[ ]?,[ ]?(?:codecs"
             r"|base64|bytes|binascii|chr|[\"']{2}\.join)\b)",
         ),
         "finds a function by a name that can't be read",
@@ -223,7 +309,11 @@ BEHAVIOURS: Final = (
         "encoded-execution",
         pattern(
             r"(?:\b(?:exec|eval)\([ ]?\w{1,20}\([ ]?(?:\w{1,20}\([ ]?)?b?[\"'][a-z0-9+/=]{40}"
-            r"|function\)[ ]?\([^\n]{0,60}?fromcharcode)"
+            r"|function\)[ ]?\([^\n]{0,60}?fromcharcode"
+            r"|(?:globalthis|window|global)\[[^\n]{0,80}?fromcharcode"
+            r"|(?:b64decode|decompress|unhexlify|a85decode)\([\s\S]{0,600}?\n[ \t]{0,8}exec\([ ]?\w"
+            r"|(?:instance_eval|class_eval|\beval)[ (]{1,2}(?:uri\.open|open-uri|net::http"
+            r"|\$\w{1,20}->\{?[\"']?(?:content|body|data)))"
         ),
         "runs what it decodes, unseen",
     ),

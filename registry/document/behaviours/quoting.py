@@ -16,7 +16,7 @@ _TOPIC: Final = re.compile(
     rb"|\bdefen[sc]|malware|malicious|\bsecur|\btriage|\bthreat|injection|jailbreak|\bctf\b|pentest"
     rb"|\bexploit|vulnerab|phishing|\bsecrets?\b|exfiltrat|\breview|\banalyst|supply[ -]chain"
     rb"|tamper"
-    rb"|\bseguridad|\briesgo|\bsicherheit|\bangriff|\bs\?curit\?|\brisque|\byara\b"
+    rb"|\bseguridad|\bpoison|\bscam|\bfraud|\briesgo|\bsicherheit|\bangriff|\bs\?curit\?|\brisque|\byara\b"
     rb"|invisible|backdoor|\brogue|\bunsafe|reverse[ -]shell|red[ -]team|blue[ -]team|intrusion"
 )
 _WARNS: Final = re.compile(
@@ -28,6 +28,7 @@ _WARNS: Final = re.compile(
     rb"|\bexpect(?:ed)?:|\bcondition:|\bdetection:|\bstrings:|\bnever (?:run|use|paste|pipe|commit)"
     rb"|\bgrep -|\bwarn|\bleak|\bthreat|\bvictim|\bbackdoor|\bevidence|\bhides?\b|\bpersist"
     rb"|\bsearch for"
+    rb"|\btrick\b|\bpoison|\bfake\b|\bscam"
     rb"|\blook(?:s|ing)? (?:for|like)|\bmatch(?:es)?\b|\bbad\b|\bunsafe|\bdangerous|\brisk"
     rb"|\binjection|\balarm|\brechaz|\bsospech|\bpeligr|\bmalicios|\bataque|\bverd\?chtig"
     rb"|\bangriff|\bmalveillan|\battaque|\b(?:does|is) (?:it|there|the skill)\b"
@@ -60,7 +61,8 @@ _BOX: Final = re.compile(rb"[-*+][ ]\[[ x]\][ ]")
 
 # A string, a comment, or a pair of a name and a string; never a call.
 _ENTRY: Final = re.compile(
-    rb"[ \t]*(?:#|//|\*|--[ ]|[\[({]?[ ]?(?:[\"'`][\w .-]{1,40}[\"'`][ ]?[:,][ ]?)?[\[({]?[ ]?"
+    rb"[ \t]*(?:-[ ]{1,3})?(?:[\w.|]{1,60}:[ ]{1,3})?(?:#|//|\*|--[ ]|[\[({]?[ ]?"
+    rb"(?:[\"'`][\w .-]{1,40}[\"'`][ ]?[:,][ ]?)?[\[({]?[ ]?"
     rb"(?:re\.compile\([ ]?)?(?:[rbf]{0,2}[\"'`]|/)"
     rb"|\$\w{1,20}[ ]?=[ ]?[\"/{])"
 )
