@@ -5,13 +5,14 @@ import logging
 import re
 import shlex
 import shutil
+from importlib.util import find_spec
 
 import pytest
 
 from registry import SkillRegistry
-from registry.errors import RegistryError, SkillNotFound
+from registry.errors import SkillNotFound, UsageProblem
 from tests import program
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, interpreted
 from tests.home import git, make, make_upstream, text, write
 from tests.people import Person
 
@@ -93,7 +94,9 @@ def test_one_person_with_three_agents_and_a_colleague(ann, bob, office):
 def she_registers_the_folders_of_her_agents(ann):
     said = ann.types("list").err
     assert said.startswith("The registry is empty. 'skill-registry sync FOLDER' registers")
-    commands = re.findall(r"^  skill-registry (sync .*)$", ann.types("source discover").err, re.M)
+    commands = re.findall(
+        r"^  skill-registry (sync .*)$", ann.types("source discover").err, re.MULTILINE
+    )
     assert len(commands) == 4
     for command in commands:
         ann.types(command)
@@ -310,14 +313,14 @@ def nothing_is_emptied_or_given_away_unasked(ann):
 # A program that embeds the registry
 
 
-def test_a_program_that_embeds_the_registry(ann, tmp_path, monkeypatch, caplog, capsys):
+def test_a_program_that_embeds_the_registry(ann, tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("HOME", str(ann.home))
     monkeypatch.chdir(ann.path("~/work/shop"))
     database = str(tmp_path / "program.db")
     a_program_learns_that_there_is_no_database(database, caplog)
     a_program_syncs_searches_and_changes(ann, database)
     a_program_puts_skills_into_a_project(ann, database)
-    a_client_of_mcp_finds_what_the_program_made(ann, database, tmp_path, monkeypatch, capsys)
+    a_client_of_mcp_finds_what_the_program_made(database, tmp_path)
 
 
 def a_program_learns_that_there_is_no_database(database, caplog):
@@ -338,17 +341,17 @@ def a_program_syncs_searches_and_changes(ann, database):
             "deploy-prod",
             "seed-data",
         )
-        assert registry.get("deploy-prod").source == "shop-claude"
+        assert registry.get("deploy-prod").scope == "project"
         assert registry.search("writes short poems, haikus")[0].ref == "haiku"
         renamed = registry.rename("haiku", "senryu")
         assert renamed.path == str(ann.path("~/.cursor/skills/senryu"))
         with pytest.raises(SkillNotFound):
             registry.get("haiku")
         tools = registry.toolset("native")
-        assert tools.call("read_skill", {"name": "senryu"})["name"] == "senryu"
+        assert tools.call("read_skill", {"name": "senryu"})["skill"]["name"] == "senryu"
         refused = tools.call("read_skill", {"name": "haiku"})
         assert refused["error"]["code"] == "skill_not_found"
-        with pytest.raises(RegistryError, match="scope"):
+        with pytest.raises(UsageProblem, match="has the scope team; to change it, run"):
             registry.sync("~/team/skills", scope="personal")
 
 
@@ -369,26 +372,30 @@ def a_program_puts_skills_into_a_project(ann, database):
         ]
 
 
-def a_client_of_mcp_finds_what_the_program_made(ann, database, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+def a_client_of_mcp_finds_what_the_program_made(database, tmp_path):
+    """The README's own client, in a process of its own; it asks something else."""
+    if find_spec("mcp") is None:
+        pytest.skip("the extra mcp is not installed")
     page = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     (snippet,) = re.findall(r"```python\n(import asyncio\n.*?)```", page, re.DOTALL)
-    asked = snippet.replace("review a pull request", "senryus")
-    assert asked != snippet
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
+    loop = 'for skill in found.structured_content["skills"]:'
+    assert snippet.count(loop) == snippet.count("review a pull request") == 1
+    client = snippet.replace("review a pull request", "senryus").replace(
+        loop, f'print(found.structured_content["note"])\n        {loop}'
+    )
+    scripts = tmp_path / "bin"
+    scripts.mkdir()
     with program.command() as command:
-        script = bin_folder / "skill-registry"
+        script = scripts / "skill-registry"
         script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
         script.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
-        monkeypatch.setenv("SKILL_REGISTRY_DB", database)
-        exec(asked, {"__name__": "__main__"})  # its imports are here
-        assert capsys.readouterr().out.splitlines()[0] == "senryu Writes senryus."
-        monkeypatch.setenv("SKILL_REGISTRY_DB", str(tmp_path / "typo.db"))
-        note = 'for skill in found.structured_content["skills"]:'
-        exec(
-            asked.replace(note, f'print(found.structured_content["note"])\n        {note}'),
-            {"__name__": "__main__"},
-        )
-        assert capsys.readouterr().out.startswith("The registry is empty")
+
+        def answer(database):
+            around = {"PATH": f"{scripts}:/usr/bin:/bin", "SKILL_REGISTRY_DB": str(database)}
+            ran = interpreted("-c", client, **around)
+            assert ran.returncode == 0, ran.stderr
+            return ran.stdout.splitlines()
+
+        assert answer(database) == ["None", "senryu Writes senryus."]
+        (note,) = answer(tmp_path / "typo.db")
+        assert note.startswith("The registry is empty: no folder is registered.")
