@@ -12,12 +12,12 @@ from tests.program import Ran
 class Person:
     """Somebody at a prompt. What is typed is written without the program's name in front.
 
-    ``variables`` are those of the environment. ``~`` is the home, as in a shell.
+    ``variables`` are those of their environment. ``~`` is the home, as in a shell.
     """
 
     def __init__(self, home: Path, **variables: str) -> None:
         self.home = self.folder = home
-        self._environ = {**os.environ, "HOME": str(home), **variables}
+        self.variables = {"HOME": str(home), **variables}
         home.mkdir(parents=True, exist_ok=True)
 
     def goes_to(self, folder: str) -> None:
@@ -28,21 +28,21 @@ class Person:
         """Return a path as the shell means it."""
         return self.folder / name.replace("~", str(self.home), 1)
 
-    def types(self, line: str, **variables: str) -> Ran:
+    def types(self, line: str) -> Ran:
         """Return what a command printed; it has to succeed."""
-        ran = self._ran(line, variables)
+        ran = self._ran(line)
         assert ran.status == 0, f"{line}: {ran.status}\n{ran.out}{ran.err}"
         return ran
 
     def fails(self, line: str, status: int = 1) -> Ran:
         """Return what a command printed; it has to end with this status."""
-        ran = self._ran(line, {})
+        ran = self._ran(line)
         assert ran.status == status, f"{line}: {ran.status}\n{ran.out}{ran.err}"
         return ran
 
-    def _ran(self, line: str, variables: dict[str, str]) -> Ran:
+    def _ran(self, line: str) -> Ran:
         words = [word.replace("~", str(self.home), 1) for word in shlex.split(line)]
-        environ = {**self._environ, **variables}
+        environ = {**os.environ, **self.variables}
         return program.run(words, environ=environ, cwd=self.folder, before=program.patient)
 
     def commits(self, folder: str, message: str) -> None:
