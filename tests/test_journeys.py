@@ -114,6 +114,10 @@ def she_asks_what_an_agent_sees(ann):
     assert "haiku" not in ann.types("list --agent codex").out
     reads = f"Cursor reads it from {ann.home}/.cursor/skills/haiku"
     assert reads in ann.types("why haiku --agent cursor").out
+    ann.goes_to("~")
+    assert ann.types("why haiku --agent cursor").out.count("Cursor reads it") == 1
+    assert ann.types("list --agent cursor").out.count("\thaiku\t") == 1
+    ann.goes_to("~/work/shop")
     assert "Codex does not read it" in ann.types("why haiku --agent codex").out
     installed = [line.split("\t")[0] for line in ann.types("agents").out.splitlines()[:3]]
     assert installed == ["claude-code", "codex", "cursor"]
