@@ -248,8 +248,13 @@ def before_anything_is_there_each_command_says_so(ann):
         said = ann.fails(f"--db typo.db {line}", 3).err
         assert said.startswith(f"Error: There is no database at {ann.folder}/typo.db.")
     assert not ann.path("typo.db").exists()
-    for line in ("list", "search deploy"):
+    for line in ("list", "search deploy", "list --tag team"):
         assert ann.types(line).err.startswith("The registry is empty.")
+    ann.path("~/empty").mkdir()
+    ann.types("--db ~/empty.db sync ~/empty")
+    for line in ("list", "search deploy", "list --tag team"):
+        said = ann.types(f"--db ~/empty.db {line}").err
+        assert said.startswith("The registered sources hold no skills.")
 
 
 def the_settings_in_force_are_printed(ann):
@@ -321,13 +326,13 @@ def test_a_program_that_embeds_the_registry(ann, tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("HOME", str(ann.home))
     monkeypatch.chdir(ann.path("~/work/shop"))
     database = str(tmp_path / "program.db")
-    a_program_learns_that_there_is_no_database(database, caplog)
+    a_program_learns_that_there_is_nothing_yet(ann, database, caplog)
     a_program_syncs_searches_and_changes(ann, database)
     a_program_puts_skills_into_a_project(ann, database)
     a_client_of_mcp_finds_what_the_program_made(database, tmp_path)
 
 
-def a_program_learns_that_there_is_no_database(database, caplog):
+def a_program_learns_that_there_is_nothing_yet(ann, database, caplog):
     with caplog.at_level(logging.WARNING), SkillRegistry.open(database) as registry:
         assert registry.list().total == 0
         assert caplog.messages == [
@@ -335,6 +340,11 @@ def a_program_learns_that_there_is_no_database(database, caplog):
         ]
         found = registry.toolset("native").call("search_skills", {"query": "poems"})
         assert found["note"].startswith("The registry is empty")
+        empty = ann.path("~/empty")
+        empty.mkdir()
+        registry.sync(str(empty))
+        found = registry.toolset("native").call("search_skills", {"query": "poems"})
+        assert found["note"].startswith("There are no skills to search here")
 
 
 def a_program_syncs_searches_and_changes(ann, database):
