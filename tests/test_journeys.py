@@ -187,6 +187,10 @@ def an_installed_copy_keeps_its_origin(ann, office):
         assert ("slides", "behind") in states(ann.fails(line))
     assert "+6. Bow." in ann.types("diff slides --upstream").out
     assert "installed copy of it, of another version" in ann.types("why office/slides").out
+    said = ann.types("why slides --agent claude-code").out.splitlines()
+    (personal,) = (line for line in said if line.startswith("slides\t"))
+    assert f"reads it from {ann.home}/.claude/skills/slides (behind)" in personal
+    assert personal.endswith("from {}; it loads this one".format(ann.path(".claude/skills/slides")))
 
 
 def her_colleague_restores_what_the_lock_names(ann, bob, office):
