@@ -72,7 +72,7 @@ test_frameworks.py test_watching.py test_conformance.py test_chaos.py test_git_s
 test_git_kept.py test_kills.py test_origins.py test_git_served.py test_git_hostile.py
 test_install_killed.py test_client.py test_pooled.py test_projects.py test_teams.py test_owners.py
 test_processes.py test_read_only.py test_damaged.py test_corpus.py test_edit.py test_many.py
-test_pull.py test_exchanged_links.py test_forks.py
+test_pull.py test_exchanged_links.py test_journeys.py test_forks.py
 """.split()
 """Files that take long, the longest first: they begin, and all workers end at the same time."""
 

@@ -129,6 +129,8 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
             "The registry is empty. 'skill-registry sync FOLDER' registers a folder and reads its "
             "skills;\n'skill-registry source discover' finds the folders of agents on this machine."
         )
+    elif not registry.list(Filters(all=True), limit=1).total:
+        note("The registered sources hold no skills. 'skill-registry sync' reads them again.")
     elif unknown := list(_unknown(registry, chosen)):
         for told in unknown:
             note(told)
@@ -139,11 +141,8 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
             f" {others:,} {do} shadowed or invalid would; --all lists {them}." if others > 0 else ""
         )
         note(f"No skills match.{more}")
-    elif registry.list(Filters(all=True), limit=1).total:
-        if not registry.left_out():  # which is said then
-            note("No skill can be used; --all lists the others.")
-    else:
-        note("The registered sources hold no skills. 'skill-registry sync' reads them again.")
+    elif not registry.left_out():  # which is said then
+        note("No skill can be used; --all lists the others.")
 
 
 def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:

@@ -36,7 +36,7 @@ def draw(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
 
 def _standing(one: "Placed") -> str:
     if one.place is None:
-        return f"not found; there are {words.count(one.total, 'hit')}"
+        return f"not found; {words.count(one.total, 'hit')} in all"
     beside = "" if one.beside is None else f", as one that is alike {escape.line(one.beside)}"
     return f"place {one.place:,} of {one.total:,}{beside}; its head says {one.confidence:.0%} of it"
 

@@ -28,13 +28,15 @@ _TELLING: Final = {
 def explain(session: Session, done: "Sequence[Pulled]", doing: Sequence[str]) -> None:
     """Say on stderr why something was left alone, what was lost, and what can be done about it."""
     from registry.exchange.choice import UNLESS_FORCED
+    from registry.exchange.standing import EQUAL
 
     for one in done:
         if one.reason is not None and one.state in _TELLING:
             ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
             way = _way_out(session, one.ref) if one.state == "failed" else ""
-            session.console.note(f"{ref} {_TELLING[one.state]}: {reason}. {way}".rstrip())
-    states = {one.state for one in done}
+            told = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
+            session.console.note(f"{ref} {told}: {reason}. {way}".rstrip())
+    states = {one.state for one in done if one.reason != EQUAL}
     if "check" in doing:
         return
     if "edited" in states:

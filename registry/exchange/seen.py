@@ -63,7 +63,21 @@ def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
     if project is not None:
         found += _Look(core, project, "project").at(agent.project_places, agent)
     found += _Look(core, Target.everywhere(), "global").at(agent.personal_places, agent)
-    return found
+    return _once(found)
+
+
+def _once(found: Sequence[Seen]) -> list[Seen]:
+    """Leave out what is seen twice at one place: the home folder is a project as well.
+
+    If neither lock lists it there, it is seen in all projects.
+    """
+    kept: dict[tuple[str, str], Seen] = {}
+    for one in found:
+        folder, name = os.path.split(one.place)
+        before = kept.get(key := (real_path(folder), name))
+        if before is None or before.state in {"registered", "unknown"}:
+            kept[key] = one
+    return [*kept.values()]
 
 
 def explained_for(

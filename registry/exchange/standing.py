@@ -31,7 +31,8 @@ _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 
 _NOT_SO: Final = "the registry does not have it so"
 
-_EQUAL: Final = "its files are equal, but no pull installed it; --adopt records it as installed"
+EQUAL: Final = "its files are equal, but no pull installed it; --adopt records it as installed"
+"""Why a folder that no pull made is left alone though nothing in it differs."""
 
 _ELSEWHERE: Final = "It was pulled {there}: remove it first."
 
@@ -255,7 +256,7 @@ class Standing(Places):
                 if not (
                     self._how.adopt or self._how.force or self._was_installed(known, folder, one)
                 ):
-                    raise Edited(one.path_of(folder), _EQUAL)
+                    raise Edited(one.path_of(folder), EQUAL)
                 kept = found
                 continue
             if found is not None and (known is None or found not in made(known, one)):

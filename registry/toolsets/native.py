@@ -122,10 +122,16 @@ class NativeToolset(Toolset):
             for hit in found
         ]
         page = _page(hits, found.total, offset)
-        note = _fitting(found)
-        if not found.total and not registered(self._core.reader)[1]:
-            note = "The registry is empty: no folder is registered. The user has to register one."
+        note = _fitting(found) if found.total else self._nothing()
         return {**page, "confidence": found.confidence, "note": note}
+
+    def _nothing(self) -> str:
+        """Say why a search found nothing."""
+        if not registered(self._core.reader)[1]:
+            return "The registry is empty: no folder is registered. The user has to register one."
+        if not list_skills(self._core.reader, self._filters({}), limit=1).total:
+            return "There are no skills to search here, so other keywords find none either."
+        return "Nothing matches: try other keywords, or English ones."
 
     def _read_skill(self, *, name: str, offset: int = 0, max_chars: int = PIECE) -> Json:
         skill = self._view.find(name)
@@ -324,8 +330,6 @@ def _page(skills: Sequence[Json], total: int, offset: int) -> Json:
 
 def _fitting(found: Found) -> str | None:
     """Say where probably nothing fits."""
-    if not found.total:
-        return "Nothing matches: try other keywords, or English ones."
     if found.confidence >= FITS:
         return None
     named = f" None of the best names {Fact(found.missing):or}." if found.missing else ""

@@ -146,3 +146,20 @@ def test_why_says_which_of_two_skills_of_one_name_claude_code_loads(cli, project
     by_path = {one["path"]: one["reasons"][-1]["message"] for one in json.loads(told)}
     assert by_path[f"{project}/.claude/skills/pdf"].endswith("it loads the other one")
     assert by_path[f"{tmp_path}/home/.claude/skills/pdf"].endswith("it loads this one")
+
+
+def test_in_the_home_folder_each_skill_is_listed_once(library, cli, tmp_path, monkeypatch):
+    """The home folder is a project for somebody who works right in it."""
+    home = tmp_path / "home"
+    monkeypatch.chdir(home)
+    write_skill(home / ".claude/skills/own")
+    cli("pull", "haiku", "--agent", "claude-code")
+    cli("pull", "review", "--agent", "claude-code", "--global")
+    rows = json.loads(cli("list", "--agent", "claude-code", "--json").stdout)
+    assert [(one["name"], one["state"], one["where"]) for one in rows] == [
+        ("haiku", "pulled", "project"),
+        ("own", "unknown", "global"),
+        ("review", "pulled", "global"),
+    ]
+    told = cli("why", "haiku", "--agent", "claude-code").stdout
+    assert told.count("Claude Code reads it from") == 1
