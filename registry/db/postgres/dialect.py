@@ -107,7 +107,7 @@ REVISION: Final = "SELECT max(version_num) FROM alembic_version"
 def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State:
     """Say how a schema relates to this program, by the answers to `FACTS` and `REVISION`.
 
-    Raises `DatabaseTooNew` for a revision that this program doesn't know and `DatabaseProblem` for
+    Raises `DatabaseTooNew` or `DatabaseTooOld` for an unknown revision and `DatabaseProblem` for
     a server that can't be used.
     """
     number, version, encoding, search_path, schema, is_migrated, has_skills = facts
