@@ -3,7 +3,7 @@
 
 CREATE TABLE sources (
     id INTEGER NOT NULL CONSTRAINT pk_sources PRIMARY KEY,
-    name TEXT NOT NULL CONSTRAINT uq_sources_name UNIQUE,
+    name TEXT NOT NULL,
     path TEXT NOT NULL,
     scope TEXT NOT NULL,
     priority INTEGER NOT NULL DEFAULT 0,
@@ -23,7 +23,8 @@ CREATE TABLE sources (
     fetched_at TEXT,
     owner TEXT,
     team TEXT,
-    CONSTRAINT uq_sources_host_path UNIQUE (host, path)
+    CONSTRAINT uq_sources_host_path UNIQUE (host, path),
+    CONSTRAINT uq_sources_name UNIQUE (name)
 );
 
 CREATE TABLE skills (
@@ -31,8 +32,7 @@ CREATE TABLE skills (
     uid TEXT NOT NULL,
     live INTEGER NOT NULL,
     replaces INTEGER,
-    source_id INTEGER NOT NULL
-        CONSTRAINT fk_skills_source_id REFERENCES sources (id) ON DELETE CASCADE,
+    source_id INTEGER NOT NULL,
     folder TEXT NOT NULL,
     position TEXT NOT NULL,
     ref TEXT NOT NULL DEFAULT '',
@@ -63,7 +63,8 @@ CREATE TABLE skills (
     parameters TEXT NOT NULL DEFAULT '[]',
     copies TEXT NOT NULL DEFAULT '',
     bare INTEGER NOT NULL DEFAULT '0',
-    held INTEGER NOT NULL DEFAULT '0'
+    held INTEGER NOT NULL DEFAULT '0',
+    CONSTRAINT fk_skills_source_id FOREIGN KEY (source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX uq_skills_live_folder ON skills (source_id, folder) WHERE live = 1;
 CREATE INDEX ix_skills_listing ON skills (name_key, name, source_id, position) WHERE live = 1;
@@ -74,23 +75,22 @@ CREATE INDEX ix_skills_ref ON skills (ref);
 CREATE INDEX ix_skills_uid ON skills (uid);
 
 CREATE TABLE documents (
-    skill_id INTEGER NOT NULL CONSTRAINT pk_documents PRIMARY KEY
-        CONSTRAINT fk_documents_skill_id REFERENCES skills (id) ON DELETE CASCADE,
+    skill_id INTEGER NOT NULL CONSTRAINT pk_documents PRIMARY KEY,
     text TEXT NOT NULL,
     body_start INTEGER NOT NULL,
     front_matter TEXT NOT NULL,
-    "indexed" INTEGER NOT NULL
+    "indexed" INTEGER NOT NULL,
+    CONSTRAINT fk_documents_skill_id FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
 );
 
 CREATE TABLE sketches (
-    skill_id INTEGER NOT NULL CONSTRAINT pk_sketches PRIMARY KEY
-        CONSTRAINT fk_sketches_skill_id_skills REFERENCES skills (id) ON DELETE CASCADE,
-    data BLOB NOT NULL
+    skill_id INTEGER NOT NULL CONSTRAINT pk_sketches PRIMARY KEY,
+    data BLOB NOT NULL,
+    CONSTRAINT fk_sketches_skill_id_skills FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
 );
 
 CREATE TABLE skill_files (
-    skill_id INTEGER NOT NULL
-        CONSTRAINT fk_skill_files_skill_id REFERENCES skills (id) ON DELETE CASCADE,
+    skill_id INTEGER NOT NULL,
     path TEXT NOT NULL,
     mode INTEGER NOT NULL,
     size BIGINT NOT NULL,
@@ -98,30 +98,31 @@ CREATE TABLE skill_files (
     ctime_ns BIGINT NOT NULL,
     inode BIGINT NOT NULL,
     hash TEXT,
-    CONSTRAINT pk_skill_files PRIMARY KEY (skill_id, path)
+    CONSTRAINT pk_skill_files PRIMARY KEY (skill_id, path),
+    CONSTRAINT fk_skill_files_skill_id FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
 CREATE TABLE skill_tags (
     tag TEXT NOT NULL,
-    skill_id INTEGER NOT NULL
-        CONSTRAINT fk_skill_tags_skill_id REFERENCES skills (id) ON DELETE CASCADE,
-    CONSTRAINT pk_skill_tags PRIMARY KEY (tag, skill_id)
+    skill_id INTEGER NOT NULL,
+    CONSTRAINT pk_skill_tags PRIMARY KEY (tag, skill_id),
+    CONSTRAINT fk_skill_tags_skill_id FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
 ) WITHOUT ROWID;
 CREATE INDEX ix_skill_tags_skill_id ON skill_tags (skill_id);
 
 CREATE TABLE diagnostics (
     id INTEGER NOT NULL CONSTRAINT pk_diagnostics PRIMARY KEY,
-    source_id INTEGER NOT NULL
-        CONSTRAINT fk_diagnostics_source_id REFERENCES sources (id) ON DELETE CASCADE,
-    skill_id INTEGER
-        CONSTRAINT fk_diagnostics_skill_id REFERENCES skills (id) ON DELETE CASCADE,
+    source_id INTEGER NOT NULL,
+    skill_id INTEGER,
     folder TEXT NOT NULL,
     code TEXT NOT NULL,
     severity TEXT NOT NULL,
     message TEXT NOT NULL,
     path TEXT,
     line INTEGER,
-    fix TEXT
+    fix TEXT,
+    CONSTRAINT fk_diagnostics_skill_id FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE,
+    CONSTRAINT fk_diagnostics_source_id FOREIGN KEY (source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_diagnostics_skill_id ON diagnostics (skill_id);
 CREATE INDEX ix_diagnostics_source_id ON diagnostics (source_id);
@@ -129,8 +130,7 @@ CREATE INDEX ix_diagnostics_source_id ON diagnostics (source_id);
 CREATE TABLE journal (
     id TEXT NOT NULL CONSTRAINT pk_journal PRIMARY KEY,
     host TEXT NOT NULL,
-    source_id INTEGER NOT NULL
-        CONSTRAINT fk_journal_source_id REFERENCES sources (id) ON DELETE CASCADE,
+    source_id INTEGER NOT NULL,
     root TEXT NOT NULL,
     kind TEXT NOT NULL,
     folder TEXT NOT NULL,
@@ -141,7 +141,8 @@ CREATE TABLE journal (
     exchange INTEGER NOT NULL,
     uid TEXT,
     created_at TEXT,
-    started_at TEXT NOT NULL
+    started_at TEXT NOT NULL,
+    CONSTRAINT fk_journal_source_id FOREIGN KEY (source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 
 CREATE TABLE usage (
@@ -206,7 +207,7 @@ CREATE INDEX ix_gone_name ON gone (name);
 
 CREATE TABLE changes (
     id INTEGER NOT NULL CONSTRAINT pk_changes PRIMARY KEY,
-    number TEXT NOT NULL CONSTRAINT uq_changes_number UNIQUE,
+    number TEXT NOT NULL,
     host TEXT NOT NULL,
     kind TEXT NOT NULL,
     uid TEXT NOT NULL,
@@ -219,13 +220,14 @@ CREATE TABLE changes (
     signature TEXT NOT NULL,
     role TEXT,
     tool TEXT,
-    client TEXT
+    client TEXT,
+    CONSTRAINT uq_changes_number UNIQUE (number)
 );
 CREATE INDEX ix_changes_uid ON changes (uid);
 
 CREATE TABLE tokens (
     number TEXT NOT NULL CONSTRAINT pk_tokens PRIMARY KEY,
-    hash TEXT NOT NULL CONSTRAINT uq_tokens_hash UNIQUE,
+    hash TEXT NOT NULL,
     name TEXT NOT NULL,
     personality TEXT,
     source TEXT,
@@ -234,7 +236,8 @@ CREATE TABLE tokens (
     expires_at TEXT,
     used_at TEXT,
     signature TEXT NOT NULL,
-    role TEXT
+    role TEXT,
+    CONSTRAINT uq_tokens_hash UNIQUE (hash)
 );
 
 CREATE TABLE audit (

@@ -70,7 +70,7 @@ class DatabaseTooNew(DatabaseProblem):
 
 
 class DatabaseTooOld(DatabaseProblem):
-    """Its schema is from before the first release, and can't be upgraded: ``path``, ``revision``."""
+    """Its schema is from before the first release: ``path``, ``revision``."""
 
     sentence = (
         "The database {path} can't be used: its schema ({revision}) is from before the first "

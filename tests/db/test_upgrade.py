@@ -1,6 +1,5 @@
 """A database that an older program filled opens with all its history, on both databases."""
 
-import hashlib
 import hmac
 import json
 import os
@@ -111,7 +110,9 @@ def test_skills_history_counts_and_search_are_there_after_the_upgrade(address, f
         assert [(one.number, one.current) for one in history] == [(3, True), (2, False), (1, False)]
         assert b"Ties ropes.\n" in registry.read_revision("knots", 1)
         assert registry.read_revision("knots", 1, "run.sh") == b"echo bowline\n"
-        assert "-description: Ties ropes.\n+description: Ties ropes and" in registry.diff("knots", 1)
+        assert "-description: Ties ropes.\n+description: Ties ropes and" in registry.diff(
+            "knots", 1
+        )
         assert [(one.ref, one.read) for one in registry.usage_counts()] == [("knots", 2)]
         with pytest.raises(SkillGone, match=r"deleted 2026-11-23T"):
             registry.get("soup")

@@ -43,7 +43,7 @@ READ_ONLY: Final = "25006"
 """SQLSTATE of a change on a replica, or where all transactions were made to only read."""
 
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
-"""SQLSTATEs of what this user may not do; those of our own are raised by migration 0013."""
+"""SQLSTATEs of what this user may not do; those of our own are raised by migration 0015."""
 
 _REFUSALS: Final[Mapping[str, str]] = {
     'password authentication failed for user "(?P<user>.*)"': (
