@@ -48,6 +48,7 @@ __all__ = [
     "DatabaseProblem",
     "DatabaseRefused",
     "DatabaseTooNew",
+    "DatabaseTooOld",
     "DatabaseUnreachable",
     "Diagnostic",
     "DialectNotFound",

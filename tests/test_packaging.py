@@ -26,7 +26,8 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_the_package_the_migrations_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "registry/_migrations/env.py" in names
-    assert any(name.startswith("registry/_migrations/versions/0001_") for name in names)
+    for part in ("initial.py", "tables.sql", "server.sql"):
+        assert f"registry/_migrations/versions/0015_{part}" in names
     assert "registry/py.typed" in names
     roots = {name.split("/")[0] for name in names}
     assert {root for root in roots if not root.endswith(".dist-info")} == {"registry"}

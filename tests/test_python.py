@@ -13,7 +13,7 @@ from registry.db.state import KNOWN_REVISIONS
 from registry.errors import RegistryError, SourceNotFound, UsageProblem
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, interpreted, write_skill
-from tests.db.test_migrations import make_older
+from tests.older import make_older
 
 NOW = datetime.now(UTC)
 

@@ -316,7 +316,7 @@ def test_a_reader_without_locks_sees_what_was_written_by_somebody_who_may(place,
 
 def test_an_older_schema_is_not_upgraded_but_named(place, monkeypatch):
     with closing(sqlite3.connect(place.database)) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+        connection.execute("UPDATE alembic_version SET version_num = '0015'")
         connection.commit()
     place.close()
     ran = place.run("list")

@@ -1,4 +1,4 @@
-"""Show people sources and findings as views in plain words, beside those of migration 0009.
+"""Show people sources and findings as views in plain words, beside those of migration 0015.
 
 SQLite does not rename a table while a view reads one that is missing: a later migration that builds
 ``sources``, ``skills`` or ``diagnostics`` anew drops the views first and makes them again.

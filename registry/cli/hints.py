@@ -142,6 +142,10 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.DatabaseRefused: _database_refused,
     errors.DatabaseBehind: "Upgrade it for all with: skill-registry db upgrade",
     errors.DatabaseTooNew: "Upgrade with: pip install --upgrade skill-registry",
+    errors.DatabaseTooOld: (
+        "Your skills are in their folders on disk. Read them into a new database: "
+        "skill-registry --db NEW sync FOLDER... (the old one keeps its history and counts)"
+    ),
     errors.DatabaseCorrupt: (
         "Move it aside, with the -wal and -shm beside it, and put your last 'skill-registry db "
         "backup' in its place; or run 'skill-registry sync FOLDER...': the skills on disk are "

@@ -69,6 +69,17 @@ class DatabaseTooNew(DatabaseProblem):
     revision: str
 
 
+class DatabaseTooOld(DatabaseProblem):
+    """Its schema is from before the first release: ``path``, ``revision``."""
+
+    sentence = (
+        "The database {path} can't be used: its schema ({revision}) is from before the first "
+        "release, and can't be upgraded."
+    )
+
+    revision: str
+
+
 class DatabaseBehind(DatabaseProblem):
     """A server has an older schema, which nobody said to upgrade: ``path``, ``revision``."""
 

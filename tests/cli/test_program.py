@@ -170,6 +170,7 @@ def test_the_settings_file_comes_from_the_option_or_the_environment(process, tmp
         (errors.DatabaseBusy(path="x", seconds=5.0), 3),
         (errors.DatabaseBehind(path="x", revision="9"), 3),
         (errors.DatabaseTooNew(path="x", revision="9"), 3),
+        (errors.DatabaseTooOld(path="x", revision="9"), 3),
         (errors.DatabaseCorrupt(path="x", reason="y"), 3),
         (errors.DatabaseProblem(path="x", reason="y"), 3),
         (errors.UsageProblem(message="x"), 2),

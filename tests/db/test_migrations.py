@@ -1,6 +1,5 @@
 import multiprocessing
 import re
-import shutil
 import sqlite3
 from contextlib import closing
 
@@ -16,10 +15,10 @@ from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
 from registry.db.sqlite.upgrade import migrate, read_schema
 from registry.db.sqlite.writer import make_engine
 from registry.db.state import KNOWN_REVISIONS, SCHEMA_REVISION
-from registry.db.writes import names
-from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew, SkillGone
+from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew
 from registry.settings import Settings
 from tests.conftest import write_skill
+from tests.older import make_older
 from tests.program import FORKS
 from tests.schema import written_by_migrations
 
@@ -35,18 +34,6 @@ EMPTY = (
 
 def open_registry(path):
     return SkillRegistry.open(path, settings=Settings())
-
-
-def make_older(path, revision):
-    """Make a database as it was at a revision."""
-    from alembic import command
-
-    real = command.upgrade
-    path.parent.mkdir(exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "upgrade", lambda config, _: real(config, revision))
-        patch.setattr(names, "refresh_names", lambda *_: None)  # of columns that came later
-        migrate(str(path))
 
 
 def test_the_revisions_in_the_code_are_those_in_the_folder():
@@ -139,7 +126,7 @@ def test_a_file_that_could_not_be_made_to_its_end_has_no_tables(database, monkey
 
 
 def test_a_failed_upgrade_leaves_nothing_half_done(database, monkeypatch):
-    make_older(database, "0011")
+    make_older(database, "0015")
     before = _rows(database, "SELECT * FROM sqlite_master")
     from sqlalchemy import Connection
 
@@ -238,94 +225,3 @@ def test_many_processes_opening_a_new_file_at_once_all_succeed(database):
 )
 def test_the_versions_with_the_wal_reset_bug_are_known(version, affected):
     assert has_wal_reset_bug(version) is affected
-
-
-def test_the_history_of_a_skill_begins_with_what_was_there_at_the_upgrade(database, root, skill):
-    from alembic import command
-    from alembic.config import Config
-    from sqlalchemy import event
-
-    skill("alpha")
-    (root / "alpha" / "run.sh").write_text("echo\n")
-    with open_registry(database) as registry:
-        registry.sync(str(root), name="mine")
-    engine = make_engine(str(database))
-
-    @event.listens_for(engine, "connect")
-    def suspend_foreign_keys(connection, _record):
-        connection.execute("PRAGMA foreign_keys = OFF")
-
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0004")
-        connection.exec_driver_sql("DELETE FROM revisions")
-    engine.dispose()
-    with open_registry(database) as registry:
-        (first,) = registry.history("alpha")
-        assert (first.number, first.current) == (1, True)
-        assert [file.path for file in first.files] == ["SKILL.md", "run.sh"]
-        registry.update("alpha", description="New.")
-        assert [one.number for one in registry.history("alpha")] == [2, 1]
-        assert registry.diff("alpha")
-
-
-def test_projects_of_before_are_seen_in_the_folder_that_an_agents_names_or_their_parent(
-    database, monkeypatch
-):
-    make_older(database, "0006")
-    places = {
-        "/work/one/.claude/skills": "/work/one",
-        "/work/one/.miniclaw/workspace/skills": "/work/one",
-        "/.agents/skills": "/",
-        "/work/two/docs": "/work/two",
-    }
-    with closing(sqlite3.connect(database)) as connection:
-        for number, path in enumerate([*places, "/home/me/.codex/skills"]):
-            scope = "project" if path in places else "personal"
-            connection.execute(
-                "INSERT INTO sources (name, path, scope, strength, added_at) "
-                "VALUES (?, ?, ?, 1, '2026-01-01T00:00:00Z')",
-                (str(number), path, scope),
-            )
-        connection.commit()
-    with open_registry(database) as registry:
-        rows = registry.core.reader.rows("SELECT path, project FROM sources")
-    assert dict(rows) == {**places, "/home/me/.codex/skills": None}
-
-
-def test_the_migration_knows_the_folders_of_agents_that_there_were():
-    from importlib import util
-
-    from registry.disk.agents import project_folders
-
-    (path,) = (migrations_folder() / "versions").glob("0007_*.py")
-    spec = util.spec_from_file_location("migration", path)
-    migration = util.module_from_spec(spec)
-    spec.loader.exec_module(migration)
-    assert set(migration.FOLDERS) <= {f"/{folder}" for folder in project_folders()}
-
-
-def test_what_was_gone_before_the_upgrade_is_found_by_its_name(database, root, skill):
-    from alembic import command
-    from alembic.config import Config
-
-    skill("beta")
-    folder = skill("alpha", description="One.")
-    with open_registry(database) as registry:
-        registry.sync(str(root), name="mine")
-        shutil.rmtree(folder)
-        registry.sync()
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()))
-    engine = make_engine(str(database))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0006")
-    engine.dispose()
-    with open_registry(database) as registry:
-        with pytest.raises(SkillGone, match=r"^'alpha' is gone since 20[^ ]*Z\.$"):
-            registry.get("alpha")
-        assert registry.restore("alpha").folder == "alpha"
-        assert registry.get("alpha").description == "One."

@@ -236,39 +236,3 @@ def test_who_may_not_replace_the_bytes_of_files_is_told_who_does(world, alice, r
     assert "run.sh of skill pdf" in told["alice"].out
     assert "only an admin stores again" in told["alice"].err
     assert "admin" not in told["owner"].err
-
-
-def test_a_registry_of_one_role_comes_through_the_upgrade_as_it_was(databases, root, tmp_path):
-    """What was there belongs to the role that upgrades, which is all that is different."""
-    from alembic import command
-    from alembic.config import Config
-
-    from registry.api import SkillRegistry
-    from registry.db.migrate import migrations_folder
-    from registry.db.postgres.writer import make_engine
-    from registry.db.remote.address import parse_url
-    from registry.settings import Settings
-
-    write_skill(root / "alpha")
-    write_skill(root / "beta")
-    url = databases.empty()
-    with SkillRegistry.open(url, settings=Settings()) as registry:
-        registry.sync(str(root), name="mine")
-        registry.delete("beta")
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()))
-    engine = make_engine(parse_url(url))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0012")
-    engine.dispose()
-    with SkillRegistry.open(url, settings=Settings(), upgrade=True) as registry:
-        assert [(source.name, source.own) for source in registry.sources()] == [("mine", True)]
-        registry.update("alpha", body="Other.\n")
-        registry.restore("beta")
-        assert registry.sync().unchanged == 2
-        assert registry.search("alpha").total == 1
-        registry.prune(keep=0)
-        registry.remove_source("mine")
-        assert registry.check_database() == []
-    databases.drop(url)

@@ -10,6 +10,7 @@ import pytest
 
 from registry.errors import SkillAmbiguous
 from tests.conftest import write_skill
+from tests.older import move
 from tests.program import run
 from tests.server.roles import World
 
@@ -236,21 +237,8 @@ def test_columns_that_a_writer_forges_take_no_bare_name(world, alice, mallory):
 def test_an_upgrade_lists_what_no_longer_counts_and_how_an_admin_restores_it(
     world, alice, mallory, command
 ):
-    from alembic import command as alembic
-    from alembic.config import Config
-
-    from registry.db.migrate import migrations_folder
-    from registry.db.postgres.writer import make_engine
-    from registry.db.remote.address import parse_url
-
     mallory.update_source("mine", priority=1000)
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()))
-    engine = make_engine(parse_url(world.url("owner")))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        alembic.downgrade(config, "0015")
-    engine.dispose()
+    move(world.url("owner"), "0015")
     upgraded = command("ada", "db", "upgrade")
     assert upgraded.status == 0, upgraded.err
     assert "office" not in upgraded.out

@@ -12,6 +12,7 @@ from registry.changes.rights import carry_out, granting, revoking
 from registry.errors import AdminNeeded, RightMissing, RoleNotFound, UsageProblem
 from registry.settings import Settings
 from tests.conftest import write_skill
+from tests.older import move
 from tests.program import run
 from tests.server.roles import World
 
@@ -193,7 +194,7 @@ def test_an_upgrade_gives_rights_to_what_is_new_and_nobody_more(world, may):
     world.add("bob")
     before = acl(world)
     world.as_dba(f"REVOKE ALL ON content_uses, audit, gone FROM {world.name('alice')}")
-    world.as_dba("UPDATE alembic_version SET version_num = '0012'")
+    world.as_dba("UPDATE alembic_version SET version_num = '0015'")
     from registry.db.postgres import upgrade
     from registry.db.remote.address import parse_url
 
@@ -203,7 +204,7 @@ def test_an_upgrade_gives_rights_to_what_is_new_and_nobody_more(world, may):
             upgrade,
             "run_migrations",
             lambda connection: done.append(
-                connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0013'")
+                connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0016'")
             ),
         )
         upgrade.ensure_current(parse_url(world.url("owner")))
@@ -211,27 +212,18 @@ def test_an_upgrade_gives_rights_to_what_is_new_and_nobody_more(world, may):
     assert acl(world) == before
 
 
-def test_an_upgrade_by_an_admin_makes_tables_for_whom_the_others_belong_to(world, command, root):
+def test_what_an_upgrade_by_an_admin_makes_belongs_to_the_owner_of_the_tables(world, command, root):
     """Whoever types the command that an older schema is answered with, as its own role."""
-    from alembic import command as alembic
-    from alembic.config import Config
-
-    from registry.db.migrate import migrations_folder
-    from registry.db.postgres.writer import make_engine
-    from registry.db.remote.address import parse_url
-
     write_skill(root / "alpha")
     world.add("ada", "admin")
     world.open("owner").sync(str(root), name="mine")
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()))
-    engine = make_engine(parse_url(world.url("owner")))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        alembic.downgrade(config, "0009")
-    engine.dispose()
-    assert "from schema 0009" in command("ada", "db", "upgrade").out
-    owners = world.as_dba("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'")
+    move(world.url("owner"), "0015")
+    assert "from schema 0015" in command("ada", "db", "upgrade").out
+    owners = world.as_dba(
+        "SELECT DISTINCT pg_get_userbyid(owner) FROM (SELECT relowner, relnamespace FROM pg_class "
+        "UNION SELECT proowner, pronamespace FROM pg_proc) made (owner, place) "
+        "WHERE place = CAST('public' AS regnamespace)"
+    )
     assert owners == [(world.name("owner"),)]
     world.add("bob", "read")
     assert world.open("bob").search("alpha").total == 1

@@ -26,6 +26,7 @@ from registry.errors import (
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.db.test_copy import rows
+from tests.older import make_older
 from tests.program import Script, run
 
 pytestmark = pytest.mark.server
@@ -352,38 +353,26 @@ def test_a_backup_of_a_server_is_a_file_that_can_be_used(filled, tmp_path):
 def test_an_older_schema_is_upgraded_only_when_somebody_says_so(server_database):
     """Whoever still uses the older program could not read it then."""
     with driver(server_database) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0009'")
-        with pytest.raises(DatabaseBehind, match=r"older skill-registry \(0009\)"):
+        connection.execute("UPDATE alembic_version SET version_num = '0015'")
+        with pytest.raises(DatabaseBehind, match=r"older skill-registry \(0015\)"):
             SkillRegistry.open(server_database, settings=Settings())
         environ = {**os.environ, "SKILL_REGISTRY_DB": server_database}
         listed = run(["list"], environ=environ)
         assert (listed.status, listed.stdout) == (3, b"")
         assert b"skill-registry db upgrade" in listed.stderr
         version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        assert version == ("0009",)
+        assert version == ("0015",)
 
 
 def test_the_command_that_upgrades_a_server_says_from_where_to_where(databases):
     url = databases.empty()
+    make_older(url, "0015")
     with driver(url) as connection:
         asked = "SELECT version_num FROM alembic_version"
-        from sqlalchemy import create_engine
-
-        from registry.db import migrate
-
-        engine = create_engine(url)
-        with engine.begin() as older, pytest.MonkeyPatch.context() as patch:
-            from alembic import command as alembic
-
-            real = alembic.upgrade
-            patch.setattr(alembic, "upgrade", lambda config, _: real(config, "0009"))
-            patch.setattr("registry.db.writes.names.refresh_names", lambda *_: None)
-            migrate.run_migrations(older)
-        engine.dispose()
-        assert connection.execute(asked).fetchone() == ("0009",)
+        assert connection.execute(asked).fetchone() == ("0015",)
         ran = run(["--db", url, "db", "upgrade"], environ=dict(os.environ))
         assert ran.status == 0, ran
-        assert f"from schema 0009 to {SCHEMA_REVISION}" in ran.out
+        assert f"from schema 0015 to {SCHEMA_REVISION}" in ran.out
         assert connection.execute(asked).fetchone() == (SCHEMA_REVISION,)
     databases.drop(url)
 

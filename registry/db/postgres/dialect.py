@@ -43,7 +43,7 @@ READ_ONLY: Final = "25006"
 """SQLSTATE of a change on a replica, or where all transactions were made to only read."""
 
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
-"""SQLSTATEs of what this user may not do; those of our own are raised by migration 0013."""
+"""SQLSTATEs of what this user may not do; those of our own are raised by migration 0015."""
 
 _REFUSALS: Final[Mapping[str, str]] = {
     'password authentication failed for user "(?P<user>.*)"': (
@@ -107,7 +107,7 @@ REVISION: Final = "SELECT max(version_num) FROM alembic_version"
 def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State:
     """Say how a schema relates to this program, by the answers to `FACTS` and `REVISION`.
 
-    Raises `DatabaseTooNew` for a revision that this program doesn't know and `DatabaseProblem` for
+    Raises `DatabaseTooNew` or `DatabaseTooOld` for an unknown revision and `DatabaseProblem` for
     a server that can't be used.
     """
     number, version, encoding, search_path, schema, is_migrated, has_skills = facts

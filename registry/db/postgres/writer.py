@@ -142,7 +142,7 @@ class PostgresWriter(Writer):
             told = {
                 # Zero would wait for ever.
                 "lock_timeout": str(max(1, round(wait * 1000))),
-                # What the server writes down with what it tells of a change (migration 0013).
+                # What the server writes down with what it tells of a change (migration 0015).
                 "skill_registry.host": self.host,
                 "skill_registry.tool": who.tool or "",
                 "skill_registry.client": who.client or "",

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from registry.db.remote import matching
 
-# What the server knows of the commonest words since it analyzed the table last (migration 0014);
+# What the server knows of the commonest words since it analyzed the table last (migration 0015);
 # what it estimates of the number of texts may be long ago. Nothing, where it says what it said.
 FACTS: Final = """
 SELECT '', '', (SELECT count(*) FROM search_texts) WHERE (SELECT number FROM data_version) <> ?

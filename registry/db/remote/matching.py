@@ -109,7 +109,7 @@ class Find:
             return sql, [*ids, queries[0], enough, queries[0], *condition[1], most]
         common = {} if whole else self._common
         # To read a vector costs a hundred times as much as to ask the index alone; which the server
-        # does by itself for who may see all, and for others in a function (migration 0013).
+        # does by itself for who may see all, and for others in a function (migration 0015).
         matches = " UNION ALL ".join(
             f"SELECT {number} AS p, x AS skill_id "
             f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"

@@ -1,7 +1,7 @@
 """Which rights a role of a server has in a registry, as the SQL that gives and takes them.
 
 What of the rows a role then sees and changes is decided by the policies of the tables (migration
-0013): with all rights of a writer nobody changes another's source. Who is an admin is a member of
+0015): with all rights of a writer nobody changes another's source. Who is an admin is a member of
 the role that owns the tables, whom no policy binds.
 """
 

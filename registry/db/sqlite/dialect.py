@@ -38,7 +38,7 @@ ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 def schema_state(connection: sqlite3.Connection, path: str) -> State:
     """Read the revision of the database at ``path``.
 
-    Raises `DatabaseTooNew` for a revision this program doesn't know and `DatabaseProblem` for a
+    Raises `DatabaseTooNew` or `DatabaseTooOld` for an unknown revision and `DatabaseProblem` for a
     database of another program, or one in which more is done than was asked for.
     """
     made = connection.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()

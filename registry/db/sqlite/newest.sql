@@ -2,226 +2,242 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-CREATE TABLE skills (
-	id INTEGER NOT NULL, 
-	uid TEXT NOT NULL, 
-	live INTEGER NOT NULL, 
-	replaces INTEGER, 
-	source_id INTEGER NOT NULL, 
-	folder TEXT NOT NULL, 
-	position TEXT NOT NULL, 
-	ref TEXT DEFAULT '' NOT NULL, 
-	shadowed INTEGER DEFAULT 0 NOT NULL, 
-	name TEXT NOT NULL, 
-	name_key TEXT NOT NULL, 
-	description TEXT NOT NULL, 
-	kind TEXT, 
-	category TEXT, 
-	version TEXT, 
-	license TEXT, 
-	author TEXT, 
-	compatibility TEXT, 
-	tags TEXT DEFAULT '' NOT NULL, 
-	created_at TEXT NOT NULL, 
-	updated_at TEXT NOT NULL, 
-	indexed_at TEXT NOT NULL, 
-	content_hash TEXT, 
-	tree_hash TEXT, 
-	document TEXT, 
-	bytes BIGINT NOT NULL, 
-	file_count INTEGER NOT NULL, 
-	fingerprint TEXT NOT NULL, 
-	racy INTEGER NOT NULL, 
-	status TEXT NOT NULL, 
-	hidden INTEGER DEFAULT 0 NOT NULL, 
-	required_tools TEXT DEFAULT '[]' NOT NULL, 
-	parameters TEXT DEFAULT '[]' NOT NULL, copies TEXT DEFAULT '' NOT NULL, bare INTEGER DEFAULT '0' NOT NULL, held INTEGER DEFAULT '0' NOT NULL, installed TEXT, 
-	CONSTRAINT pk_skills PRIMARY KEY (id), 
-	CONSTRAINT fk_skills_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
+CREATE TABLE sources (
+    id INTEGER NOT NULL CONSTRAINT pk_sources PRIMARY KEY,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    priority INTEGER NOT NULL DEFAULT 0,
+    strength INTEGER NOT NULL,
+    enabled INTEGER NOT NULL DEFAULT 1,
+    added_at TEXT NOT NULL,
+    last_sync_at TEXT,
+    last_result TEXT,
+    host TEXT NOT NULL DEFAULT '',
+    project TEXT,
+    kind TEXT,
+    url TEXT,
+    pin TEXT,
+    part TEXT,
+    chosen TEXT,
+    version TEXT,
+    fetched_at TEXT,
+    owner TEXT,
+    team TEXT, precedence INTEGER DEFAULT '0' NOT NULL,
+    CONSTRAINT uq_sources_host_path UNIQUE (host, path),
+    CONSTRAINT uq_sources_name UNIQUE (name)
 );
+CREATE TABLE skills (
+    id INTEGER NOT NULL CONSTRAINT pk_skills PRIMARY KEY,
+    uid TEXT NOT NULL,
+    live INTEGER NOT NULL,
+    replaces INTEGER,
+    source_id INTEGER NOT NULL,
+    folder TEXT NOT NULL,
+    position TEXT NOT NULL,
+    ref TEXT NOT NULL DEFAULT '',
+    shadowed INTEGER NOT NULL DEFAULT 0,
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    description TEXT NOT NULL,
+    kind TEXT,
+    category TEXT,
+    version TEXT,
+    license TEXT,
+    author TEXT,
+    compatibility TEXT,
+    tags TEXT NOT NULL DEFAULT '',
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    indexed_at TEXT NOT NULL,
+    content_hash TEXT,
+    tree_hash TEXT,
+    document TEXT,
+    bytes BIGINT NOT NULL,
+    file_count INTEGER NOT NULL,
+    fingerprint TEXT NOT NULL,
+    racy INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    hidden INTEGER NOT NULL DEFAULT 0,
+    required_tools TEXT NOT NULL DEFAULT '[]',
+    parameters TEXT NOT NULL DEFAULT '[]',
+    copies TEXT NOT NULL DEFAULT '',
+    bare INTEGER NOT NULL DEFAULT '0',
+    held INTEGER NOT NULL DEFAULT '0', installed TEXT,
+    CONSTRAINT fk_skills_source_id FOREIGN KEY (source_id) REFERENCES sources (id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX uq_skills_live_folder ON skills (source_id, folder) WHERE live = 1;
 CREATE INDEX ix_skills_listing ON skills (name_key, name, source_id, position) WHERE live = 1;
-CREATE INDEX ix_skills_name ON skills (name);
 CREATE INDEX ix_skills_position ON skills (source_id, position) WHERE live = 1;
+CREATE INDEX ix_skills_unseen ON skills (source_id) WHERE live = 0;
+CREATE INDEX ix_skills_name ON skills (name);
 CREATE INDEX ix_skills_ref ON skills (ref);
 CREATE INDEX ix_skills_uid ON skills (uid);
-CREATE UNIQUE INDEX uq_skills_live_folder ON skills (source_id, folder) WHERE live = 1;
+CREATE TABLE documents (
+    skill_id INTEGER NOT NULL CONSTRAINT pk_documents PRIMARY KEY,
+    text TEXT NOT NULL,
+    body_start INTEGER NOT NULL,
+    front_matter TEXT NOT NULL,
+    "indexed" INTEGER NOT NULL,
+    CONSTRAINT fk_documents_skill_id FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
+);
+CREATE TABLE sketches (
+    skill_id INTEGER NOT NULL CONSTRAINT pk_sketches PRIMARY KEY,
+    data BLOB NOT NULL,
+    CONSTRAINT fk_sketches_skill_id_skills FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
+);
+CREATE TABLE skill_files (
+    skill_id INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    mode INTEGER NOT NULL,
+    size BIGINT NOT NULL,
+    mtime_ns BIGINT NOT NULL,
+    ctime_ns BIGINT NOT NULL,
+    inode BIGINT NOT NULL,
+    hash TEXT,
+    CONSTRAINT pk_skill_files PRIMARY KEY (skill_id, path),
+    CONSTRAINT fk_skill_files_skill_id FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE TABLE skill_tags (
+    tag TEXT NOT NULL,
+    skill_id INTEGER NOT NULL,
+    CONSTRAINT pk_skill_tags PRIMARY KEY (tag, skill_id),
+    CONSTRAINT fk_skill_tags_skill_id FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX ix_skill_tags_skill_id ON skill_tags (skill_id);
 CREATE TABLE diagnostics (
-	id INTEGER NOT NULL, 
-	source_id INTEGER NOT NULL, 
-	skill_id INTEGER, 
-	folder TEXT NOT NULL, 
-	code TEXT NOT NULL, 
-	severity TEXT NOT NULL, 
-	message TEXT NOT NULL, 
-	path TEXT, 
-	line INTEGER, 
-	fix TEXT, 
-	CONSTRAINT pk_diagnostics PRIMARY KEY (id), 
-	CONSTRAINT fk_diagnostics_skill_id FOREIGN KEY(skill_id) REFERENCES skills (id) ON DELETE CASCADE, 
-	CONSTRAINT fk_diagnostics_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
+    id INTEGER NOT NULL CONSTRAINT pk_diagnostics PRIMARY KEY,
+    source_id INTEGER NOT NULL,
+    skill_id INTEGER,
+    folder TEXT NOT NULL,
+    code TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    message TEXT NOT NULL,
+    path TEXT,
+    line INTEGER,
+    fix TEXT,
+    CONSTRAINT fk_diagnostics_skill_id FOREIGN KEY (skill_id) REFERENCES skills (id) ON DELETE CASCADE,
+    CONSTRAINT fk_diagnostics_source_id FOREIGN KEY (source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_diagnostics_skill_id ON diagnostics (skill_id);
 CREATE INDEX ix_diagnostics_source_id ON diagnostics (source_id);
-CREATE TABLE documents (
-	skill_id INTEGER NOT NULL, 
-	text TEXT NOT NULL, 
-	body_start INTEGER NOT NULL, 
-	front_matter TEXT NOT NULL, 
-	"indexed" INTEGER NOT NULL, 
-	CONSTRAINT pk_documents PRIMARY KEY (skill_id), 
-	CONSTRAINT fk_documents_skill_id FOREIGN KEY(skill_id) REFERENCES skills (id) ON DELETE CASCADE
-);
-CREATE TABLE skill_files (
-	skill_id INTEGER NOT NULL, 
-	path TEXT NOT NULL, 
-	mode INTEGER NOT NULL, 
-	size BIGINT NOT NULL, 
-	mtime_ns BIGINT NOT NULL, 
-	ctime_ns BIGINT NOT NULL, 
-	inode BIGINT NOT NULL, 
-	hash TEXT, 
-	CONSTRAINT pk_skill_files PRIMARY KEY (skill_id, path), 
-	CONSTRAINT fk_skill_files_skill_id FOREIGN KEY(skill_id) REFERENCES skills (id) ON DELETE CASCADE
-)
- WITHOUT ROWID
-
-;
-CREATE TABLE skill_tags (
-	tag TEXT NOT NULL, 
-	skill_id INTEGER NOT NULL, 
-	CONSTRAINT pk_skill_tags PRIMARY KEY (tag, skill_id), 
-	CONSTRAINT fk_skill_tags_skill_id FOREIGN KEY(skill_id) REFERENCES skills (id) ON DELETE CASCADE
-)
- WITHOUT ROWID
-
-;
-CREATE INDEX ix_skill_tags_skill_id ON skill_tags (skill_id);
 CREATE TABLE journal (
-	id TEXT NOT NULL, 
-	host TEXT NOT NULL, 
-	source_id INTEGER NOT NULL, 
-	root TEXT NOT NULL, 
-	kind TEXT NOT NULL, 
-	folder TEXT NOT NULL, 
-	target TEXT NOT NULL, 
-	staged TEXT NOT NULL, 
-	base TEXT, 
-	new TEXT, 
-	exchange INTEGER NOT NULL, 
-	uid TEXT, 
-	created_at TEXT, 
-	started_at TEXT NOT NULL, 
-	CONSTRAINT pk_journal PRIMARY KEY (id), 
-	CONSTRAINT fk_journal_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
+    id TEXT NOT NULL CONSTRAINT pk_journal PRIMARY KEY,
+    host TEXT NOT NULL,
+    source_id INTEGER NOT NULL,
+    root TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    target TEXT NOT NULL,
+    staged TEXT NOT NULL,
+    base TEXT,
+    new TEXT,
+    exchange INTEGER NOT NULL,
+    uid TEXT,
+    created_at TEXT,
+    started_at TEXT NOT NULL,
+    CONSTRAINT fk_journal_source_id FOREIGN KEY (source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE TABLE usage (
-	uid TEXT NOT NULL, 
-	listed BIGINT NOT NULL, 
-	found BIGINT NOT NULL, 
-	read BIGINT NOT NULL, 
-	last_listed_at TEXT, 
-	last_found_at TEXT, 
-	last_read_at TEXT, 
-	CONSTRAINT pk_usage PRIMARY KEY (uid)
+    uid TEXT NOT NULL CONSTRAINT pk_usage PRIMARY KEY,
+    listed BIGINT NOT NULL,
+    found BIGINT NOT NULL,
+    read BIGINT NOT NULL,
+    last_listed_at TEXT,
+    last_found_at TEXT,
+    last_read_at TEXT
 );
+CREATE TABLE usage_days (
+    day TEXT NOT NULL,
+    uid TEXT NOT NULL,
+    listed BIGINT NOT NULL,
+    found BIGINT NOT NULL,
+    read BIGINT NOT NULL,
+    CONSTRAINT pk_usage_days PRIMARY KEY (day, uid)
+) WITHOUT ROWID;
 CREATE TABLE contents (
-	hash TEXT NOT NULL, 
-	size BIGINT NOT NULL, 
-	packed INTEGER NOT NULL, 
-	data BLOB NOT NULL, 
-	CONSTRAINT pk_contents PRIMARY KEY (hash)
+    hash TEXT NOT NULL CONSTRAINT pk_contents PRIMARY KEY,
+    size BIGINT NOT NULL,
+    packed INTEGER NOT NULL,
+    data BLOB NOT NULL
 );
 CREATE TABLE revisions (
-	id INTEGER NOT NULL, 
-	uid TEXT NOT NULL, 
-	number INTEGER NOT NULL, 
-	name TEXT NOT NULL, 
-	document TEXT, 
-	content_hash TEXT, 
-	tree_hash TEXT NOT NULL, 
-	seen_at TEXT NOT NULL, 
-	files TEXT NOT NULL, origin TEXT, turn INTEGER, role TEXT, host TEXT, tool TEXT, client TEXT, 
-	CONSTRAINT pk_revisions PRIMARY KEY (id), 
-	CONSTRAINT uq_revisions_uid_number UNIQUE (uid, number), 
-	CONSTRAINT uq_revisions_uid_tree_hash UNIQUE (uid, tree_hash)
-);
-CREATE TABLE "sources" (
-	id INTEGER NOT NULL, 
-	name TEXT NOT NULL, 
-	path TEXT NOT NULL, 
-	scope TEXT NOT NULL, 
-	priority INTEGER DEFAULT 0 NOT NULL, 
-	strength INTEGER NOT NULL, 
-	enabled INTEGER DEFAULT 1 NOT NULL, 
-	added_at TEXT NOT NULL, 
-	last_sync_at TEXT, 
-	last_result TEXT, 
-	host TEXT DEFAULT '' NOT NULL, project TEXT, kind TEXT, url TEXT, pin TEXT, part TEXT, chosen TEXT, version TEXT, fetched_at TEXT, owner TEXT, team TEXT, precedence INTEGER DEFAULT '0' NOT NULL, 
-	CONSTRAINT pk_sources PRIMARY KEY (id), 
-	CONSTRAINT uq_sources_name UNIQUE (name), 
-	CONSTRAINT uq_sources_host_path UNIQUE (host, path)
+    id INTEGER NOT NULL CONSTRAINT pk_revisions PRIMARY KEY,
+    uid TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    document TEXT,
+    content_hash TEXT,
+    tree_hash TEXT NOT NULL,
+    seen_at TEXT NOT NULL,
+    files TEXT NOT NULL,
+    origin TEXT,
+    turn INTEGER,
+    role TEXT,
+    host TEXT,
+    tool TEXT,
+    client TEXT,
+    CONSTRAINT uq_revisions_uid_number UNIQUE (uid, number),
+    CONSTRAINT uq_revisions_uid_tree_hash UNIQUE (uid, tree_hash)
 );
 CREATE TABLE gone (
-	uid TEXT NOT NULL, 
-	name TEXT NOT NULL, 
-	source TEXT NOT NULL, 
-	folder TEXT NOT NULL, 
-	created_at TEXT NOT NULL, 
-	since TEXT NOT NULL, 
-	tree_hash TEXT, 
-	trash TEXT, owner TEXT, team TEXT, 
-	CONSTRAINT pk_gone PRIMARY KEY (uid)
+    uid TEXT NOT NULL CONSTRAINT pk_gone PRIMARY KEY,
+    name TEXT NOT NULL,
+    source TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    since TEXT NOT NULL,
+    tree_hash TEXT,
+    trash TEXT,
+    owner TEXT,
+    team TEXT
 );
 CREATE INDEX ix_gone_name ON gone (name);
 CREATE TABLE changes (
-	id INTEGER NOT NULL, 
-	number TEXT NOT NULL, 
-	host TEXT NOT NULL, 
-	kind TEXT NOT NULL, 
-	uid TEXT NOT NULL, 
-	name TEXT NOT NULL, 
-	source TEXT NOT NULL, 
-	folder TEXT NOT NULL, 
-	"before" TEXT, 
-	"after" TEXT, 
-	made_at TEXT NOT NULL, 
-	signature TEXT NOT NULL, role TEXT, tool TEXT, client TEXT, command TEXT, 
-	CONSTRAINT pk_changes PRIMARY KEY (id), 
-	CONSTRAINT uq_changes_number UNIQUE (number)
+    id INTEGER NOT NULL CONSTRAINT pk_changes PRIMARY KEY,
+    number TEXT NOT NULL,
+    host TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    uid TEXT NOT NULL,
+    name TEXT NOT NULL,
+    source TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    "before" TEXT,
+    "after" TEXT,
+    made_at TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    role TEXT,
+    tool TEXT,
+    client TEXT, command TEXT,
+    CONSTRAINT uq_changes_number UNIQUE (number)
 );
 CREATE INDEX ix_changes_uid ON changes (uid);
-CREATE TABLE usage_days (
-	day TEXT NOT NULL, 
-	uid TEXT NOT NULL, 
-	listed BIGINT NOT NULL, 
-	found BIGINT NOT NULL, 
-	read BIGINT NOT NULL, 
-	CONSTRAINT pk_usage_days PRIMARY KEY (day, uid)
-)
- WITHOUT ROWID
-
-;
-CREATE VIEW skill_tag AS 
-SELECT s.ref, s.name, t.tag FROM skills s JOIN skill_tags t ON t.skill_id = s.id WHERE s.live = 1 AND s.status <> 'no_document';
-CREATE VIEW revision AS 
-SELECT s.ref AS skill, r.number, r.name, r.seen_at,
-    CASE r.number WHEN 1 THEN 'added' ELSE 'updated' END AS what,
-    CASE WHEN s.tree_hash = r.tree_hash THEN 1 ELSE 0 END = 1 AS current,
-    r.document, r.content_hash, r.tree_hash, r.uid
-FROM revisions r LEFT JOIN skills s ON s.uid = r.uid AND s.live = 1 AND s.status <> 'no_document';
-CREATE VIEW usage_by_day AS 
-SELECT d.day, s.ref AS skill, d.listed, d.found, d.read, d.uid
-FROM usage_days d LEFT JOIN skills s ON s.uid = d.uid AND s.live = 1 AND s.status <> 'no_document';
-CREATE VIRTUAL TABLE search_heads USING fts5(name, tags, description, content='', tokenize='porter unicode61 remove_diacritics 2');
-CREATE VIRTUAL TABLE search_bodies USING fts5(body, content='', tokenize='porter unicode61 remove_diacritics 2');
-CREATE VIRTUAL TABLE search_words USING fts5vocab(search_heads, 'row');
-CREATE TABLE sketches (
-	skill_id INTEGER NOT NULL, 
-	data BLOB NOT NULL, 
-	CONSTRAINT pk_sketches PRIMARY KEY (skill_id), 
-	CONSTRAINT fk_sketches_skill_id_skills FOREIGN KEY(skill_id) REFERENCES skills (id) ON DELETE CASCADE
+CREATE TABLE tokens (
+    number TEXT NOT NULL CONSTRAINT pk_tokens PRIMARY KEY,
+    hash TEXT NOT NULL,
+    name TEXT NOT NULL,
+    personality TEXT,
+    source TEXT,
+    write INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT,
+    used_at TEXT,
+    signature TEXT NOT NULL,
+    role TEXT,
+    CONSTRAINT uq_tokens_hash UNIQUE (hash)
 );
-CREATE VIEW skill AS 
+CREATE TABLE audit (
+    id INTEGER NOT NULL CONSTRAINT pk_audit PRIMARY KEY,
+    at TEXT NOT NULL,
+    role TEXT,
+    host TEXT,
+    tool TEXT,
+    client TEXT,
+    what TEXT NOT NULL,
+    subject TEXT,
+    detail TEXT
+);
+CREATE VIEW skill AS
 SELECT s.ref, s.name, s.description, s.kind, s.category,
     CASE s.tags WHEN '' THEN '[]' ELSE '["' || replace(replace(replace(
         s.tags, '\', '\\'), '"', '\"'), '
@@ -236,33 +252,21 @@ SELECT s.ref, s.name, s.description, s.kind, s.category,
     u.last_read_at, s.uid
 FROM skills s JOIN sources src ON src.id = s.source_id LEFT JOIN usage u ON u.uid = s.uid
 WHERE s.live = 1 AND s.status <> 'no_document';
-CREATE TABLE tokens (
-	number TEXT NOT NULL, 
-	hash TEXT NOT NULL, 
-	name TEXT NOT NULL, 
-	personality TEXT, 
-	source TEXT, 
-	write INTEGER NOT NULL, 
-	created_at TEXT NOT NULL, 
-	expires_at TEXT, 
-	used_at TEXT, 
-	signature TEXT NOT NULL, role TEXT, 
-	CONSTRAINT pk_tokens PRIMARY KEY (number), 
-	CONSTRAINT uq_tokens_hash UNIQUE (hash)
-);
-CREATE TABLE audit (
-	id INTEGER NOT NULL, 
-	at TEXT NOT NULL, 
-	role TEXT, 
-	host TEXT, 
-	tool TEXT, 
-	client TEXT, 
-	what TEXT NOT NULL, 
-	subject TEXT, 
-	detail TEXT, 
-	CONSTRAINT pk_audit PRIMARY KEY (id)
-);
-CREATE INDEX ix_skills_unseen ON skills (source_id) WHERE live = 0;
+CREATE VIEW skill_tag AS
+SELECT s.ref, s.name, t.tag FROM skills s JOIN skill_tags t ON t.skill_id = s.id
+WHERE s.live = 1 AND s.status <> 'no_document';
+CREATE VIEW revision AS
+SELECT s.ref AS skill, r.number, r.name, r.seen_at,
+    CASE r.number WHEN 1 THEN 'added' ELSE 'updated' END AS what,
+    CASE WHEN s.tree_hash = r.tree_hash THEN 1 ELSE 0 END = 1 AS current,
+    r.document, r.content_hash, r.tree_hash, r.uid
+FROM revisions r LEFT JOIN skills s ON s.uid = r.uid AND s.live = 1 AND s.status <> 'no_document';
+CREATE VIEW usage_by_day AS
+SELECT d.day, s.ref AS skill, d.listed, d.found, d.read, d.uid
+FROM usage_days d LEFT JOIN skills s ON s.uid = d.uid AND s.live = 1 AND s.status <> 'no_document';
+CREATE VIRTUAL TABLE search_heads USING fts5(name, tags, description, content='', tokenize='porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE search_bodies USING fts5(body, content='', tokenize='porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE search_words USING fts5vocab(search_heads, 'row');
 CREATE INDEX ix_skills_installed ON skills (source_id) WHERE installed IS NOT NULL;
 CREATE VIEW source AS 
 SELECT src.name, src.scope, src.priority, src.enabled > 0 AS enabled,

@@ -11,7 +11,7 @@ from registry.text import utc_now
 
 
 def note(connection: Connection, what: str, subject: str | None, **detail: object) -> None:
-    """Note something in a file; a server does so by itself, whoever asks (migration 0013)."""
+    """Note something in a file; a server does so by itself, whoever asks (migration 0015)."""
     if connection.dialect.name == "postgresql":
         return
     who = acting()
