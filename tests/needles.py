@@ -200,9 +200,15 @@ def _alternatives(code, argument):
     """Return the alternatives of an element that is more than a choice of texts."""
     if code is op.SUBPATTERN and len(argument[3]) == 1:
         return _alternatives(*argument[3][0])
-    if code is not op.BRANCH or all(_sequence(part)[0] is not None for part in argument[1]):
+    if code is not op.BRANCH or not any(map(_says_more, argument[1])):
         return []
     return [list(part) for part in argument[1]]
+
+
+def _says_more(part):
+    """Tell whether a sequence is more than a choice of texts."""
+    exact, sets = _sequence(part)
+    return exact is None or bool(sets)
 
 
 def _covers(weak, strong):

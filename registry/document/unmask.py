@@ -40,7 +40,7 @@ _WORD: Final = 64
 
 _CONTINUED: Final = re.compile(r"\\\r?\n([ \t]*)")
 _BACKTICK: Final = re.compile(r"(?<!`)`\r?\n[ \t]*")
-_HYPHENATED: Final = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
+_HYPHENATED: Final = re.compile(r"-\n(?=[a-z])")
 _ESCAPED: Final = re.compile(r"&#(?:x([0-9a-fA-F]{2})|0{0,4}([0-9]{2,3}));|\\u00([2-7][0-9a-fA-F])")
 _UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
 _LATIN: Final = frozenset(string.ascii_letters)
@@ -99,18 +99,24 @@ def _edits(text: str, lower: bytes, beyond: str, *, prose: bool) -> Iterator[_Ed
     if b"\\\n" in lower or b"\\\r\n" in lower:
         for match in _CONTINUED.finditer(text):
             yield match.start(), match.end(), " " if match[1] else ""
-    # PowerShell continues a line behind a backtick, a text a word behind a hyphen.
-    if prose and b"-\n" in lower:
-        yield from ((match.start(), match.end(), "") for match in _HYPHENATED.finditer(text))
-    elif not prose and (b"`\n" in lower or b"`\r\n" in lower):
-        yield from ((match.start(), match.end(), " ") for match in _BACKTICK.finditer(text))
-    if (b"&" in lower and b"&#" in lower) or (b"\\" in lower and b"\\u00" in lower):
+    if b"-\n" in lower if prose else b"`\n" in lower or b"`\r\n" in lower:
+        yield from _wrapped(text, prose=prose)
+    if b"&#" in lower or b"\\u00" in lower:
         for match in _ESCAPED.finditer(text):
             code = int(match[2]) if match[2] else int(match[1] or match[3], 16)
             if (plain := chr(code)).isascii() and plain.isprintable():
                 yield match.start(), match.end(), plain
     if beyond and _UNSEEN.search(beyond):
-        for match in _UNSEEN.finditer(text):
+        yield from ((match.start(), match.end(), "") for match in _UNSEEN.finditer(text))
+
+
+def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
+    """Yield where a text continues a word behind a hyphen, and PowerShell a line behind a tick."""
+    if not prose:
+        yield from ((match.start(), match.end(), " ") for match in _BACKTICK.finditer(text))
+        return
+    for match in _HYPHENATED.finditer(text):
+        if text[max(0, match.start() - 1)].isalpha():
             yield match.start(), match.end(), ""
 
 

@@ -128,7 +128,7 @@ BEHAVIOURS: Final = (
             r"|printf[ \t]{1,3}(?:'%b' |\"%b\" |--[ ])?[\"']?(?:\\x[0-9a-f]{2}|\\0?[0-7]{3}){2}"
             r"|echo[ \t]{1,3}-\w{0,2}e\w{0,2}[ \t]{1,3}[\"']?(?:\\x[0-9a-f]{2}|\\0?[0-7]{3}){2}"
             r"|tr[ \t]{1,3}[\"']?(?:a-z|n-za-m)[\w-]{0,12}[\"']?[ \t]{1,3}[\"']?n-z"
-            r"|\|[ \t]{0,3}rev\b)",
+            r"|\|(?:[ \t]|[ ]{2})?rev\b)",
             r"[^\n]{0,600}?\|[ \t]{0,4}(?:sudo[ \t]{1,3})?",
             rf"(?:{SHELL}|python[23]?|perl|node|ruby|php|iex|xargs[^\n"
             rf"|]{{0,20}} {SHELL})(?![\w./-])",
@@ -140,7 +140,7 @@ BEHAVIOURS: Final = (
         pattern(
             rf"(?:{SHELL}|eval|source|python[23]?"
             rf"|perl)[ \t]{{1,3}}(?:-\w{{1,4}}[ \t]{{1,3}})?(?:<<<?[ ]?)?[\"']{{0,2}}(?:[$<]\(|`)",
-            r"[^)\n`]{0,400}(?:base(?:64|32)[ \t]{1,3}(?:-d|--decode)|xxd -r|openssl|\brev\b"
+            r"[^)\n`]{0,400}(?:base(?:64|32)[ \t]{1,3}(?:-d|--decode)|xxd -r|openssl|\|[ ]?rev\b"
             r"|\\x[0-9a-f]{2}\\x)",
         ),
         "runs what it decodes, unseen",
