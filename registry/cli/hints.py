@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from registry import errors
 from registry.cli import escape
+from registry.disk.links import real_path
 from registry.model import DOCUMENT_NAMES
 from registry.settings import data_folder
 from registry.text import quoted
@@ -47,6 +48,15 @@ def _not_undone(error: errors.RegistryError) -> str:
     elif number:
         before = f"'skill-registry restore {place} --revision {number}' brings back what it was; "
     return before + "'skill-registry undo --skip' forgets this change and shows the one before it."
+
+
+def _folder_pulled(error: errors.RegistryError) -> str:
+    folder, lock = quote(escape.line(error.facts["folder"])), error.facts["lock"]
+    where = "--global" if lock == real_path(str(data_folder())) else f"--to {quote(lock)}"
+    return (
+        "Rename it where it comes from and pull that, or remove it here: "
+        f"skill-registry pull --remove {folder} {where}"
+    )
 
 
 def _database_missing(error: errors.RegistryError) -> str:
@@ -90,6 +100,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "--revision N' brings that back."
     ),
     errors.ChangeNotUndone: _not_undone,
+    errors.FolderPulled: _folder_pulled,
     errors.RootMissing: "Mount what it is on, or make it first: mkdir -p {path}",
     errors.TokenNotFound: "'skill-registry token list' shows those there are.",
     errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",

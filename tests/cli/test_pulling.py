@@ -336,3 +336,27 @@ def test_a_name_that_was_not_pulled_is_told_with_the_nearest(library, cli, proje
     ran = cli("pull", "--remove", "haikus")
     assert ran.exit_code == 1
     assert "lists no 'haikus'. Did you mean 'haiku'?" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "folder", "option"),
+    [
+        (["--agent", "codex", "--agent", "claude-code", "--global"], "home/.agents", "--global"),
+        (["--agent", "codex", "--agent", "claude-code"], ".agents", "--to {}"),
+        (["--to", "there/skills"], "there", "--to {}/there/skills"),
+    ],
+)
+def test_what_was_pulled_is_not_renamed_and_the_way_out_works(
+    library, cli, project, where, folder, option
+):
+    cli("pull", "haiku", *where)
+    skills = project / folder / "skills"
+    cli("sync", str(skills), "--name", "there")
+    ran = cli("rename", "there/haiku", "poem")
+    way = f"pull --remove haiku {option.format(project)}"
+    assert (ran.exit_code, f"skill-registry {way}\n" in ran.stderr) == (1, True)
+    assert "skills.lock.json lists it by this name" in ran.stderr
+    assert os.listdir(skills).count("haiku") == 1
+    removed = cli(*way.split())
+    assert removed.stdout == f"removed\thaiku\t{skills / 'haiku'}\n"
+    assert cli("rename", "mine/haiku", "poem").exit_code == 0
