@@ -1,7 +1,8 @@
 """What to do next about an error, in the words of the command line."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
@@ -57,6 +58,25 @@ def _folder_pulled(error: errors.RegistryError) -> str:
         "Rename it where it comes from and pull that, or remove it here: "
         f"skill-registry pull --remove {folder} {where}"
     )
+
+
+def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
+    """Return the same command with --global, if what it missed was pulled for all projects."""
+    from registry.exchange.lockfile import NAME, read_lock
+    from registry.exchange.pull import folders_of
+    from registry.exchange.targets import Target
+
+    everywhere = Target.everywhere()
+    folder, file = os.path.split(error.facts["path"])
+    if file != NAME or folder == everywhere.path or any(one[:4] == "--to" for one in arguments):
+        return ""
+    with suppress(errors.RegistryError):
+        if "name" in error.facts:
+            folders_of(everywhere, [error.facts["name"]])
+        if read_lock(everywhere.path):
+            again = " ".join(quote(escape.line(one)) for one in (*arguments, "--global"))
+            return f"For all projects there is: skill-registry {again}"
+    return ""
 
 
 def _database_missing(error: errors.RegistryError) -> str:
@@ -165,8 +185,16 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 }
 
 
-def hint(error: errors.RegistryError) -> str:
-    """Return what helps, empty where the error's own sentence is enough."""
+def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
+    """Return what helps, empty where the error's own sentence is enough.
+
+    ``arguments``: what was typed, for a command that is the same but for an option.
+    """
+    if isinstance(error, errors.LockMissing | errors.NotPulled):
+        if told := _for_all_projects(error, arguments):
+            return told
+        if "--remove" in arguments:
+            return "'skill-registry list --agent AGENT' shows what it has."
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)

@@ -25,8 +25,13 @@ _TELLING: Final = {
 }
 
 
-def explain(session: Session, done: "Sequence[Pulled]", doing: Sequence[str]) -> None:
-    """Say on stderr why something was left alone, what was lost, and what can be done about it."""
+def explain(
+    session: Session, done: "Sequence[Pulled]", doing: Sequence[str], *, again: str
+) -> None:
+    """Say on stderr why something was left alone, what was lost, and what can be done about it.
+
+    ``again``: the command that brings what was pulled there up to date.
+    """
     from registry.exchange.choice import UNLESS_FORCED
     from registry.exchange.standing import EQUAL
 
@@ -38,6 +43,8 @@ def explain(session: Session, done: "Sequence[Pulled]", doing: Sequence[str]) ->
             session.console.note(f"{ref} {told}: {reason}. {way}".rstrip())
     states = {one.state for one in done if one.reason != EQUAL}
     if "check" in doing:
+        if "behind" in states:
+            session.console.note(f"To bring what is behind up to date: {again}")
         return
     if "edited" in states:
         how = "--force removes it" if "remove" in doing else "--theirs or --force replaces it"
@@ -116,12 +123,14 @@ def tell_pulled(session: Session, since: str) -> None:
 def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -> None:
     """Print for each remote source of checked skills which version they were compared with.
 
-    Its remote may have a newer one by now: a check fetches nothing.
+    Its remote may have a newer one by now, as a check fetches nothing. To fetch it comes after what
+    is behind already.
     """
     from registry.exchange.lockfile import read_lock
     from registry.exchange.remote.urls import bare
 
     folders = {os.path.basename(one.path) for one in done}
+    is_behind = any(one.state == "behind" for one in done)
     locked = read_lock(target.path)
     origins = [entry.origin for name, entry in locked.items() if name in folders and entry.origin]
     urls = {bare(origin["url"] or "") for origin in origins}
@@ -129,10 +138,10 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -
         remote = source.remote
         if remote is not None and remote.version and bare(remote.url) in urls:
             name, local = escape.line(source.name), session.console.is_terminal
+            fetch = f" To fetch what is newer: skill-registry sync {quote(name)}"
             session.console.note(
                 f"Compared with {name} at {words.commit(remote.version)}, fetched on "
-                f"{words.moment(remote.fetched_at, local=local)}. "
-                f"To fetch what is newer: skill-registry sync {quote(name)}"
+                f"{words.moment(remote.fetched_at, local=local)}.{'' if is_behind else fetch}"
             )
 
 

@@ -236,6 +236,11 @@ class TestInstalled:
         assert told in checked.stderr
         assert checked.stderr.endswith("To fetch what is newer: skill-registry sync up\n")
         assert told not in cli("pull", "--global").stderr
+        cli("sync", "up")
+        checked = cli("pull", "--check", "--global").stderr
+        assert f"Compared with up at {head(upstream)[:10]}, fetched on 20" in checked
+        assert "To bring what is behind up to date: skill-registry pull --global\n" in checked
+        assert "To fetch" not in checked
 
 
 class TestProjectLock:

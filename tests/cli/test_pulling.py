@@ -360,3 +360,47 @@ def test_what_was_pulled_is_not_renamed_and_the_way_out_works(
     removed = cli(*way.split())
     assert removed.stdout == f"removed\thaiku\t{skills / 'haiku'}\n"
     assert cli("rename", "mine/haiku", "poem").exit_code == 0
+
+
+@pytest.mark.parametrize("line", ["pull", "outdated", "pull --check", "pull --remove haiku"])
+def test_what_was_pulled_for_all_projects_alone_is_named_where_the_project_has_none(
+    library, cli, line
+):
+    cli("pull", "haiku", "--agent", "codex", "--global")
+    ran = cli(*line.split())
+    assert ran.exit_code == 1
+    told, again = ran.stderr.splitlines()[-1].split("For all projects there is: skill-registry ")
+    assert ("nothing was pulled there. " in told, again.endswith(f"{line} --global")) == (
+        True,
+        True,
+    )
+    assert cli(*f"{line} --global".split()).exit_code == 0
+    cli("pull", "review", "--agent", "codex")
+    assert "--global" not in cli("pull", "--remove", "pdf-forms").stderr
+    assert "--global" not in cli("pull", "--check", "--to", "elsewhere").stderr
+
+
+def test_nobody_who_removes_is_told_to_pull(library, cli):
+    told = "'skill-registry list --agent AGENT' shows what it has.\n"
+    assert cli("pull", "--remove", "haiku").stderr.endswith(told)
+    cli("pull", "haiku", "--agent", "codex")
+    assert cli("pull", "--remove", "review").stderr.endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("where", "again"),
+    [
+        (["--agent", "codex"], "pull"),
+        (["--agent", "codex", "--global"], "pull --global"),
+        (["--to", "my skills"], "pull --to 'my skills'"),
+    ],
+)
+def test_a_check_names_the_command_that_brings_what_is_behind(library, cli, root, where, again):
+    told = f"To bring what is behind up to date: skill-registry {again}\n"
+    cli("pull", "haiku", *where)
+    where = [one for one in where if one not in {"--agent", "codex"}]
+    assert "To bring" not in cli("pull", "--check", *where).stderr
+    write_skill(root / "haiku", description="Another.", age=None)
+    cli("sync")
+    assert cli("pull", "--check", *where).stderr.endswith(told)
+    assert cli("pull", *where).stdout.startswith("updated\thaiku\t")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -254,7 +255,8 @@ def command(
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
         tell_origins(session, target, done)
-    explain(session, done, doing)
+    where = ["--to", to] if to is not None else ["--global"] if is_global else []
+    explain(session, done, doing, again=join(["skill-registry", "pull", *where]))
     if doing == ["check"]:
         tell_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
