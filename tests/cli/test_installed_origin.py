@@ -193,7 +193,9 @@ class TestInstalled:
         second = in_project("second")
         cli("pull", "alpha", "-a", "claude-code")
         assert (locked(second)["source"], locked(second)["origin"]) == ("claude", None)
-        assert "+Mine." in cli("diff", "alpha", "--upstream").stdout
+        told = cli("diff", "alpha", "--upstream").stdout
+        assert "--- SKILL.md (here)\n+++ SKILL.md (up/alpha)\n" in told
+        assert "\n-Mine." in told
         cli("sync")
         assert shown(cli)["origin"] is None
         document.write_text(before)
