@@ -195,6 +195,12 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
             return told
         if "--remove" in arguments:
             return "'skill-registry list --agent AGENT' shows what it has."
+    if type(error) in {errors.SourceElsewhere, errors.SourceNotYours} and "pull" in arguments:
+        source = quote(escape.line(error.facts["name"]))
+        names = f"skill-registry list --all --source {source}"
+        return (
+            f"Pull its skills by their names, as they were synced there. To list them, run: {names}"
+        )
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
