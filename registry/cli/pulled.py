@@ -26,29 +26,42 @@ _TELLING: Final = {
 
 
 def explain(
-    session: Session, done: "Sequence[Pulled]", doing: Sequence[str], *, again: str
+    session: Session,
+    target: "Target",
+    done: "Sequence[Pulled]",
+    doing: Sequence[str],
+    *,
+    again: str,
 ) -> None:
     """Say on stderr why something was left alone, what was lost, and what can be done about it.
 
     ``again``: the command that brings what was pulled there up to date.
     """
     from registry.exchange.choice import UNLESS_FORCED
+    from registry.exchange.lockfile import read_lock
     from registry.exchange.standing import EQUAL
 
+    edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
+    locked = read_lock(target.path) if edited else {}
+    foreign = [one for one in edited if os.path.basename(one.path) not in locked]
     for one in done:
         if one.reason is not None and one.state in _TELLING:
             ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
             way = _way_out(session, one.ref) if one.state == "failed" else ""
             told = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
+            told = "was not pulled, as no pull made what is there" if one in foreign else told
             session.console.note(f"{ref} {told}: {reason}. {way}".rstrip())
     states = {one.state for one in done if one.reason != EQUAL}
     if "check" in doing:
         if "behind" in states:
             session.console.note(f"To bring what is behind up to date: {again}")
         return
-    if "edited" in states:
-        how = "--force removes it" if "remove" in doing else "--theirs or --force replaces it"
+    if len(edited) > len(foreign):
+        how = "--theirs replaces it, --force also replaces what no pull made"
+        how = "--force removes it" if "remove" in doing else how
         session.console.note(f"What was edited there is left alone; {how}.")
+    elif foreign:
+        session.console.note("What no pull made is left alone; --force replaces it.")
     if "gone" in states:
         session.console.note(
             "What is gone from the registry is left alone; 'pull --remove NAME' removes it."

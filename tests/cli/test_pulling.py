@@ -170,7 +170,7 @@ def test_what_was_edited_is_kept_with_the_choices_and_what_differs(library, cli,
     ran = cli("pull")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
     assert "haiku was edited there: SKILL.md differs (+1 -0)." in ran.stderr
-    assert "--theirs or --force replaces it" in ran.stderr
+    assert "--theirs replaces it, --force also replaces what no pull made" in ran.stderr
     ran = cli("pull", "--remove", "haiku")
     assert (ran.exit_code, "left alone; --force removes it." in ran.stderr) == (1, True)
     assert "--theirs" not in ran.stderr
@@ -404,3 +404,23 @@ def test_a_check_names_the_command_that_brings_what_is_behind(library, cli, root
     cli("sync")
     assert cli("pull", "--check", *where).stderr.endswith(told)
     assert cli("pull", *where).stdout.startswith("updated\thaiku\t")
+
+
+def test_what_no_pull_made_is_not_called_edited(library, cli, project):
+    write_skill(project / ".agents/skills/haiku", description="By hand.")
+    ran = cli("pull", "haiku", "--agent", "codex")
+    assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
+    assert "haiku was not pulled, as no pull made what is there: SKILL.md differs" in ran.stderr
+    assert ran.stderr.endswith("\nWhat no pull made is left alone; --force replaces it.\n")
+    assert "edited" not in ran.stderr
+    assert cli("pull", "haiku", "--agent", "codex", "--theirs").exit_code == 1
+    assert cli("pull", "haiku", "--agent", "codex", "--force").exit_code == 0
+
+
+def test_who_adopts_a_name_is_asked_for_whom(library, cli, project, root):
+    shutil.copytree(root / "haiku", project / "home/.agents/skills/haiku")
+    cli("pull", "review", "--agent", "codex", "--global")
+    ran = cli("pull", "haiku", "--global", "--adopt")
+    assert (ran.exit_code, "Say where to: --agent NAME" in ran.stderr) == (2, True)
+    ran = cli("pull", "haiku", "--global", "--adopt", "--agent", "codex")
+    assert (ran.exit_code, states(cli("outdated", "-g", "--json"))["haiku"]) == (0, "unchanged")

@@ -256,7 +256,7 @@ def command(
     if not dry_run:
         tell_origins(session, target, done)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
-    explain(session, done, doing, again=join(["skill-registry", "pull", *where]))
+    explain(session, target, done, doing, again=join(["skill-registry", "pull", *where]))
     if doing == ["check"]:
         tell_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
@@ -327,7 +327,8 @@ def _done(
             chosen = chosen_skills(
                 session, target=target, dry_run=how.dry_run, choose=choose, **given
             )
-    if not is_named and (chosen is not None or (names and not pulling.is_locked(target))):
+    is_new = how.adopt or not pulling.is_locked(target)
+    if not is_named and (chosen is not None or (names and is_new)):
         raise click.UsageError(WHERE)
     with SyncProgress(session.console) as progress:
         how = replace(how, progress=progress)
