@@ -1,7 +1,7 @@
 """What is said of pulled skills beside the table: why, what was lost, what can be done."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
@@ -71,12 +71,12 @@ def explain(
 
 
 def tell_origins(session: Session, target: "Target", done: "Sequence[Pulled]") -> None:
-    """Print for each installed skill its source, or its address and commit.
+    """Print for each installed skill its source, or its address and commit; then where else it is.
 
     A name that looks like the name of another skill gets a warning.
     """
     from registry.catalog.similar import imitated, look_alikes
-    from registry.exchange.lockfile import read_lock
+    from registry.exchange.lockfile import NAME, read_lock
 
     new = [os.path.basename(one.path) for one in done if one.state in {"added", "updated"}]
     locked = read_lock(target.path) if new else {}
@@ -86,11 +86,27 @@ def tell_origins(session: Session, target: "Target", done: "Sequence[Pulled]") -
         by_origin.setdefault(_origin(entry), []).append(entry.name)
     for origin, names in by_origin.items():
         session.console.note(f"From {origin}: {named(names)}")
+    if entries:
+        lock = escape.line(os.path.join(target.path, NAME))
+        session.console.note(f"{_elsewhere(target, locked, new)}Recorded in {lock}")
     alike = look_alikes(session.registry.core.reader) if entries else {}
     for entry in entries:
         if others := imitated(alike, entry.name):
             text = f"{escape.line(entry.name)} looks like another skill: {named(others)}"
             session.console.note(text, "yellow")
+
+
+def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:
+    """Name the folders that skills were put into beside the one in the table."""
+    named: dict[str, dict[str, None]] = {}
+    for folder in folders:
+        if folder in locked:
+            entry = locked[folder]
+            for one in target.laid(entry.agents, entry.mode, folder)[1:]:
+                named.setdefault("Linked" if one.is_link else "Copied", {})[one.named] = None
+    return "".join(
+        f"{how} into {', '.join(map(escape.line, paths))}. " for how, paths in sorted(named.items())
+    )
 
 
 def _origin(entry: "Locked") -> str:

@@ -424,3 +424,16 @@ def test_who_adopts_a_name_is_asked_for_whom(library, cli, project, root):
     assert (ran.exit_code, "Say where to: --agent NAME" in ran.stderr) == (2, True)
     ran = cli("pull", "haiku", "--global", "--adopt", "--agent", "codex")
     assert (ran.exit_code, states(cli("outdated", "-g", "--json"))["haiku"]) == (0, "unchanged")
+
+
+def test_a_pull_tells_its_links_its_copies_and_its_lock(library, cli, project):
+    agents = ["--agent", "claude-code", "--agent", "roo", "--agent", "codex"]
+    claude, roo = project / ".claude/skills", project / ".roo/skills"
+    lock = project / "skills.lock.json"
+    told = cli("pull", "haiku", "review", *agents).stderr
+    assert told.endswith(f"\nLinked into {claude}, {roo}. Recorded in {lock}\n")
+    told = cli("pull", "pdf-forms", "--copy", *agents).stderr
+    assert told.endswith(f"\nCopied into {claude}, {roo}. Recorded in {lock}\n")
+    assert "Recorded" not in cli("pull").stderr
+    told = cli("pull", "haiku", "--to", "there").stderr
+    assert told == f"From the source mine: haiku\nRecorded in {project}/there/skills.lock.json\n"
