@@ -124,7 +124,7 @@ def test_one_undo_takes_back_a_pull_of_several_skills(cli, skills, tmp_path):
 def test_a_rename_is_undone(cli, skills):
     before = texts(skills)
     done = cli("rename", "one", "four")
-    assert done.stdout == f"Renamed four: {skills / 'four'}\n"
+    assert done.stdout == f"Renamed one to four: {skills / 'four'}\n"
     assert sorted(texts(skills)) == ["four", "three", "two"]
     undone = cli("undo", "--yes")
     assert undone.stdout == "Undone: rename four\n"
