@@ -437,3 +437,12 @@ def test_a_pull_tells_its_links_its_copies_and_its_lock(library, cli, project):
     assert "Recorded" not in cli("pull").stderr
     told = cli("pull", "haiku", "--to", "there").stderr
     assert told == f"From the source mine: haiku\nRecorded in {project}/there/skills.lock.json\n"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["pull haiku", "pull haiku --offline -a codex", "pull haiku -a nobody", "pull --remove"],
+)
+def test_a_usage_error_says_nothing_of_the_project(library, cli, typed):
+    ran = cli(*typed.split())
+    assert (ran.exit_code in {1, 2}, "Project:" in ran.stderr) == (True, False)

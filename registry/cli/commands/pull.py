@@ -18,7 +18,7 @@ from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import SyncProgress, waiting
 from registry.cli.pulled import explain, tell_fetched, tell_origins, tell_strange
-from registry.cli.pulling import agents_of, target_of, where_options
+from registry.cli.pulling import agents_of, target_of, tell_project, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.cli.width import fit
@@ -236,7 +236,7 @@ def command(
         given["adopt"] = False
     doing = [flag for flag in ("check", "frozen", "remove", "adopt") if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
-    target = target_of(session, to, is_global=is_global)
+    target = target_of(to, is_global=is_global)
     how = How(
         agents=agents_of(agent),
         mode=mode,
@@ -252,6 +252,7 @@ def command(
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
     done = _done(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
+    tell_project(session, target, to)  # by now it is no usage error
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
         tell_origins(session, target, done)
