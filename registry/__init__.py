@@ -60,6 +60,7 @@ __all__ = [
     "Filters",
     "FindingUnknown",
     "FolderMissing",
+    "FolderPulled",
     "Found",
     "HostTaken",
     "Invalid",

@@ -129,9 +129,9 @@ def one_command_is_one_undo(ann):
     mine = ("~/.claude/skills", "~/.cursor/skills", "~/.codex/skills")
     before = texts(ann, *mine)
     commands = {
-        "check --fix --yes": "update colon and 2 more skills",
+        "check --fix --yes": "check --fix colon and 2 more skills",
         "update haiku limerick --add-tag poems": "update haiku and 1 more skill",
-        "edit haiku": "update haiku",
+        "edit haiku": "edit haiku",
         "rename haiku senryu": "rename senryu",
         "delete senryu limerick changelog": "delete senryu and 2 more skills",
     }

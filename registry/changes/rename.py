@@ -1,5 +1,6 @@
 """Rename a skill: its folder and the name in its SKILL.md, as one change."""
 
+import os
 from dataclasses import replace
 
 from registry.catalog.reading import check_path, read_document
@@ -17,8 +18,16 @@ from registry.disk.files import digest
 from registry.disk.paths import ROOT, join
 from registry.document.edit import EditImpossible, edit_document
 from registry.document.names import check_new_name
-from registry.errors import ChangeRefused, InvalidName, NotUtf8, SkillChangedOnDisk, SkillExists
+from registry.errors import (
+    ChangeRefused,
+    FolderPulled,
+    InvalidName,
+    NotUtf8,
+    SkillChangedOnDisk,
+    SkillExists,
+)
 from registry.model import SkillDetail
+from registry.sync.installed import LOCK, lock_of
 from registry.sync.owned import check_own
 
 
@@ -34,6 +43,7 @@ def rename_skill(
     if base.folder == ROOT:
         reason = "the skill is the root of its source; rename that folder and sync it again"
         raise ChangeRefused(path=base.path, reason=reason)
+    _refuse_pulled(base, name)
     taken = folder_of_name(core.reader, base.source_id, name)
     if taken not in {None, base.folder}:
         raise SkillExists(name=name, path=join(base.root, taken or ""))
@@ -51,6 +61,15 @@ def rename_skill(
     if last == name:
         return told(core, update_files(core, base, edits) if edits else base)
     return told(core, move(core, base, f"{above}{slash}{name}", edits))
+
+
+def _refuse_pulled(base: StoredSkill, name: str) -> None:
+    """Raise `FolderPulled` for a folder that a lock lists: links lead to it, and pulls go there."""
+    folder = os.path.basename(base.folder)
+    lock = None if folder == name else lock_of(base.path)
+    if lock is not None:
+        reason = f"it was pulled, and {join(lock, LOCK)} lists it by this name"
+        raise FolderPulled(path=base.path, reason=reason, lock=lock, folder=folder)
 
 
 def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkill:

@@ -1,12 +1,14 @@
 """What to do next about an error, in the words of the command line."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from registry import errors
 from registry.cli import escape
+from registry.disk.links import real_path
 from registry.model import DOCUMENT_NAMES
 from registry.settings import data_folder
 from registry.text import quoted
@@ -47,6 +49,34 @@ def _not_undone(error: errors.RegistryError) -> str:
     elif number:
         before = f"'skill-registry restore {place} --revision {number}' brings back what it was; "
     return before + "'skill-registry undo --skip' forgets this change and shows the one before it."
+
+
+def _folder_pulled(error: errors.RegistryError) -> str:
+    folder, lock = quote(escape.line(error.facts["folder"])), error.facts["lock"]
+    where = "--global" if lock == real_path(str(data_folder())) else f"--to {quote(lock)}"
+    return (
+        "Rename it where it comes from and pull that, or remove it here: "
+        f"skill-registry pull --remove {folder} {where}"
+    )
+
+
+def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
+    """Return the same command with --global, if what it missed was pulled for all projects."""
+    from registry.exchange.lockfile import NAME, read_lock
+    from registry.exchange.pull import folders_of
+    from registry.exchange.targets import Target
+
+    everywhere = Target.everywhere()
+    folder, file = os.path.split(error.facts["path"])
+    if file != NAME or folder == everywhere.path or any(one[:4] == "--to" for one in arguments):
+        return ""
+    with suppress(errors.RegistryError):
+        if "name" in error.facts:
+            folders_of(everywhere, [error.facts["name"]])
+        if read_lock(everywhere.path):
+            again = " ".join(quote(escape.line(one)) for one in (*arguments, "--global"))
+            return f"For all projects there is: skill-registry {again}"
+    return ""
 
 
 def _database_missing(error: errors.RegistryError) -> str:
@@ -90,6 +120,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "--revision N' brings that back."
     ),
     errors.ChangeNotUndone: _not_undone,
+    errors.FolderPulled: _folder_pulled,
     errors.RootMissing: "Mount what it is on, or make it first: mkdir -p {path}",
     errors.TokenNotFound: "'skill-registry token list' shows those there are.",
     errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",
@@ -154,8 +185,22 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 }
 
 
-def hint(error: errors.RegistryError) -> str:
-    """Return what helps, empty where the error's own sentence is enough."""
+def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
+    """Return what helps, empty where the error's own sentence is enough.
+
+    ``arguments``: what was typed, for a command that is the same but for an option.
+    """
+    if isinstance(error, errors.LockMissing | errors.NotPulled):
+        if told := _for_all_projects(error, arguments):
+            return told
+        if "--remove" in arguments:
+            return "'skill-registry list --agent AGENT' shows what it has."
+    if type(error) in {errors.SourceElsewhere, errors.SourceNotYours} and "pull" in arguments:
+        source = quote(escape.line(error.facts["name"]))
+        names = f"skill-registry list --all --source {source}"
+        return (
+            f"Pull its skills by their names, as they were synced there. To list them, run: {names}"
+        )
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)

@@ -1,7 +1,7 @@
 """What is said of pulled skills beside the table: why, what was lost, what can be done."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
@@ -25,23 +25,43 @@ _TELLING: Final = {
 }
 
 
-def explain(session: Session, done: "Sequence[Pulled]", doing: Sequence[str]) -> None:
-    """Say on stderr why something was left alone, what was lost, and what can be done about it."""
+def explain(
+    session: Session,
+    target: "Target",
+    done: "Sequence[Pulled]",
+    doing: Sequence[str],
+    *,
+    again: str,
+) -> None:
+    """Say on stderr why something was left alone, what was lost, and what can be done about it.
+
+    ``again``: the command that brings what was pulled there up to date.
+    """
     from registry.exchange.choice import UNLESS_FORCED
+    from registry.exchange.lockfile import read_lock
     from registry.exchange.standing import EQUAL
 
+    edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
+    locked = read_lock(target.path) if edited else {}
+    foreign = [one for one in edited if os.path.basename(one.path) not in locked]
     for one in done:
         if one.reason is not None and one.state in _TELLING:
             ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
             way = _way_out(session, one.ref) if one.state == "failed" else ""
             told = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
+            told = "was not pulled, as no pull made what is there" if one in foreign else told
             session.console.note(f"{ref} {told}: {reason}. {way}".rstrip())
     states = {one.state for one in done if one.reason != EQUAL}
     if "check" in doing:
+        if "behind" in states:
+            session.console.note(f"To bring what is behind up to date: {again}")
         return
-    if "edited" in states:
-        how = "--force removes it" if "remove" in doing else "--theirs or --force replaces it"
+    if len(edited) > len(foreign):
+        how = "--theirs replaces it, --force also replaces what no pull made"
+        how = "--force removes it" if "remove" in doing else how
         session.console.note(f"What was edited there is left alone; {how}.")
+    elif foreign:
+        session.console.note("What no pull made is left alone; --force replaces it.")
     if "gone" in states:
         session.console.note(
             "What is gone from the registry is left alone; 'pull --remove NAME' removes it."
@@ -51,12 +71,12 @@ def explain(session: Session, done: "Sequence[Pulled]", doing: Sequence[str]) ->
 
 
 def tell_origins(session: Session, target: "Target", done: "Sequence[Pulled]") -> None:
-    """Print for each installed skill its source, or its address and commit.
+    """Print for each installed skill its source, or its address and commit; then where else it is.
 
     A name that looks like the name of another skill gets a warning.
     """
     from registry.catalog.similar import imitated, look_alikes
-    from registry.exchange.lockfile import read_lock
+    from registry.exchange.lockfile import NAME, read_lock
 
     new = [os.path.basename(one.path) for one in done if one.state in {"added", "updated"}]
     locked = read_lock(target.path) if new else {}
@@ -66,11 +86,27 @@ def tell_origins(session: Session, target: "Target", done: "Sequence[Pulled]") -
         by_origin.setdefault(_origin(entry), []).append(entry.name)
     for origin, names in by_origin.items():
         session.console.note(f"From {origin}: {named(names)}")
+    if entries:
+        lock = escape.line(os.path.join(target.path, NAME))
+        session.console.note(f"{_elsewhere(target, locked, new)}Recorded in {lock}")
     alike = look_alikes(session.registry.core.reader) if entries else {}
     for entry in entries:
         if others := imitated(alike, entry.name):
             text = f"{escape.line(entry.name)} looks like another skill: {named(others)}"
             session.console.note(text, "yellow")
+
+
+def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:
+    """Name the folders that skills were put into beside the one in the table."""
+    named: dict[str, dict[str, None]] = {}
+    for folder in folders:
+        if folder in locked:
+            entry = locked[folder]
+            for one in target.laid(entry.agents, entry.mode, folder)[1:]:
+                named.setdefault("Linked" if one.is_link else "Copied", {})[one.named] = None
+    return "".join(
+        f"{how} into {', '.join(map(escape.line, paths))}. " for how, paths in sorted(named.items())
+    )
 
 
 def _origin(entry: "Locked") -> str:
@@ -116,12 +152,14 @@ def tell_pulled(session: Session, since: str) -> None:
 def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -> None:
     """Print for each remote source of checked skills which version they were compared with.
 
-    Its remote may have a newer one by now: a check fetches nothing.
+    Its remote may have a newer one by now, as a check fetches nothing. To fetch it comes after what
+    is behind already.
     """
     from registry.exchange.lockfile import read_lock
     from registry.exchange.remote.urls import bare
 
     folders = {os.path.basename(one.path) for one in done}
+    is_behind = any(one.state == "behind" for one in done)
     locked = read_lock(target.path)
     origins = [entry.origin for name, entry in locked.items() if name in folders and entry.origin]
     urls = {bare(origin["url"] or "") for origin in origins}
@@ -129,10 +167,10 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -
         remote = source.remote
         if remote is not None and remote.version and bare(remote.url) in urls:
             name, local = escape.line(source.name), session.console.is_terminal
+            fetch = f" To fetch what is newer: skill-registry sync {quote(name)}"
             session.console.note(
                 f"Compared with {name} at {words.commit(remote.version)}, fetched on "
-                f"{words.moment(remote.fetched_at, local=local)}. "
-                f"To fetch what is newer: skill-registry sync {quote(name)}"
+                f"{words.moment(remote.fetched_at, local=local)}.{'' if is_behind else fetch}"
             )
 
 

@@ -50,17 +50,21 @@ where_options = options.stack(
 )
 
 
-def target_of(session: Session, to: str | None, *, is_global: bool) -> "Target":
-    """Return where skills are pulled to, and say which project that is."""
+def target_of(to: str | None, *, is_global: bool) -> "Target":
+    """Return where skills are pulled to."""
     from registry.exchange.targets import Target
 
     if to is not None:
         return Target.folder(to)
     if is_global:
         return Target.everywhere()
-    target = Target.project(_here())
-    session.console.note(f"Project: {escape.line(target.path)}", "dim")
-    return target
+    return Target.project(_here())
+
+
+def tell_project(session: Session, target: "Target", to: str | None = None) -> None:
+    """Say which project a command is about, unless it is about all, or the folder ``to``."""
+    if to is None and not target.is_global:
+        session.console.note(f"Project: {escape.line(target.path)}", "dim")
 
 
 def agents_of(names: Sequence[str]) -> list[str]:

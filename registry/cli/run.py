@@ -104,7 +104,7 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
     if isinstance(error, RegistryError):
         from registry.cli.hints import hint
 
-        console.error(f"{error} {hint(error)}".rstrip())
+        console.error(f"{error} {hint(error, arguments)}".rstrip())
         if isinstance(error, SkillNotFound):
             with suppress(RegistryError, ValueError), session:
                 if told := _whereabouts(session, error):

@@ -48,6 +48,15 @@ class RootMissing(ChangeRefused):
     code = "change_refused"
 
 
+class FolderPulled(ChangeRefused):
+    """A folder that was pulled is to be renamed: also ``folder``, and where its ``lock`` lies."""
+
+    code = "change_refused"
+
+    lock: str
+    folder: str
+
+
 class OwnFileUnusable(RegistryError):
     """A file or folder that must be this user's alone can't be used: ``path``, ``reason``."""
 

@@ -23,7 +23,7 @@ FilesByPath = Mapping[str, bytes]
 
 
 def diff_upstream(core: Core, name: str) -> str:
-    """Return a unified diff of a skill and what it comes from.
+    """Return a unified diff from a skill to what it comes from.
 
     Of a skill of a remote source that is what the next sync would bring, and of an installed copy
     what the pull after it would; of another, what is different in the skill of its name that the
@@ -41,7 +41,7 @@ def diff_upstream(core: Core, name: str) -> str:
     for other in namesakes(core.reader, stored.skill.name):
         if other.remote:
             theirs = {one.path: one.data for one in content_of(core, other.skill)}
-            return _diff(theirs, here, other.skill.ref, "here")
+            return _diff(here, theirs, "here", other.skill.ref)
     origin = stored.skill.origin
     if origin is not None:
         reason = f"it is not a source here. To add it, run: skill-registry sync {quote(origin.url)}"

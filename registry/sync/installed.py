@@ -70,6 +70,16 @@ def mark_installed(version: NewVersion, root: str) -> None:
     facts["installed"] = _origin_of(_installed([root]), path, facts["tree_hash"])
 
 
+def lock_of(path: str) -> str | None:
+    """Return the folder of the lock that lists a folder, a path without links; None: none does."""
+    everywhere = real_path(str(data_folder()))
+    homes = [everywhere, *map(str, PurePath(path).parents)]
+    for home in homes:
+        if any(path == one for one, _ in _listed(home, is_global=home == everywhere)):
+            return home
+    return None
+
+
 def _origin_of(named: Mapping[str, Named], path: str, tree: str | None) -> str | None:
     """Return the origin of a folder that holds the files of this hash; None: no lock says any."""
     recorded, origin = named.get(path, (None, None))
@@ -92,17 +102,23 @@ def _installed(roots: Iterable[str]) -> dict[str, Named]:
 def _named(home: str, *, is_global: bool) -> dict[str, Named]:
     """Return what the lock in a folder says of the folders that it lists, by their paths."""
     found: dict[str, Named] = {}
+    for path, entry in _listed(home, is_global=is_global):
+        # Whatever shape it has: it is left out unless it is as a pull writes it.
+        with suppress(LookupError, TypeError, ValueError, AttributeError):
+            found[path] = entry["tree_hash"], _origin(entry["origin"])
+    return found
+
+
+def _listed(home: str, *, is_global: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the folders that the lock in a folder lists, and what it says of each."""
     known: dict[tuple[str, ...], list[str]] = {}
     for name, entry in _entries(home).items():
-        # Whatever shape it has: it is left out unless it is as a pull writes it.
         with suppress(LookupError, TypeError, ValueError, AttributeError, RegistryError):
-            named = entry["tree_hash"], _origin(entry["origin"])
             ids = tuple(entry["agents"])
             if ids not in known:
                 known[ids] = list(_places(home, ids, is_global=is_global))
             if "/" not in name and check_path(name) is None:
-                found |= {join(place, name): named for place in known[ids]}
-    return found
+                yield from [(join(place, name), entry) for place in known[ids]]
 
 
 def _entries(home: str) -> Mapping[str, Any]:

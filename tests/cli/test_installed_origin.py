@@ -193,7 +193,9 @@ class TestInstalled:
         second = in_project("second")
         cli("pull", "alpha", "-a", "claude-code")
         assert (locked(second)["source"], locked(second)["origin"]) == ("claude", None)
-        assert "+Mine." in cli("diff", "alpha", "--upstream").stdout
+        told = cli("diff", "alpha", "--upstream").stdout
+        assert "--- SKILL.md (here)\n+++ SKILL.md (up/alpha)\n" in told
+        assert "\n-Mine." in told
         cli("sync")
         assert shown(cli)["origin"] is None
         document.write_text(before)
@@ -236,6 +238,11 @@ class TestInstalled:
         assert told in checked.stderr
         assert checked.stderr.endswith("To fetch what is newer: skill-registry sync up\n")
         assert told not in cli("pull", "--global").stderr
+        cli("sync", "up")
+        checked = cli("pull", "--check", "--global").stderr
+        assert f"Compared with up at {head(upstream)[:10]}, fetched on 20" in checked
+        assert "To bring what is behind up to date: skill-registry pull --global\n" in checked
+        assert "To fetch" not in checked
 
 
 class TestProjectLock:

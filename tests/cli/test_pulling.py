@@ -170,7 +170,7 @@ def test_what_was_edited_is_kept_with_the_choices_and_what_differs(library, cli,
     ran = cli("pull")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
     assert "haiku was edited there: SKILL.md differs (+1 -0)." in ran.stderr
-    assert "--theirs or --force replaces it" in ran.stderr
+    assert "--theirs replaces it, --force also replaces what no pull made" in ran.stderr
     ran = cli("pull", "--remove", "haiku")
     assert (ran.exit_code, "left alone; --force removes it." in ran.stderr) == (1, True)
     assert "--theirs" not in ran.stderr
@@ -336,3 +336,113 @@ def test_a_name_that_was_not_pulled_is_told_with_the_nearest(library, cli, proje
     ran = cli("pull", "--remove", "haikus")
     assert ran.exit_code == 1
     assert "lists no 'haikus'. Did you mean 'haiku'?" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "folder", "option"),
+    [
+        (["--agent", "codex", "--agent", "claude-code", "--global"], "home/.agents", "--global"),
+        (["--agent", "codex", "--agent", "claude-code"], ".agents", "--to {}"),
+        (["--to", "there/skills"], "there", "--to {}/there/skills"),
+    ],
+)
+def test_what_was_pulled_is_not_renamed_and_the_way_out_works(
+    library, cli, project, where, folder, option
+):
+    cli("pull", "haiku", *where)
+    skills = project / folder / "skills"
+    cli("sync", str(skills), "--name", "there")
+    ran = cli("rename", "there/haiku", "poem")
+    way = f"pull --remove haiku {option.format(project)}"
+    assert (ran.exit_code, f"skill-registry {way}\n" in ran.stderr) == (1, True)
+    assert "skills.lock.json lists it by this name" in ran.stderr
+    assert os.listdir(skills).count("haiku") == 1
+    removed = cli(*way.split())
+    assert removed.stdout == f"removed\thaiku\t{skills / 'haiku'}\n"
+    assert cli("rename", "mine/haiku", "poem").exit_code == 0
+
+
+@pytest.mark.parametrize("line", ["pull", "outdated", "pull --check", "pull --remove haiku"])
+def test_what_was_pulled_for_all_projects_alone_is_named_where_the_project_has_none(
+    library, cli, line
+):
+    cli("pull", "haiku", "--agent", "codex", "--global")
+    ran = cli(*line.split())
+    assert ran.exit_code == 1
+    told, again = ran.stderr.splitlines()[-1].split("For all projects there is: skill-registry ")
+    assert ("nothing was pulled there. " in told, again.endswith(f"{line} --global")) == (
+        True,
+        True,
+    )
+    assert cli(*f"{line} --global".split()).exit_code == 0
+    cli("pull", "review", "--agent", "codex")
+    assert "--global" not in cli("pull", "--remove", "pdf-forms").stderr
+    assert "--global" not in cli("pull", "--check", "--to", "elsewhere").stderr
+
+
+def test_nobody_who_removes_is_told_to_pull(library, cli):
+    told = "'skill-registry list --agent AGENT' shows what it has.\n"
+    assert cli("pull", "--remove", "haiku").stderr.endswith(told)
+    cli("pull", "haiku", "--agent", "codex")
+    assert cli("pull", "--remove", "review").stderr.endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("where", "again"),
+    [
+        (["--agent", "codex"], "pull"),
+        (["--agent", "codex", "--global"], "pull --global"),
+        (["--to", "my skills"], "pull --to 'my skills'"),
+    ],
+)
+def test_a_check_names_the_command_that_brings_what_is_behind(library, cli, root, where, again):
+    told = f"To bring what is behind up to date: skill-registry {again}\n"
+    cli("pull", "haiku", *where)
+    where = [one for one in where if one not in {"--agent", "codex"}]
+    assert "To bring" not in cli("pull", "--check", *where).stderr
+    write_skill(root / "haiku", description="Another.", age=None)
+    cli("sync")
+    assert cli("pull", "--check", *where).stderr.endswith(told)
+    assert cli("pull", *where).stdout.startswith("updated\thaiku\t")
+
+
+def test_what_no_pull_made_is_not_called_edited(library, cli, project):
+    write_skill(project / ".agents/skills/haiku", description="By hand.")
+    ran = cli("pull", "haiku", "--agent", "codex")
+    assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
+    assert "haiku was not pulled, as no pull made what is there: SKILL.md differs" in ran.stderr
+    assert ran.stderr.endswith("\nWhat no pull made is left alone; --force replaces it.\n")
+    assert "edited" not in ran.stderr
+    assert cli("pull", "haiku", "--agent", "codex", "--theirs").exit_code == 1
+    assert cli("pull", "haiku", "--agent", "codex", "--force").exit_code == 0
+
+
+def test_who_adopts_a_name_is_asked_for_whom(library, cli, project, root):
+    shutil.copytree(root / "haiku", project / "home/.agents/skills/haiku")
+    cli("pull", "review", "--agent", "codex", "--global")
+    ran = cli("pull", "haiku", "--global", "--adopt")
+    assert (ran.exit_code, "Say where to: --agent NAME" in ran.stderr) == (2, True)
+    ran = cli("pull", "haiku", "--global", "--adopt", "--agent", "codex")
+    assert (ran.exit_code, states(cli("outdated", "-g", "--json"))["haiku"]) == (0, "unchanged")
+
+
+def test_a_pull_tells_its_links_its_copies_and_its_lock(library, cli, project):
+    agents = ["--agent", "claude-code", "--agent", "roo", "--agent", "codex"]
+    claude, roo = project / ".claude/skills", project / ".roo/skills"
+    lock = project / "skills.lock.json"
+    told = cli("pull", "haiku", "review", *agents).stderr
+    assert told.endswith(f"\nLinked into {claude}, {roo}. Recorded in {lock}\n")
+    told = cli("pull", "pdf-forms", "--copy", *agents).stderr
+    assert told.endswith(f"\nCopied into {claude}, {roo}. Recorded in {lock}\n")
+    assert "Recorded" not in cli("pull").stderr
+    told = cli("pull", "haiku", "--to", "there").stderr
+    assert told == f"From the source mine: haiku\nRecorded in {project}/there/skills.lock.json\n"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["pull haiku", "pull haiku --offline -a codex", "pull haiku -a nobody", "pull --remove"],
+)
+def test_a_usage_error_says_nothing_of_the_project(library, cli, typed):
+    ran = cli(*typed.split())
+    assert (ran.exit_code in {1, 2}, "Project:" in ran.stderr) == (True, False)

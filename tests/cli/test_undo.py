@@ -1,6 +1,7 @@
 """One command is one undo: all skills that a command changed go back together."""
 
 import json
+import shutil
 
 import pytest
 
@@ -31,7 +32,7 @@ def test_one_undo_takes_back_all_that_check_fix_changed(cli, skills):
     assert cli("check", "--fix", "--yes").exit_code == 0
     assert all(texts(skills)[name] != before[name] for name in before)
     done = cli("undo", "--yes")
-    assert (done.exit_code, done.stdout) == (0, "Undone: update one and 2 more skills\n")
+    assert (done.exit_code, done.stdout) == (0, "Undone: check --fix one and 2 more skills\n")
     assert "The last command (check) changed 3 skills:" in done.stderr
     assert done.stderr.count("gets its former content (many/") == 3
     assert texts(skills) == before
@@ -78,7 +79,7 @@ def test_an_edit_is_undone(cli, skills, monkeypatch, tmp_path):
     assert cli("edit", "two").exit_code == 0
     assert texts(skills) != before
     done = cli("undo", "--yes")
-    assert (done.exit_code, done.stdout) == (0, "Undone: update two\n")
+    assert (done.exit_code, done.stdout) == (0, "Undone: edit two\n")
     assert "-More.\n" in done.stderr
     assert texts(skills) == before
 
@@ -123,9 +124,25 @@ def test_one_undo_takes_back_a_pull_of_several_skills(cli, skills, tmp_path):
 def test_a_rename_is_undone(cli, skills):
     before = texts(skills)
     done = cli("rename", "one", "four")
-    assert done.stdout == f"Renamed four: {skills / 'four'}\n"
+    assert done.stdout == f"Renamed one to four: {skills / 'four'}\n"
     assert sorted(texts(skills)) == ["four", "three", "two"]
     undone = cli("undo", "--yes")
     assert undone.stdout == "Undone: rename four\n"
     assert texts(skills) == before
     assert cli("mv", "one", "five").exit_code == 0
+
+
+def test_the_list_names_commands_as_they_were_typed(cli, terminal, skills, tmp_path):
+    cli("check", "--fix", "--yes")
+    cli("restore", "one", "--revision", "1")
+    shutil.make_archive(str(tmp_path / "four"), "zip", tmp_path, "many/two")
+    shutil.rmtree(skills / "two")
+    cli("sync")
+    assert cli("import", str(tmp_path / "four.zip"), "--source", "many").exit_code == 0
+    lines = cli("undo", "--list").stdout.splitlines()
+    told = ["import two", "restore --revision one", "check --fix one and 2 more skills"]
+    assert [line.split("\t")[1] for line in lines] == told
+    assert lines[0].startswith("20")
+    assert "just now\timport two\n" in terminal("undo", "--list").out
+    kinds = [one["kind"] for one in json.loads(cli("undo", "--list", "--json").stdout)]
+    assert kinds == ["create", "update", "update"]

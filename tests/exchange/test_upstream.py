@@ -49,13 +49,13 @@ def test_what_the_next_sync_would_bring_is_shown_and_not_brought(library, upstre
     assert library.diff_upstream("notes") == ""
 
 
-def test_of_a_copy_of_ones_own_it_shows_what_was_changed_in_it(library, root, skill):
+def test_of_a_copy_of_ones_own_it_shows_what_the_original_has_instead(library, root, skill):
     skill("notes", body="Mine.\n")
     skill("lonely")
     library.sync(str(root), name="mine")
     shown = library.diff_upstream("notes")
-    assert "-One.\n+Mine.\n" in shown
-    assert "--- SKILL.md (theirs/notes)\n+++ SKILL.md (here)\n" in shown
+    assert "-Mine.\n+One.\n" in shown
+    assert "--- SKILL.md (here)\n+++ SKILL.md (theirs/notes)\n" in shown
     with pytest.raises(NoUpstream, match="'lonely' comes from no remote source"):
         library.diff_upstream("lonely")
 

@@ -5,6 +5,7 @@ from sqlalchemy import text
 
 from registry.errors import RegistryError, SourceElsewhere, SourceReadOnly
 from tests.exchange.remote.upstream import Upstream, all_checkouts, document, files_of
+from tests.people import Person
 
 pytestmark = pytest.mark.server
 
@@ -67,6 +68,26 @@ def test_another_machine_neither_fetches_nor_changes_nor_pins_it(machine, upstre
     with pytest.raises(SourceReadOnly):
         first.delete("alpha")
     assert {home.name: files_of(home) for home in all_checkouts()} == held
+
+
+def test_who_pulls_from_an_address_that_another_machine_syncs_is_told_how(
+    server_database, upstream, tmp_path
+):
+    def person(name):
+        host = {"SKILL_REGISTRY_HOST": name, "SKILL_REGISTRY_DB": str(server_database)}
+        return Person(tmp_path / name, **host)
+
+    person("first").types(f"sync {upstream.url} --name team")
+    second = person("second")
+    told = second.fails(f"pull {upstream.url} --skill alpha -g -a codex").err
+    assert "The source 'team' belongs to 'first'" in told
+    way, command = told.rstrip("\n").split(" To list them, run: skill-registry ")
+    assert way.endswith("Pull its skills by their names, as they were synced there.")
+    assert second.types(command).out.split("\t")[0] == "alpha"
+    second.types("pull alpha -g -a codex")
+    assert second.path("~/.agents/skills/alpha/run.sh").exists()
+    assert "belongs to 'first'" in second.fails("sync team").err
+    assert "by their names" not in second.fails("sync team").err
 
 
 def test_a_row_that_others_wrote_leads_nowhere(machine, upstream, tmp_path):

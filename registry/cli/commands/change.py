@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from registry.cli import complete, copied, options
+from registry.cli import complete, copied, escape, options
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.run import Status
@@ -153,7 +153,7 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
     """
     handle = options.named(session.registry, name)
     renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
-    session.answer(renamed, skill_line("Renamed", renamed))
+    session.answer(renamed, skill_line(f"Renamed {escape.line(handle)} to", renamed))
 
 
 def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:

@@ -59,7 +59,8 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
     """Show what is different between two revisions of a skill, in all its files.
 
     With --upstream: what the next sync would bring to a skill of a remote source; of a skill of
-    your own, what is different in it from the skill of its name in a remote source.
+    your own, what is different in the skill of its name in a remote source. Lines with "-" are
+    here, those with "+" are upstream.
     """
     console = session.console
     if upstream and old is not None:

@@ -10,7 +10,7 @@ from registry.cli import options, words
 from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_left_out, tell_nothing_found
-from registry.cli.pulling import agent_option, global_option, target_of
+from registry.cli.pulling import agent_option, global_option, target_of, tell_project
 from registry.cli.session import Session
 from registry.db.queries.filters import SORTS, Filters
 from registry.model import Skill
@@ -134,7 +134,9 @@ def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     from registry.exchange.seen import seen_by
 
     agent = find_agent(name)
-    project = None if is_global else target_of(session, None, is_global=False)
+    project = None if is_global else target_of(None, is_global=False)
+    if project is not None:
+        tell_project(session, project)
     found = seen_by(session.registry.core, agent, project)
     emit(
         session,

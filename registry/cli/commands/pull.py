@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -17,7 +18,7 @@ from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.progress import SyncProgress, waiting
 from registry.cli.pulled import explain, tell_fetched, tell_origins, tell_strange
-from registry.cli.pulling import agents_of, target_of, where_options
+from registry.cli.pulling import agents_of, target_of, tell_project, where_options
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.cli.width import fit
@@ -235,7 +236,7 @@ def command(
         given["adopt"] = False
     doing = [flag for flag in ("check", "frozen", "remove", "adopt") if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
-    target = target_of(session, to, is_global=is_global)
+    target = target_of(to, is_global=is_global)
     how = How(
         agents=agents_of(agent),
         mode=mode,
@@ -251,10 +252,12 @@ def command(
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
     done = _done(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
+    tell_project(session, target, to)  # by now it is no usage error
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
         tell_origins(session, target, done)
-    explain(session, done, doing)
+    where = ["--to", to] if to is not None else ["--global"] if is_global else []
+    explain(session, target, done, doing, again=join(["skill-registry", "pull", *where]))
     if doing == ["check"]:
         tell_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
@@ -325,7 +328,8 @@ def _done(
             chosen = chosen_skills(
                 session, target=target, dry_run=how.dry_run, choose=choose, **given
             )
-    if not is_named and (chosen is not None or (names and not pulling.is_locked(target))):
+    is_new = how.adopt or not pulling.is_locked(target)
+    if not is_named and (chosen is not None or (names and is_new)):
         raise click.UsageError(WHERE)
     with SyncProgress(session.console) as progress:
         how = replace(how, progress=progress)

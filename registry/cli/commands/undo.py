@@ -1,5 +1,6 @@
 """`skill-registry undo`."""
 
+from time import time
 from typing import TYPE_CHECKING
 
 import click
@@ -31,6 +32,14 @@ _UNDONE = {
     "rename": "Undo rename: {name} gets its former name ({place}, {when}){more}",
     "pull": "Undo pull: {name} ({place}, {when}){more}",
 }
+_TYPED = {
+    ("check", "update"): "check --fix",
+    ("edit", "update"): "edit",
+    ("restore", "update"): "restore --revision",
+    ("import", "create"): "import",
+}
+"""By a command and what it did to a skill, what was typed, where that is not the same."""
+
 _FATES = {
     "removed": "is removed from",
     "replaced": "gets its former content in",
@@ -102,7 +111,12 @@ def _list(session: Session) -> None:
     rows = [_facts(one) for one in found]
     if not found:
         session.console.note("There is nothing to undo.")
-    session.answer(rows, (f"{one.change.made_at}\t{_short(one)}" for one in found))
+    now = time() if session.console.is_terminal else None
+
+    def when(one: "Undo | PullUndo") -> str:
+        return one.change.made_at if now is None else words.ago(one.change.made_at, now)
+
+    session.answer(rows, (f"{when(one)}\t{_short(one)}" for one in found))
 
 
 def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
@@ -115,7 +129,8 @@ def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
 def _short(undo: "Undo | PullUndo") -> str:
     """Return what a command did, in a few words."""
     change = undo.change
-    told = f"{change.kind} {escape.line(change.name)}"
+    typed = _TYPED.get((change.tool or "", change.kind), change.kind)
+    told = f"{typed} {escape.line(change.name)}"
     if others := undo.changes[1:]:
         are_copies = len(undo.changes) == len(_steps(undo)[0])
         told += (

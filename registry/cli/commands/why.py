@@ -13,7 +13,7 @@ from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.placed_view import COLUMNS as PLACED
 from registry.cli.placed_view import draw, handle
-from registry.cli.pulling import agent_option, target_of
+from registry.cli.pulling import agent_option, target_of, tell_project
 from registry.cli.session import Session
 from registry.db.queries.filters import Filters
 from registry.disk.agents import find_agent
@@ -79,7 +79,8 @@ def command(
     if agent is not None:
         from registry.exchange.seen import explained_for
 
-        project = target_of(session, None, is_global=False)
+        project = target_of(None, is_global=False)
+        tell_project(session, project)
         found = explained_for(session.registry.core, found, find_agent(agent), project)
     emit(session, found, COLUMNS, to_record=_record, draw=_draw)
 
